@@ -119,7 +119,7 @@ def next_batch(told: SimpleQueue[Event]) -> float:
         except Empty:
             sys.exit(f"no batch within {PATIENCE:.0f} seconds")
         if isinstance(event, Failed):
-            sys.exit(event.problem.message)
+            sys.exit(event.diagnostic.message)
         if isinstance(event, Batched) and event.batch.rows:
             return event.batch.seconds
 

@@ -18,8 +18,8 @@ from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.errors import Diagnostic
 from millstream.physical.values import Query
-from millstream.runner.queries.results import Counts, Outcome, StateRows
-from millstream.runner.values import Compared, Ended, Event, Going, LeftOut, Setup, Started, Told
+from millstream.runner.queries.results import Counts, QueryResult, StateRows
+from millstream.runner.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
 from millstream.text import clean
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ class BuildProgress:
                         self.progress.update(
                             self._tasks[name], rows=f"{rows:,} rows, {rows / seconds:,.0f}/s"
                         )
-                case Ended(outcome=result):
+                case Ended(result=result):
                     self._end(result)
-                case LeftOut(model=model, problem=diagnostic):
+                case LeftOut(model=model, diagnostic=diagnostic):
                     self._line("error", model.partition(".")[2], "left out of its query; the others continue")
                     self._diagnostic(diagnostic)
                 case Compared():
                     self.compared.append(event)
                     self._compared(event)
-                case Told(diagnostic=diagnostic):
+                case DiagnosticEvent(diagnostic=diagnostic):
                     self._diagnostic(diagnostic)
 
     def report_running(self, ended: threading.Event, seconds: float) -> None:
@@ -195,7 +195,7 @@ class BuildProgress:
         if not self.console.is_terminal:
             self.console.print(Text.assemble(("·", "bold blue"), " ", clean(description)))
 
-    def _end(self, result: Outcome) -> None:
+    def _end(self, result: QueryResult) -> None:
         if (task := self._tasks.pop(result.query, None)) is not None:
             self.progress.remove_task(task)
         query = self._queries.get(result.query)
@@ -211,8 +211,8 @@ class BuildProgress:
                 self.console.print(Text(f"  {clean(line)}", "dim"))
         else:
             self._line(result.status, name, result.message)
-        if result.problem is not None:
-            self._diagnostic(result.problem)
+        if result.diagnostic is not None:
+            self._diagnostic(result.diagnostic)
         for show in self._held.pop(result.query, ()):
             show()
 
@@ -307,7 +307,7 @@ def _names(models: Iterable[str]) -> str:
     return ", ".join(model.partition(".")[2] for model in models)
 
 
-def _number(result: Outcome, query: Query | None) -> tuple[int, str]:
+def _number(result: QueryResult, query: Query | None) -> tuple[int, str]:
     """Return the number that a query's line shows, and what it counts."""
     if result.changes is not None:
         number, one, more = result.changes.stored, "row changed", "rows changed"

@@ -31,6 +31,7 @@ from millstream.runner.values import (
     Batched,
     Compared,
     DataTested,
+    DiagnosticEvent,
     Ends,
     Event,
     Failed,
@@ -43,7 +44,6 @@ from millstream.runner.values import (
     Running,
     Setup,
     Stopped,
-    Told,
     Waiting,
 )
 from millstream.state_figures import Restored
@@ -138,18 +138,18 @@ class RunProgress:
                 self._say("started", text, {"query": query.name, "rebuild": rebuilding})
             case Batched(query=name, batch=batch):
                 self._batch(name, batch)
-            case Failed(query=name, problem=diagnostic, failures=failures, again=again):
+            case Failed(query=name, diagnostic=diagnostic, failures=failures, again=again):
                 self._diagnostic(diagnostic)
                 text = f"{name} failed; restarts in {again:g} s"
                 data = {"query": name, "failures": failures, "again": again} | _reason(diagnostic)
                 self._say("failed", text, data)
-            case LeftOut(query=name, model=model, problem=diagnostic):
+            case LeftOut(query=name, model=model, diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
                 text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
                 self._say("left_out", text, {"query": name, "model": model} | _reason(diagnostic))
             case Stopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
-            case Told(diagnostic=diagnostic):
+            case DiagnosticEvent(diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
             case DataTested(test=test, passed=passed, message=message, severity=severity):
                 self._test(test.removeprefix("test."), message, severity, passed=passed)

@@ -38,7 +38,7 @@ def run_job(
     from millstream.ops.notifications.sending import notifying
     from millstream.ops.run_log import RunLog
     from millstream.runner.commands.run import run
-    from millstream.runner.values import Told
+    from millstream.runner.values import DiagnosticEvent
 
     target = job.project.target
     identity = Identity(job.project.settings.name, target.name)
@@ -55,7 +55,7 @@ def run_job(
                 also(event)
 
         for diagnostic in diagnostics if common.style.json else ():
-            progress.handle(Told(diagnostic))
+            progress.handle(DiagnosticEvent(diagnostic))
         log = RunLog(target, both)
         tests = _tests(job, compiled, log.tell, stopping)
         with closing(log):

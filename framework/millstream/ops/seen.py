@@ -153,7 +153,7 @@ class Watcher:
                     seen = self._statuses[query.name]
                     seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
                     seen.started = time.time()
-                case LeftOut(query=name, model=model, problem=diagnostic):
+                case LeftOut(query=name, model=model, diagnostic=diagnostic):
                     self._statuses[name].left_out[model.removeprefix("model.")] = diagnostic
                 case Batched(query=name, batch=batch):
                     _add(self._statuses[name], batch)

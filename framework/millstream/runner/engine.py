@@ -276,7 +276,7 @@ class Engine(Struct, frozen=True, eq=False):
                 }
         return ranges
 
-    def problem(self, query: Query, error: BaseException) -> Diagnostic:
+    def diagnostic(self, query: Query, error: BaseException) -> Diagnostic:
         """Return why a query failed, without secrets."""
         if (code := lost(error)) is not None:
             return jvm_lost(code, self.log)
@@ -340,7 +340,7 @@ def engine(
         sharing = None
         if job.shared:
             locks = stack.enter_context(shared_lock(checkpoints, files, project.target.title, waiting))
-            sharing = entered(locks, partial(_wanted, job, files, checkpoints), waiting)
+            sharing = entered(locks, partial(_needed_queries, job, files, checkpoints), waiting)
             stack.enter_context(sharing.setup)
         else:
             stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
@@ -401,7 +401,7 @@ def streamed_tables_of(job: Job) -> frozenset[str]:
     )
 
 
-def _wanted(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:
+def _needed_queries(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:
     """Return the names of the queries that a job needs."""
     planned_job = fitted(job, deployed_at(files, checkpoints)).job
     return [query.name for query in own_queries(planned_job, others)]
@@ -459,8 +459,8 @@ def _split(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, and split those that models leave."""
     deployed = deployed_at(files, checkpoints)
     fitted_job = fitted(job, deployed)
-    if fitted_job.kept is not None:
-        split(files, checkpoints, deployed, fitted_job.kept.running, fitted_job.kept.splits)
+    if fitted_job.reused is not None:
+        split(files, checkpoints, deployed, fitted_job.reused.running, fitted_job.reused.splits)
     return fitted_job.job
 
 

@@ -16,14 +16,14 @@ class Fitted(Struct, frozen=True):
     """A job that is planned on what is deployed."""
 
     job: Job
-    kept: Kept | None = None
+    reused: Kept | None = None
 
     def changes(self, deployed: Deployed) -> bool:
         """Whether records or groups of what is deployed must change before queries start."""
-        return self.kept is not None and bool(
-            self.kept.splits
-            or self.kept.running.records != deployed.records
-            or self.kept.running.lock != deployed.lock
+        return self.reused is not None and bool(
+            self.reused.splits
+            or self.reused.running.records != deployed.records
+            or self.reused.running.lock != deployed.lock
         )
 
 

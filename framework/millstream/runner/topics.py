@@ -21,7 +21,7 @@ from millstream.physical.values import Query
 from millstream.runner.queries.reads import Ranges, offsets_of, sizes
 from millstream.runner.queries.triggers import DEFAULT
 from millstream.runner.topics_needed import read_topics, written_topics
-from millstream.runner.values import Job, Setup, Tell, Told
+from millstream.runner.values import DiagnosticEvent, Job, Setup, Tell
 from millstream.tables.seeds import timestamp
 
 
@@ -108,7 +108,7 @@ def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell
     created = create_missing(admin, [*read, *written] if owns_topics else written)
     filled = _fill(job, admin, read, tell) if owns_topics else {}
     for difference in differences(admin, [*read, *written]):
-        tell(Told(difference.diagnostic))
+        tell(DiagnosticEvent(difference.diagnostic))
     parts = [f"{len(created)} created"] if created else []
     parts += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
     tell(Setup("topics", ", ".join(parts), done=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.deployment.intents import Intent, Update
 from millstream.errors import Diagnostic
@@ -15,7 +15,7 @@ from millstream.physical.values import Query
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.runner.queries.batch import Batch, Offsets
-from millstream.runner.queries.results import Outcome
+from millstream.runner.queries.results import QueryResult
 from millstream.topology import Topology
 
 
@@ -69,10 +69,10 @@ class Going(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    outcome: Outcome
+    result: QueryResult
 
 
-class Told(Struct, frozen=True):
+class DiagnosticEvent(Struct, frozen=True):
     """A note or warning."""
 
     diagnostic: Diagnostic
@@ -146,7 +146,7 @@ class FunctionLogged(Struct, frozen=True):
     logger: str = ""
     exception: str = ""
     """A traceback, if it logged one."""
-    at: dict[str, str] = {}
+    location: dict[str, str] = field(default={}, name="at")
     """The row, as far as that is known: its model and key, or the position of its record."""
     left_out: int = 0
     """How many records its worker left out before, because they were too many."""
@@ -174,7 +174,7 @@ class Idle(Struct, frozen=True):
 
 class Failed(Struct, frozen=True):
     query: str
-    problem: Diagnostic
+    diagnostic: Diagnostic
     failures: int
     """Consecutive failures, without a completed batch."""
     again: float
@@ -186,7 +186,7 @@ class LeftOut(Struct, frozen=True):
 
     query: str
     model: str
-    problem: Diagnostic
+    diagnostic: Diagnostic
 
 
 class Stopped(Struct, frozen=True):
@@ -209,10 +209,12 @@ class Removed(Struct, frozen=True):
     query: str
 
 
-OfBuild = Setup | Started | Going | LeftOut | Ended | Told | Compared
+OfBuild = Setup | Started | Going | LeftOut | Ended | DiagnosticEvent | Compared
 OfQuery = Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
 OfLog = FunctionLogged | Logged
-OfRun = Setup | Told | Compared | Ends | DataTested | Machine | Applying | Removed | OfLog | OfQuery
+OfRun = (
+    Setup | DiagnosticEvent | Compared | Ends | DataTested | Machine | Applying | Removed | OfLog | OfQuery
+)
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]
 """Called from several threads."""

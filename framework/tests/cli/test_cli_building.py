@@ -21,7 +21,7 @@ from millstream.physical.values import (
 from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.results import (
     Counts,
-    Outcome,
+    QueryResult,
     StateRows,
     rows_of_states,
     sum_of_states,
@@ -44,7 +44,7 @@ def test_skipped_records_are_shown_below_their_query(capfd):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
     counts = Counts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
     progress.handle(Started(QUERY))
-    progress.handle(Ended(Outcome("events_topics", "success", 5000, 1.5, counts=counts)))
+    progress.handle(Ended(QueryResult("events_topics", "success", 5000, 1.5, counts=counts)))
     progress.console.file.close()
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].split() == ["✓", "plain", "5,000", "rows", "read", "1.5", "s"]
@@ -69,14 +69,14 @@ def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
     )
     counts = Counts(dead_letters={"source.orders": 12})
     line, *more = lines_of(
-        capfd, query, Outcome("orders_dead_letters", "success", 10_000, 2.0, counts=counts)
+        capfd, query, QueryResult("orders_dead_letters", "success", 10_000, 2.0, counts=counts)
     )
     assert line.split() == ["✓", "orders", "dead", "letters", "12", "dead", "letters", "2.0", "s"]
     assert more == ["  12 records of orders sent to dead letters: not decodable"]
 
 
 def test_one_row_is_no_rows(capfd):
-    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 1, 2.0))
+    (line,) = lines_of(capfd, QUERY, QueryResult("events_topics", "success", 1, 2.0))
     assert line.split() == ["✓", "plain", "1", "row", "read", "2.0", "s"]
 
 
@@ -86,7 +86,7 @@ def test_what_expired_is_shown_by_state(capfd):
     query = replace(QUERY, output_mode="update", signature=Signature((), operators))
     assert rows_of_states(query, (0, 0)) == ()
     expired = rows_of_states(query, (1204, 1))
-    outcome = Outcome("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
+    outcome = QueryResult("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
     _, *lines = lines_of(capfd, query, outcome)
     assert lines == [
         "  2,408 groups of state expired: totals, plain",
@@ -105,7 +105,7 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
         signature=Signature((), (windows,)),
         delays=(("source.web.events", "1 minute"),),
     )
-    outcome = Outcome(
+    outcome = QueryResult(
         "events_topics",
         "success",
         9,
@@ -123,7 +123,7 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
 
 def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):
     changes = TableChanges(inserted=1, updated=2)
-    (line,) = lines_of(capfd, QUERY, Outcome("events_topics", "success", 0, 1.0, changes=changes))
+    (line,) = lines_of(capfd, QUERY, QueryResult("events_topics", "success", 0, 1.0, changes=changes))
     assert line.split() == ["✓", "plain", "3", "rows", "changed", "1.0", "s"]
 
 
@@ -132,7 +132,7 @@ def test_lines_fit_on_a_narrow_terminal(monkeypatch, capfd):
     monkeypatch.setenv("COLUMNS", "70")
     many = tuple(SinkOutput(f"model.events_of_{number}", f"topic{number}") for number in range(9))
     query = replace(QUERY, deliver=ToKafka(many))
-    (line,) = lines_of(capfd, query, Outcome("events_topics", "success", 5000, 1.5))
+    (line,) = lines_of(capfd, query, QueryResult("events_topics", "success", 5000, 1.5))
     assert len(Text.from_ansi(line).plain) == 70
     assert "…" in line
 
@@ -193,7 +193,7 @@ def test_data_tests_are_shown_below_the_line_of_their_query(capfd):
         progress.test_query("events_topics")
         progress.hold("events_topics", EndedTests("plain", "test", (TestOutcome(), failed), 0.5))
         progress.hold_unchanged("events_topics", "data test", 1)
-        progress.handle(Ended(Outcome("events_topics", "success", 9, 1.5)))
+        progress.handle(Ended(QueryResult("events_topics", "success", 9, 1.5)))
 
     lines = [line for line in progress_lines(capfd, do) if line.lstrip()[:1] in {"✓", "✗", "e"}]
     assert [line.split() for line in lines[:2]] == [

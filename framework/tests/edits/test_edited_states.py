@@ -94,7 +94,9 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
     refused = {each.id for each in results.results if each.status == "error"}
     assert refused == {f"model.{name_of(edit)}" for edit in chosen if edit.verdict != "same"}
     codes = {
-        each.outcome.problem.code for each in told if getattr(each, "outcome", None) and each.outcome.problem
+        each.result.diagnostic.code
+        for each in told
+        if getattr(each, "result", None) and each.result.diagnostic
     }
     assert codes == {CODES[edit.verdict] for edit in chosen if edit.verdict != "same"}
     assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")

@@ -96,7 +96,7 @@ def test_secrets_are_masked_also_in_json(log, monkeypatch):
     }  # fmt: skip
     assert (line.level, line.text) == ("debug", 'plain events-2-17: {"kind": "a **** b"}')
     said = FunctionLogged(
-        "f", ("plain",), "info", 'hush "hush"', exception='E: hush "hush"', at={"user": 'hush "hush"'}
+        "f", ("plain",), "info", 'hush "hush"', exception='E: hush "hush"', location={"user": 'hush "hush"'}
     )
     (line,) = log.lines(said)
     assert line.text == "f() of plain, user ****: ****: E: ****"

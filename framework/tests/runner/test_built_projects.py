@@ -390,7 +390,7 @@ def test_a_build_can_wait_for_another_one(shop, first_spark):
         build(structs.replace(job_of(shop.root), wait=True), shop.root / ".millstream", tell, first_spark)
         assert other.wait() == 0
     assert f"(process {other.pid}, since " in next(each.said for each in told if isinstance(each, Setup))
-    assert [each.outcome.status for each in told if isinstance(each, Ended)] == ["success"]
+    assert [each.result.status for each in told if isinstance(each, Ended)] == ["success"]
 
 
 def test_a_checkpoint_of_another_project(shop, first_spark):

@@ -115,7 +115,7 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     shop.send(event(2, value=20.0))
     results, told = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strict": "error"}
-    found = [*problems(told), *(each.problem for each in told if isinstance(each, LeftOut))]
+    found = [*problems(told), *(each.diagnostic for each in told if isinstance(each, LeftOut))]
     assert [each.code for each in found] == ["MS863"]
     assert "model strict, test small_values" in found[0].message
     assert str(found[0].location).startswith("models/tests.yml:3:")

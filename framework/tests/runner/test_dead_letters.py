@@ -125,7 +125,7 @@ def test_a_run_that_is_started_again_sends_no_letter_again(letters_shop, first_s
 
 def sent(told):
     """Return how many dead letters each query counted that stores no model."""
-    outcomes = [each.outcome for each in told if hasattr(each, "outcome")]
+    outcomes = [each.result for each in told if hasattr(each, "result")]
     return {o.query: dict(o.counts.dead_letters) for o in outcomes if o.counts.dead_letters}
 
 

@@ -42,7 +42,7 @@ def small(shop, **severities):
 
 
 def failures(told):
-    return [*problems(told), *(each.problem for each in told if isinstance(each, LeftOut))]
+    return [*problems(told), *(each.diagnostic for each in told if isinstance(each, LeftOut))]
 
 
 def kinds(shop, name):
@@ -92,7 +92,7 @@ def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spar
     shop.send(event(1), event(2, kind="y", value=20.0))
     with running(shop.root, first_spark) as going:
         failed = going.until(lambda: going.of(Failed))
-        assert {each.problem.code for each in failed} == {"MS863"}
+        assert {each.diagnostic.code for each in failed} == {"MS863"}
         shop.send(event(2, kind="y", value=2.0))
         going.until(lambda: kinds(shop, "strict") == ["x", "y"])
     assert {each.query for each in going.of(Failed)} == {"strict"}

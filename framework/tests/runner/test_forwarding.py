@@ -58,11 +58,11 @@ def test_a_record_has_its_function_and_row(address, received):
     with worker():
         assert located(places, pa.array([1, 2, 3])).to_pylist() == [1, None, 3]
     first, second = (received.get(timeout=PATIENCE) for _ in range(2))
-    assert (first.function, first.models, first.level, first.at) == (
+    assert (first.function, first.models, first.level, first.location) == (
         "logs", ("plain",), "warning", {"user": "a"},
     )  # fmt: skip
     # Arguments that don't fit the message are the user's mistake, and stop nothing.
-    assert (second.message, second.logger, second.at) == ("%s of %d", "macros/f.py", {"user": "c"})
+    assert (second.message, second.logger, second.location) == ("%s of %d", "macros/f.py", {"user": "c"})
 
 
 def test_levels_begin_with_info_and_tracebacks_are_sent(address, received):

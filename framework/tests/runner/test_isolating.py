@@ -33,8 +33,8 @@ def test_the_others_are_built_and_it_gets_its_records_when_it_is_mended(shop, fi
     results, told = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "halves": "error"}
     (left_out,) = (each for each in told if isinstance(each, LeftOut))
-    assert (left_out.model, left_out.problem.code) == ("model.halves", "MS868")
-    place, line = left_out.problem.location, left_out.problem.line
+    assert (left_out.model, left_out.diagnostic.code) == ("model.halves", "MS868")
+    place, line = left_out.diagnostic.location, left_out.diagnostic.line
     assert (place.path, line[place.column - 1 : place.end - 1]) == ("models/halves.sql", "1 / (value - 7")
     shop.send(event(5))
     results, _ = built(shop.root, first_spark)

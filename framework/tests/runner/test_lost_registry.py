@@ -109,7 +109,7 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
             assert revive_registry(shop.root)
         run.until(lambda: read() == [4, 4])
     for failed in run.of(Failed):
-        assert (failed.problem.code, failed.problem.location.path) == ("MS891", "profiles.yml")
+        assert (failed.diagnostic.code, failed.diagnostic.location.path) == ("MS891", "profiles.yml")
     assert run.of(LeftOut) == []
     topics = AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics
     letters = {f"{orders}.dead_letter", f"{clicks}.dead_letter"} & topics.keys()

@@ -130,8 +130,8 @@ def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch)
     with own.beating(lost.set):
         files.fails = True
         files.fails = False
-        before = own._own.beat
-        while own._own.beat < before + 3:  # it writes again
+        before = own._sign.beat
+        while own._sign.beat < before + 3:  # it writes again
             assert not own.lost
         assert not lost.is_set()
         files.fails = True

@@ -52,6 +52,6 @@ def test_a_topic_of_a_sink_that_is_deleted_is_created_again_and_gets_what_it_lac
         admin.delete_topics(["plain"])["plain"].result(10)
         shop.send(("a", {"id": 2}))
         going.until(lambda: going.of(Failed))
-        assert going.of(Failed)[0].problem.code == "MS885"
+        assert going.of(Failed)[0].diagnostic.code == "MS885"
         going.until(lambda: len(going.of(Batched)) == 2)
     assert [each["id"] for each in shop.values("plain")] == [2]

@@ -65,7 +65,7 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
     shop = shop_with_readers
     with running(shop.root, first_spark, models=frozenset({"model.copied"})) as run:
         run.until(lambda: run.of(Failed))
-    assert {(each.problem.code, each.problem.message) for each in run.of(Failed)} == {
+    assert {(each.diagnostic.code, each.diagnostic.message) for each in run.of(Failed)} == {
         ("MS843", "'totals' has not been built")
     }
     built(shop.root, first_spark, models=frozenset({"model.totals"}))

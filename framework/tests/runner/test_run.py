@@ -159,7 +159,7 @@ def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
     ):
         run.until(lambda: len(run.of(Failed)) >= 2)
         first, second = run.of(Failed)[:2]
-        assert (first.query, first.problem.code) == ("events_topics", "MS861")
+        assert (first.query, first.diagnostic.code) == ("events_topics", "MS861")
         assert (first.again, second.again) == (1, 2)
         shop.send(event(3))
         run.until(lambda: rows_of(run, "totals") == 3)

@@ -59,9 +59,9 @@ def rows_of_build(
     send(bootstrap, given)
     results, told = built(root, spark, target=target, **options)
     failed = [
-        f"{each.outcome.query}: {each.outcome.problem.code} {each.outcome.problem.message}"
+        f"{each.result.query}: {each.result.diagnostic.code} {each.result.diagnostic.message}"
         for each in told
-        if getattr(each, "outcome", None) and each.outcome.problem
+        if getattr(each, "result", None) and each.result.diagnostic
     ]
     failed += [f"{each.id}: {each.status}" for each in results.results if each.status != "success"]
     stored = {each.id.partition(".")[2] for each in results.results if each.status == "success"}

@@ -48,7 +48,9 @@ def statuses(results):
 
 def problems(told):
     """Return what queries failed with."""
-    return [each.outcome.problem for each in told if getattr(each, "outcome", None) and each.outcome.problem]
+    return [
+        each.result.diagnostic for each in told if getattr(each, "result", None) and each.result.diagnostic
+    ]
 
 
 def create_topics(bootstrap, *topics, partitions=2):

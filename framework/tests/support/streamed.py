@@ -149,7 +149,7 @@ def _records(topic: str, batches: Batches, count: int) -> tuple[tuple[dict[str, 
 def decoded(tried: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return what a trial stored: topic or model, and the row."""
     found = []
-    for made in tried.made:
+    for made in tried.outputs:
         for row in made.rows:
             if made.kind == "records":
                 value = row["value"] and json.loads(row["value"])

@@ -9,7 +9,7 @@ from millstream.plan.nodes import Column
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.runner.queries.differences import NEW, STORED, differences_sql
 from millstream.runner.queries.version_sql import (
-    GIVEN,
+    BATCH_ROWS,
     TOUCHED,
     Horizon,
     newest_sql,
@@ -41,10 +41,10 @@ class InDuckDB:
         newest = list({by(row): row for row in given}.values())
         self._table(STORED, self.rows.values())
         rows = [(key, value, time, None, value is None) for key, time, value in newest]
-        self._table(GIVEN, rows, ", _deleted boolean")
+        self._table(BATCH_ROWS, rows, ", _deleted boolean")
         if self.versions.replaces:
             self._create("_given", placed_sql(self.table, self.versions, _literal(now)))
-            self._create(GIVEN, "select * from _given")
+            self._create(BATCH_ROWS, "select * from _given")
         horizon = self._horizon() if self.keep is not None else None
         self._create(TOUCHED, touched_sql(self.versions, horizon))
         self._create(STORED_TOUCHED, stored_touched_sql(self.versions))
@@ -61,7 +61,7 @@ class InDuckDB:
         return len(changed)
 
     def _horizon(self):
-        before, given = (self._run(newest_sql(view)).fetchone()[0] for view in (STORED, GIVEN))
+        before, given = (self._run(newest_sql(view)).fetchone()[0] for view in (STORED, BATCH_ROWS))
         newest = [each for each in (before, given) if each is not None]
         if not newest:
             return None

@@ -105,11 +105,11 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         from millstream.ops.live_page.rows import NewestRows
         from millstream.ops.live_page.server import serving_page as serve
         from millstream.registry.writers import asked_writers
-        from millstream.runner.values import Told
+        from millstream.runner.values import DiagnosticEvent
 
         def failed(error: MillstreamError) -> None:
             for diagnostic in error.diagnostics:
-                progress.handle(Told(diagnostic))
+                progress.handle(DiagnosticEvent(diagnostic))
 
         root, target_path = Path(job.project.root), job.project.settings.target_path
         folder = root / target_path / "docs"

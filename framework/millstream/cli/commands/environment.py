@@ -64,7 +64,7 @@ def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, 
 
 
 def _line(contents: Contents) -> str:
-    built_at = f", built {contents.recorded.made}" if contents.recorded else ""
+    built_at = f", built {contents.recorded.last_built}" if contents.recorded else ""
     built = contents.recorded.built if contents.recorded else ()
     models = ", ".join(id_.removeprefix("model.") for id_ in built) or "no models of its own"
     return f"{contents.environment}{built_at}: {models} ({_counts(contents)})"

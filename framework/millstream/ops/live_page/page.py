@@ -36,7 +36,7 @@ class LivePage:
                     self._stages.pop(name, None)
                 case Setup(name=name, said=said):
                     self._stages[name] = said
-                case Failed(query=name, problem=diagnostic):
+                case Failed(query=name, diagnostic=diagnostic):
                     self._problems[name] = diagnostic.message
                 case Running(query=query):
                     self._stages.clear()

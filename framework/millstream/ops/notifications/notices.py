@@ -52,11 +52,11 @@ class Notices:
 
     def _all(self, event: Event) -> Iterator[Notice]:
         match event:
-            case Failed(query=query, problem=diagnostic):
+            case Failed(query=query, diagnostic=diagnostic):
                 if self._is_due("failed", query, diagnostic.code):
                     self._failing.add(("query", query))
                     yield _of_diagnostic("failed", f"query {query} failed", diagnostic, query=query)
-            case LeftOut(query=query, model=id_, problem=diagnostic):
+            case LeftOut(query=query, model=id_, diagnostic=diagnostic):
                 model = id_.removeprefix("model.")
                 if self._is_due("left_out", model, diagnostic.code):
                     said = f"model {model} failed and is left out of query {query}"

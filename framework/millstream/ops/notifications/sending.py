@@ -20,7 +20,7 @@ from millstream.plan.durations import milliseconds
 from millstream.project.secrets import Secret, mask, secrets_in
 from millstream.project.target_shapes import NOTICE_INTERVAL
 from millstream.project.values import Target
-from millstream.runner.values import Event, Tell, Told
+from millstream.runner.values import DiagnosticEvent, Event, Tell
 
 MOST = 100
 """Notices that wait for one destination."""
@@ -121,7 +121,7 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
         }
 
     def report(diagnostic: Diagnostic) -> None:
-        tell(Told(diagnostic))
+        tell(DiagnosticEvent(diagnostic))
 
     notifications: Sequence[dict[str, Any]] = target.settings.get("notifications") or ()
     senders = [

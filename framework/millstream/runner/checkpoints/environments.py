@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from millstream.compile.environments import in_environment
@@ -25,7 +25,7 @@ class Recorded(Struct, frozen=True):
     environment: str
     project: str
     target: str
-    made: str
+    last_built: str = field(name="made")
     """When it was last built."""
     built: tuple[str, ...]
     """Ids of the models and reference topics that it has of its own."""

@@ -28,7 +28,7 @@ class CheckpointFolder(Struct, frozen=True):
         return f"{self.folder}/rebuild.json"
 
     @property
-    def previous(self) -> str:
+    def retained(self) -> str:
         return f"{self.folder}/previous.json"
 
     def spark(self, record: Record) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.physical.lock import Lock
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints import joined_swap, pending_swap, previous
+from millstream.runner.checkpoints import joined_swap, pending_swap, retained_version
 from millstream.runner.checkpoints.files import CheckpointFolder, checkpoint_folder
 from millstream.runner.checkpoints.held_records import HeldRecords
 from millstream.runner.checkpoints.joined_swap import JoinedSwap
@@ -55,14 +55,14 @@ def _swap_together(files: Files, tables: Tables, held: HeldRecords, folder: str,
 
 def _begin_rollback(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
     """Begin the swap back to the previous version."""
-    retained, begun = previous.read(files, checkpoint), pending_swap.read(files, checkpoint)
+    retained, begun = retained_version.read(files, checkpoint), pending_swap.read(files, checkpoint)
     if retained is None or (begun is not None and begun.named == RETAINED_SUFFIX):
         return  # an earlier attempt got further
     forget(files, tables, checkpoint)
     if retained.record is None:
-        previous.restore_tables(files, tables, checkpoint, retained)
+        retained_version.restore_tables(files, tables, checkpoint, retained)
     else:
-        pending_swap.write(files, checkpoint, previous.as_pending_swap(retained, retained.record))
+        pending_swap.write(files, checkpoint, retained_version.as_pending_swap(retained, retained.record))
 
 
 def settle(files: Files, tables: Tables, held: HeldRecords, checkpoint: CheckpointFolder) -> bool:
@@ -73,9 +73,9 @@ def settle(files: Files, tables: Tables, held: HeldRecords, checkpoint: Checkpoi
     before = checkpoints.read_record(files, checkpoint)
     if before != pending.record:
         if pending.apply:
-            previous.retain(files, tables, checkpoint, before, pending)
+            retained_version.retain(files, tables, checkpoint, before, pending)
         elif pending.named != RETAINED_SUFFIX:
-            previous.forget(files, tables, checkpoint)
+            retained_version.forget(files, tables, checkpoint)
         for table in pending.tables:
             changes = table.model in pending.streamed
             tables.swap(pending.new_version(table), table, pending.swap or pending.record.id, changes=changes)
@@ -85,7 +85,7 @@ def settle(files: Files, tables: Tables, held: HeldRecords, checkpoint: Checkpoi
         if before is not None and not pending.apply:
             files.remove(checkpoint.spark(before))
     if pending.named == RETAINED_SUFFIX:
-        files.remove(checkpoint.previous)
+        files.remove(checkpoint.retained)
     _remove_pending(files, tables, checkpoint, pending)
     return True
 

@@ -35,7 +35,7 @@ from millstream.runner.engine import Engine, engine
 from millstream.runner.live.order import needs, run_in_order
 from millstream.runner.queries.batches import batch_of
 from millstream.runner.queries.failures import is_slow_start
-from millstream.runner.queries.results import Counts, Outcome, rows_of_states, sum_of_states
+from millstream.runner.queries.results import Counts, QueryResult, rows_of_states, sum_of_states
 from millstream.runner.queries.row_tests import CountsByBatch
 from millstream.runner.queries.shared_reads import SharedRead
 from millstream.runner.queries.start import start
@@ -93,7 +93,7 @@ def build(
         ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
         together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
 
-        def work(query: Query) -> Outcome:
+        def work(query: Query) -> QueryResult:
             pair = together.get(query.name)
             try:
                 return run_and_test(query, pair)
@@ -101,7 +101,7 @@ def build(
                 if pair is not None:
                     pair.part()
 
-        def run_and_test(query: Query, pair: SharedRead | None) -> Outcome:
+        def run_and_test(query: Query, pair: SharedRead | None) -> QueryResult:
             if causes := sorted(failed.intersection(source.relation for source in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
             stages = chain(deployment, query.name)
@@ -113,7 +113,7 @@ def build(
             running.tell(Ended(result))
             return result
 
-        def skip(query: Query, causes: frozenset[str]) -> Outcome:
+        def skip(query: Query, causes: frozenset[str]) -> QueryResult:
             if query.name in together:
                 together[query.name].part()
             return _skipped(running, query, [q.title for q in queries if q.name in causes])
@@ -180,7 +180,7 @@ class _Try:
         self.backfilled: dict[str, dict[str, int]] = {}
 
 
-def _sum(query: Query, total: Outcome, tried: _Try) -> Outcome:
+def _sum(query: Query, total: QueryResult, tried: _Try) -> QueryResult:
     """Add the completed batches of an attempt, after which the query runs without some models."""
     reads = Counter(total.reads) + Counter(tried.seen.reads)
     return replace(
@@ -201,12 +201,12 @@ def _run(
     started: list[StreamingQuery],
     applied: Applied | None,
     shared: SharedRead | None,
-) -> Outcome:
+) -> QueryResult:
     """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
     running.tell(Started(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
-    total = Outcome(query.name, "success")
+    total = QueryResult(query.name, "success")
     slow_starts = 0
     while True:
         tried = _Try(query)
@@ -224,11 +224,11 @@ def _run(
                 running.tell(LeftOut(query.name, model, diagnostic))
             if not failing:
                 failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
-                result = Outcome(
+                result = QueryResult(
                     query.name,
                     "error",
                     tried.seen.rows,
-                    problem=running.problem(query, error),
+                    diagnostic=running.diagnostic(query, error),
                     reads=tried.seen.reads,
                     counts=tried.counts,
                     failed=failed,
@@ -263,7 +263,7 @@ def _once(
     applied: Applied | None,
     tried: _Try,
     shared: SharedRead | None,
-) -> Outcome:
+) -> QueryResult:
     prepared, context = prepare(running, query, stages, left_out, applied)
     context = replace(context, shared=shared)
     tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
@@ -290,7 +290,7 @@ def _once(
     if (last := streaming.lastProgress) is not None and record is not None:
         batch = batch_of(last, CountsByBatch())
         write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
-    return Outcome(
+    return QueryResult(
         query.name,
         "success",
         tried.seen.rows,
@@ -305,7 +305,7 @@ def _once(
     )
 
 
-def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> Outcome:
-    result = Outcome(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
+def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> QueryResult:
+    result = QueryResult(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
     running.tell(Ended(result))
     return result

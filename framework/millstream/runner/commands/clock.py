@@ -27,18 +27,18 @@ class Clock:
     def __init__(self, wall: Callable[[], float], steady: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
         self._steady = steady
-        self._least, _ = self._apart()
+        self._least, _ = self._difference()
 
     def went_back(self) -> float:
         """Return how many seconds it was set back since the last call; 0 if too few to report."""
-        least, most = self._apart()
+        least, most = self._difference()
         back = self._least - most
         # A reading that took long would hide a step that comes later.
         if back > REPORTED or most - least < REPORTED / 2:
             self._least = least
         return back if back > REPORTED else 0.0
 
-    def _apart(self) -> tuple[float, float]:
+    def _difference(self) -> tuple[float, float]:
         before = self._steady()
         wall = self._wall()
         return wall - self._steady(), wall - before

@@ -12,7 +12,7 @@ from millstream.deployment.intents import FullRefresh
 from millstream.physical.values import DeadLetters, Query, SinkOutput, TableOutput, Target
 from millstream.results import ModelResult, RunResults, TableChanges
 from millstream.runner.queries.fates import counts_of, fates_of, rows_of_table
-from millstream.runner.queries.results import Outcome, of_model
+from millstream.runner.queries.results import QueryResult, of_model
 from millstream.runner.values import Job
 
 
@@ -30,7 +30,7 @@ class Began(Struct, frozen=True):
 class Done(Struct, frozen=True):
     """What a build did."""
 
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, QueryResult]
     """By the name of the query."""
     written: Mapping[str, int]
     """How many records each topic with a single writer received, if that is known."""
@@ -39,7 +39,7 @@ class Done(Struct, frozen=True):
 def nothing_new(queries: Sequence[Query]) -> Done:
     """Return what a build does if all is up to date."""
     outcomes = {
-        query.name: Outcome(
+        query.name: QueryResult(
             query.name, "success", changes=None if query.maintaining is None else TableChanges()
         )
         for query in queries
@@ -50,7 +50,8 @@ def nothing_new(queries: Sequence[Query]) -> Done:
 def nothing_built(queries: Iterable[Query]) -> Done:
     """Return what a build does if a unit test fails."""
     return Done(
-        {query.name: Outcome(query.name, "skipped", message="a unit test failed") for query in queries}, {}
+        {query.name: QueryResult(query.name, "skipped", message="a unit test failed") for query in queries},
+        {},
     )
 
 
@@ -79,7 +80,7 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
             if isinstance(target, DeadLetters):
                 continue
             left_out = counts_of(result.counts, query, target)
-            diagnostic = result.left_out.get(target.model) or result.problem
+            diagnostic = result.left_out.get(target.model) or result.diagnostic
             reads, failed = result.reads, result.failed
             again = result.backfilled.get(target.model, {})
             if target.model in result.left_out:
@@ -112,7 +113,7 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
             )
 
 
-def _written(target: Target, query: Query, result: Outcome, done: Done) -> int | None:
+def _written(target: Target, query: Query, result: QueryResult, done: Done) -> int | None:
     match target:
         case SinkOutput():
             return done.written.get(target.topic)

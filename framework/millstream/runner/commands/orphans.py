@@ -45,7 +45,7 @@ class Orphans:
 
     def __init__(self, job: Job, files: Files, checkpoints: str, admin: Admin | None) -> None:
         self._files, self._checkpoints, self._admin = files, checkpoints, admin
-        self.checkpoints = tuple(_found(job, files, checkpoints))
+        self.checkpoints = tuple(_orphans(job, files, checkpoints))
         used = {query.name for query in job.physical.queries} | records_in(files, checkpoints).keys()
         used -= {orphan.query for orphan in self.checkpoints}
         self.groups = tuple(_groups(job, admin, used)) if admin is not None else ()
@@ -92,7 +92,7 @@ def _groups(job: Job, admin: Admin, used: Collection[str]) -> Iterator[str]:
             yield group
 
 
-def _found(job: Job, files: Files, checkpoints: str) -> Iterator[Orphan]:
+def _orphans(job: Job, files: Files, checkpoints: str) -> Iterator[Orphan]:
     queries = {query.name for query in job.physical.queries}
     stored = {id_ for query in job.physical.queries for id_ in query.stored}
     for name, record in sorted(records_in(files, checkpoints).items()):

@@ -138,8 +138,8 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
         if (code := lost()) is not None:
             live.lose()
             raise MillstreamError(jvm_lost(code, running.log))
-        if live.problem is not None:
-            raise live.problem
+        if live.failure is not None:
+            raise live.failure
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from millstream.deployment.stages import KeepPrevious
 from millstream.physical.lock import Lock
-from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints import retained_version
 from millstream.runner.checkpoints.applied import Applied, read, write
 from millstream.runner.checkpoints.deployed import retain_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, read_lock
@@ -34,7 +34,7 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
         lock = read_lock(files, folder) or Lock()
         applied = Applied(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
         for name in files.names(folder):
-            previous.forget(files, running.tables, checkpoint_folder(folder, name))
+            retained_version.forget(files, running.tables, checkpoint_folder(folder, name))
         retain_manifest(files, folder)
     if applied != before:
         write(files, folder, applied)
@@ -44,7 +44,7 @@ def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
 def _replaced(running: Engine, applied: Applied) -> list[str]:
     """Return the queries that an apply has replaced so far; it may be continued with others."""
     retained = {
-        name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
+        name: retained_version.read(running.files, checkpoint_folder(running.checkpoints, name))
         for name in applied.replaced
     }
     return [name for name, version in retained.items() if version is not None and version.apply == applied.id]

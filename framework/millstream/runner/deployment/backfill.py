@@ -21,7 +21,7 @@ from millstream.runner.checkpoints import files as checkpoints
 from millstream.runner.engine import Engine
 from millstream.runner.queries.reads import Ranges
 from millstream.runner.queries.start import run_once
-from millstream.runner.values import Setup, Told
+from millstream.runner.values import DiagnosticEvent, Setup
 from millstream.topology import alone_of
 
 
@@ -53,7 +53,7 @@ def backfill(
     read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
     if read is None:
         for model in models:
-            running.tell(Told(_late(query, model)))
+            running.tell(DiagnosticEvent(_late(query, model)))
         return Backfilled()
     failed: dict[str, Diagnostic] = {}
     read_again: dict[str, dict[str, int]] = {}
@@ -114,7 +114,7 @@ def _run(
     except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
         running.tell(Setup(stage, done=True))
         if len(models) == 1:
-            return {models[0]: running.problem(alone, error)}
+            return {models[0]: running.diagnostic(alone, error)}
         failed: dict[str, Diagnostic] = {}
         for model in models:
             failed |= _run(running, query, record, [model], ranges, new, sent_as)

@@ -41,7 +41,7 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
     done, again = progress(files, spark, source.topic)
     starts = _begins(running, source) if done is None else done
     columns = source.deciding
-    sent = _known(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    sent = _sent_before(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
     sent = settled(files, folder, sent)
     due, readers = later(starts, again), _readers(running, source)
     # Records that are read again may be bad in a column that was not read before.
@@ -78,7 +78,7 @@ def _begins(running: Engine, source: SourceRead) -> Offsets:
     return {n: first for n, (first, _) in ranges.items()}
 
 
-def _known(running: Engine, source: SourceRead, record: Record) -> SentDeadLetters | None:
+def _sent_before(running: Engine, source: SourceRead, record: Record) -> SentDeadLetters | None:
     sent = read(running.files, running.checkpoints, source.relation)
     if sent is None or sent.topic != source.topic:
         return None

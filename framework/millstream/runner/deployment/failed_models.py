@@ -69,7 +69,7 @@ def _failing(
         try:
             try_out(running.spark, alone, running.context_of(alone, ""), ranges)
         except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
-            diagnostic = running.problem(alone, error)
+            diagnostic = running.diagnostic(alone, error)
             if diagnostic.code in PASSING:
                 return {}
             failed[model] = diagnostic

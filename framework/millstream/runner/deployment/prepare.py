@@ -24,7 +24,7 @@ from millstream.physical.commands import APPLY, full_refresh
 from millstream.physical.values import Query, Signature
 from millstream.physical.verdict import copied
 from millstream.runner.checkpoints import files as checkpoints
-from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints import retained_version
 from millstream.runner.checkpoints.applied import Applied
 from millstream.runner.checkpoints.files import records_in
 from millstream.runner.checkpoints.swap import forget
@@ -233,5 +233,5 @@ def reset(running: Engine, query: Query) -> None:
 def _forget(running: Engine, query: Query) -> None:
     checkpoint = running.checkpoint(query)
     forget(running.files, running.tables, checkpoint)
-    previous.forget(running.files, running.tables, checkpoint)
+    retained_version.forget(running.files, running.tables, checkpoint)
     running.files.remove(checkpoint.folder)

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from millstream.deployment.records import Offsets, Record
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.physical.values import TableOutput
-from millstream.runner.checkpoints import previous
+from millstream.runner.checkpoints import retained_version
 from millstream.runner.checkpoints.applied import Applied, read, remove, write
 from millstream.runner.checkpoints.deployed import restore_manifest
 from millstream.runner.checkpoints.files import checkpoint_folder, records_in
 from millstream.runner.checkpoints.joined_swap import JoinedSwap
-from millstream.runner.checkpoints.previous import Previous
+from millstream.runner.checkpoints.retained_version import RetainedVersion
 from millstream.runner.checkpoints.swap import swap_together
 from millstream.runner.engine import Engine, engine
 from millstream.runner.values import Job, Setup, Tell
@@ -27,7 +27,7 @@ class Rollback(Struct, frozen=True):
     """What a rollback puts back."""
 
     applied: Applied
-    retained: dict[str, Previous]
+    retained: dict[str, RetainedVersion]
 
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
@@ -63,7 +63,7 @@ def put_back(running: Engine, rollback: Rollback) -> None:
             version.record is not None
             and (sent := _sent(running, version.record, records)) != version.record.sent
         ):
-            previous.write(
+            retained_version.write(
                 running.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
             )
     write(running.files, running.checkpoints, replace(applied, back=True))
@@ -91,10 +91,10 @@ def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict
     return sent
 
 
-def _retained(running: Engine, apply: str) -> dict[str, Previous]:
+def _retained(running: Engine, apply: str) -> dict[str, RetainedVersion]:
     names = running.files.names(running.checkpoints)
     retained = {
-        name: previous.read(running.files, checkpoint_folder(running.checkpoints, name))
+        name: retained_version.read(running.files, checkpoint_folder(running.checkpoints, name))
         for name in sorted(names)
     }
     return {
@@ -102,7 +102,7 @@ def _retained(running: Engine, apply: str) -> dict[str, Previous]:
     }
 
 
-def _counted_twice(retained: dict[str, Previous], records: dict[str, Record]) -> Iterator[Diagnostic]:
+def _counted_twice(retained: dict[str, RetainedVersion], records: dict[str, Record]) -> Iterator[Diagnostic]:
     """Refuse a rollback after which a query would count rows twice that were sent again since.
 
     A query that sends changes would send rows before them that readers no longer have.

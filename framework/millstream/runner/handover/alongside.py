@@ -168,7 +168,7 @@ class Alongside:
     def _error(self) -> MillstreamError:
         error = self._raised[-1] if self._raised else self._streaming.exception()
         assert error is not None, f"the new version of {self.query.name} was stopped"
-        return MillstreamError(self._running.problem(self.query, error))
+        return MillstreamError(self._running.diagnostic(self.query, error))
 
 
 @contextmanager

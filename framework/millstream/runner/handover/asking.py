@@ -15,7 +15,7 @@ from millstream.runner.handover.values import (
     Step,
     Warned,
 )
-from millstream.runner.values import Tell, Told
+from millstream.runner.values import DiagnosticEvent, Tell
 
 
 def ask(run: Run, version: ProjectVersion, intent: Apply | None, tell: Tell) -> Finished:
@@ -27,7 +27,7 @@ def ask(run: Run, version: ProjectVersion, intent: Apply | None, tell: Tell) -> 
             case Comparison(result=result):
                 tell(result)
             case Warned(diagnostic=diagnostic):
-                tell(Told(diagnostic))
+                tell(DiagnosticEvent(diagnostic))
             case Refused(diagnostics=diagnostics):
                 raise MillstreamError(*diagnostics)
             case Finished():

@@ -112,8 +112,8 @@ def engine_of(running: Engine, job: Job) -> Engine:
 def fitted_to_run(job: Job, deployed: Deployed) -> Job:
     """Plan queries on what is deployed, whose models must not leave their queries any more."""
     fitted_job = fitted(job, deployed)
-    if fitted_job.kept is not None and fitted_job.kept.splits:
-        raise cannot_leave(fitted_job.kept.splits)
+    if fitted_job.reused is not None and fitted_job.reused.splits:
+        raise cannot_leave(fitted_job.reused.splits)
     return fitted_job.job
 
 

@@ -25,7 +25,7 @@ def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> Non
     """Give models that another version rebuilds queries of their own, if they share one with others."""
     running = live.running
     deployed = deployed_at(running.files, running.checkpoints)
-    reused = fitted(version, deployed).kept
+    reused = fitted(version, deployed).reused
     if reused is None or not reused.splits:
         return
     older = _in_more_queries(running, reused)

@@ -39,7 +39,7 @@ def halted(
     try:
         yield stopped
     except BaseException:
-        if live.problem is None:
+        if live.failure is None:
             _start(live, stopped, [supervised.query.name for supervised in stopped])
         raise
 
@@ -58,9 +58,11 @@ def take_over(
         swap()
     except Exception as error:
         # The next command completes the swap, and a run is started again by its process manager.
-        diagnostic = running.problem(stopped[0].query if stopped else running.job.physical.queries[0], error)
-        live.problem = MillstreamError(diagnostic)
-        raise live.problem from error
+        diagnostic = running.diagnostic(
+            stopped[0].query if stopped else running.job.physical.queries[0], error
+        )
+        live.failure = MillstreamError(diagnostic)
+        raise live.failure from error
     running = replace(running, job=replace(running.job, intent=resuming(running.job.intent)))
     before = {supervised.query.name for supervised in stopped}
     queries = [query for query in running.job.physical.queries if live.of(query.name) is None]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from millstream.deployment.intents import Apply
 from millstream.errors import Diagnostic
-from millstream.runner.values import Compared, Setup, Told
+from millstream.runner.values import Compared, DiagnosticEvent, Setup
 
 
 class ProjectVersion(Struct, frozen=True):
@@ -87,6 +87,6 @@ def answer_of(event: object) -> Answer | None:
             return Step(name, said, done)
         case Compared():
             return Comparison(event)
-        case Told(diagnostic=diagnostic):
+        case DiagnosticEvent(diagnostic=diagnostic):
             return Warned(diagnostic)
     return None

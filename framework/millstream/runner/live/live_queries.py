@@ -36,7 +36,7 @@ class LiveQueries:
         self._together = Together()
         self._lock = threading.Lock()
         self._ended = False
-        self.problem: MillstreamError | None = None
+        self.failure: MillstreamError | None = None
         """Why the run must end: a swap has begun that this process could not complete."""
 
     def all(self) -> list[SupervisedQuery]:

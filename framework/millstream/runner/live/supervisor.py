@@ -277,14 +277,14 @@ class SupervisedQuery:
         except Exception as raised:  # noqa: BLE001 -- an exception of the thread would go unnoticed
             if self._stopping.is_set():
                 return None
-            return self._running.problem(self.query, raised)
+            return self._running.diagnostic(self.query, raised)
         finally:
             self._together.leave(self._gate)
             with self._lock:
                 self._streaming = None
                 if self._turnstile is not None:
                     self._turnstile.leave()
-        return None if error is None else self._running.problem(self.query, error)
+        return None if error is None else self._running.diagnostic(self.query, error)
 
     def _start(self, listener: Listener) -> StreamingQuery | None:
         running = self._running

@@ -17,7 +17,7 @@ from millstream.runner.queries.tables import Tables
 from millstream.stores.spark import Version
 
 
-class _Kept(Struct, frozen=True, eq=False):
+class _MaintainedTable(Struct, frozen=True, eq=False):
     gate: Gate
     upkeep: Upkeep
 
@@ -28,7 +28,7 @@ class Together:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._gates: dict[str, Gate] = {}
-        self._kept: dict[str, _Kept] = {}
+        self._maintained: dict[str, _MaintainedTable] = {}
 
     def enter(self, query: str, gate: Gate) -> None:
         with self._lock:
@@ -36,20 +36,24 @@ class Together:
 
     def keep(self, table: str, gate: Gate, upkeep: Upkeep) -> None:
         with self._lock:
-            self._kept[table] = _Kept(gate, upkeep)
+            self._maintained[table] = _MaintainedTable(gate, upkeep)
 
     def leave(self, gate: Gate) -> None:
         """Forget a query that has stopped, at least for now."""
         with self._lock:
             self._gates = {name: other for name, other in self._gates.items() if other is not gate}
-            self._kept = {
-                table: maintained for table, maintained in self._kept.items() if maintained.gate is not gate
+            self._maintained = {
+                table: maintained
+                for table, maintained in self._maintained.items()
+                if maintained.gate is not gate
             }
 
     def gates(self, moment: Moment) -> Iterator[Gate]:
         """Yield the gates to hold, in an order that is the same for all moments: readers first."""
         with self._lock:
-            table_gates = [self._kept[table].gate for table in reversed(moment.tables) if table in self._kept]
+            table_gates = [
+                self._maintained[table].gate for table in reversed(moment.tables) if table in self._maintained
+            ]
             writers = [self._gates[name] for name in moment.writers if name in self._gates]
         yield from (*table_gates, *writers)
 
@@ -58,7 +62,7 @@ class Together:
         versions = {base: tables.versioned(base).newest(session, base) for base in moment.bases}
         for table in moment.tables:
             with self._lock:
-                maintained = self._kept.get(table)
+                maintained = self._maintained.get(table)
             if maintained is not None and not maintained.gate.is_closed:
                 maintained.upkeep(versions)
             versions[table] = tables.versioned(table).newest(session, table)

@@ -24,7 +24,7 @@ class Batch(NamedTuple):
     """The values of the columns of each row."""
     places: list[int | None]
     """For each record that is not dropped: the index of its row, None if it is bad."""
-    kept: list[int]
+    indexes: list[int]
     """The indexes of these records."""
     reasons: dict[int, dict[str | None, str]]
     """Why a record is bad, by its index: by column, or without one if all of it is bad."""
@@ -134,7 +134,7 @@ def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, dec
             pass  # a value doesn't fit: each is checked below, which finds it
     checked: list[Any] = []
     indexes = [
-        index for index, row_index in zip(batch.kept, batch.places, strict=True) if row_index is not None
+        index for index, row_index in zip(batch.indexes, batch.places, strict=True) if row_index is not None
     ]
     is_checked = field.type.kind in _CHANGING
     for index, value in zip(indexes, values, strict=True):
@@ -172,14 +172,14 @@ def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> An
 
     struct = returns.value_type
     parts = list(columns)
-    if len(batch.values) < len(batch.kept):
+    if len(batch.values) < len(batch.indexes):
         places = pa.array(batch.places, pa.int32())
         parts = [column.take(places) for column in columns]
     bad = struct.field(struct.num_fields - 1).type
     if batch.reasons:
-        parts.append(pa.array([_entries(batch.reasons.get(index)) for index in batch.kept], bad))
+        parts.append(pa.array([_entries(batch.reasons.get(index)) for index in batch.indexes], bad))
     else:
-        parts.append(pa.nulls(len(batch.kept), bad))
+        parts.append(pa.nulls(len(batch.indexes), bad))
     rows = pa.StructArray.from_arrays(parts, fields=[struct.field(i) for i in range(struct.num_fields)])
     return pa.ListArray.from_arrays(_offsets(batch, count), rows, type=returns)
 
@@ -193,9 +193,9 @@ def _entries(reasons: Mapping[str | None, str] | None) -> list[dict[str, str | N
 def _offsets(batch: Batch, count: int) -> Any:
     import pyarrow as pa
 
-    if len(batch.kept) == count:
+    if len(batch.indexes) == count:
         return pa.array(range(count + 1), pa.int32())
-    indexes, offsets = set(batch.kept), [0]
+    indexes, offsets = set(batch.indexes), [0]
     for index in range(count):
         offsets.append(offsets[-1] + (index in indexes))
     return pa.array(offsets, pa.int32())

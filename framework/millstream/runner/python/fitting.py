@@ -27,20 +27,20 @@ class UnfitError(Exception):
     def __init__(self, value: Any, expected: str, path: str = "") -> None:
         super().__init__(value, expected, path)
         self.value = value
-        self.wanted = expected
+        self.expected = expected
         self.path = path
 
     def within(self, name: str) -> UnfitError:
-        return UnfitError(self.value, self.wanted, f"{name}.{self.path}" if self.path else name)
+        return UnfitError(self.value, self.expected, f"{name}.{self.path}" if self.path else name)
 
     def __str__(self) -> str:
-        return self.told("returned")
+        return self.message("returned")
 
-    def told(self, verb: str) -> str:
+    def message(self, verb: str) -> str:
         field = f" in '{self.path}'" if self.path else ""
         if self.value is None:
-            return f"{verb} None{field}, whose hint is not optional: {self.wanted}"
-        return f"{verb} {shown(self.value)}{field}, which does not fit {self.wanted}"
+            return f"{verb} None{field}, whose hint is not optional: {self.expected}"
+        return f"{verb} {shown(self.value)}{field}, which does not fit {self.expected}"
 
 
 def shown(value: Any) -> str:

@@ -46,7 +46,7 @@ class Calls:
         self.row = 0
         """The index of the row that the function is called for."""
 
-    def at(self) -> dict[str, str]:
+    def location(self) -> dict[str, str]:
         if self.locations is None:
             return {}
         row = self.locations[self.row]
@@ -168,7 +168,7 @@ def _content(record: logging.LogRecord, calls: Calls) -> dict[str, Any]:
         # The name of a file of macros/ is that of its contents.
         "logger": record.pathname if record.name.startswith(_FILES) else record.name,
         "exception": exception[-LONGEST:],
-        "at": calls.at(),
+        "at": calls.location(),
     }
 
 

@@ -221,7 +221,7 @@ class Keyed(StatefulProcessor):
         except GeneratorExit:
             raise
         except UnfitError as error:
-            raise RuntimeError(f"{FAILED}{self.name}(): {error.told('yielded')}") from None
+            raise RuntimeError(f"{FAILED}{self.name}(): {error.message('yielded')}") from None
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
             raise RuntimeError(FAILED + failure(self.name, error)) from None
 
@@ -294,11 +294,11 @@ class Newest:
 
     def __init__(self, index: int) -> None:
         self.time: int | None = None
-        self._place = index
+        self._index = index
 
     def of(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
-            time = row[self._place]
+            time = row[self._index]
             if time is not None and (self.time is None or time > self.time):
                 self.time = time
             yield row

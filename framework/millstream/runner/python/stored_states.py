@@ -52,13 +52,13 @@ def _read(tagged: dict[str, Any]) -> Any:
     return _READERS[name](content)
 
 
-def _listed(values: Any) -> list[Any]:
+def _members(values: Any) -> list[Any]:
     return [_written(member) for member in values]
 
 
 def _sorted(values: Any) -> list[Any]:
     """Return the values of a set, whose order differs between processes."""
-    return sorted(_listed(values), key=json.dumps)
+    return sorted(_members(values), key=json.dumps)
 
 
 _Tagged = tuple[str, type, Callable[[Any], Any], Callable[[Any], Any]]
@@ -77,7 +77,7 @@ _TAGGED: tuple[_Tagged, ...] = (
     ("bytearray", bytearray, bytearray.hex, bytearray.fromhex),
     ("set", set, _sorted, set),
     ("frozenset", frozenset, _sorted, frozenset),
-    ("tuple", tuple, _listed, tuple),
+    ("tuple", tuple, _members, tuple),
 )
 """Name, class, writer and reader; a datetime is also a date."""
 _READERS = {name: read for name, _, _, read in _TAGGED} | {"dict": dict}

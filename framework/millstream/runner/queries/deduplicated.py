@@ -63,7 +63,7 @@ def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMo
     input_rows = session.table(step.of)
     names = {name.lower(): name for name in input_rows.columns}
     keys, time = [names[key.lower()] for key in step.keys], names[step.exact_by.lower()]
-    columns = (f.unix_micros(_end(input_rows, time)), *_place(step))
+    columns = (f.unix_micros(_end(input_rows, time)), *_position(step))
     added = [column.alias(unused(f"_{number}", input_rows.columns)) for number, column in enumerate(columns)]
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = input_rows.select("*", *added)._jdf  # noqa: SLF001 -- as above
@@ -79,7 +79,7 @@ def _end(rows: DataFrame, name: str) -> Column:
     return time.getField("end") if isinstance(rows.schema[name].dataType, StructType) else time
 
 
-def _place(step: DedupeView) -> tuple[Column, ...]:
+def _position(step: DedupeView) -> tuple[Column, ...]:
     if step.position_columns:
         return tuple(f.col(quoted(name)) for name in step.position_columns)
     return tuple(f.lit(None).cast(kind) for kind in ("int", "bigint"))

@@ -56,7 +56,7 @@ _RAISED = (
 
 _NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
 
-_KNOWN = (
+_FAILURES = (
     _KnownFailure(
         "MS861",
         re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + _END),
@@ -250,7 +250,7 @@ def problem_of(
     if isinstance(error, MillstreamError):
         return error.diagnostics[0]
     causes = [cause for cause in causes_of(error) if not cause.is_planning]
-    for failure in _KNOWN:
+    for failure in _FAILURES:
         if match := failure.search(causes):
             location = target_location if failure.code in _OF_TARGET else None
             return Diagnostic(failure.code, f"{who}: {failure.message(match)}", location, failure.remedy)

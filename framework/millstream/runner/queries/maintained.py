@@ -245,7 +245,7 @@ def _can_follow(before: Note, columns: Mapping[str, Mapping[str, str]], changed:
     return all(before.columns.get(relation, {}).items() <= columns[relation].items() for relation in changed)
 
 
-def whole(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:
+def all_rows(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:
     """Return all rows that the SQL gives over the views of its inputs at rest."""
     by_relation = {read.relation: read.view for read in reads}
     for index, relation in enumerate(maintenance.relations):

@@ -22,7 +22,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
     """Sends the records of a query's batches; `rows` is what its stream reads."""
 
     rows: DataFrame
-    _made: Any
+    _maker: Any
     _stores: Stores
     _shared: SharedRead | None = None
 
@@ -49,14 +49,14 @@ class RecordMaker(Struct, frozen=True, eq=False):
         def observe(observed: Sequence[Mapping[str, Any]]) -> None:
             self._stores.counted.observe(number, observed)
 
-        send_records(MadeRecords(batch, self._made, observe, self._shared), self._stores, number)
+        send_records(MadeRecords(batch, self._maker, observe, self._shared), self._stores, number)
 
 
 class MadeRecords(Struct, frozen=True, eq=False):
     """Records that are made of the rows of a batch."""
 
     rows: DataFrame
-    _made: Any
+    _maker: Any
     _observe: Callable[[Sequence[Mapping[str, Any]]], None]
     _shared: SharedRead | None = None
 
@@ -64,7 +64,7 @@ class MadeRecords(Struct, frozen=True, eq=False):
         rows = self.rows._jdf  # noqa: SLF001
         observed = None if self._shared is None else self._sent_by_host(self._shared, options, in_transaction)
         if observed is None:
-            observed = self._made.send(rows, dict(options), in_transaction)
+            observed = self._maker.send(rows, dict(options), in_transaction)
         jvm: Any = self.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public way to convert a row
         metric_rows = map(jvm.PythonSQLUtils.toPyRow, observed.values())
         self._observe([cloudpickle.loads(row).asDict() for row in metric_rows])
@@ -73,7 +73,7 @@ class MadeRecords(Struct, frozen=True, eq=False):
         """Return what was observed of the records; None if they must be sent here."""
         guest = None
         if not in_transaction:
-            guest = self._made.guest(self.rows._jdf, shared.topic, dict(options))  # noqa: SLF001
+            guest = self._maker.guest(self.rows._jdf, shared.topic, dict(options))  # noqa: SLF001
         if guest is None:
             shared.part()
             return None

@@ -116,7 +116,7 @@ def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
     return tuple(sums.values())
 
 
-class Outcome(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     """The result of one query."""
 
     query: str
@@ -124,7 +124,7 @@ class Outcome(Struct, frozen=True):
     rows: int = 0
     seconds: float = 0.0
     message: str = ""
-    problem: Diagnostic | None = None
+    diagnostic: Diagnostic | None = None
     reads: dict[str, int] = {}
     """Records read from each topic, by id of the source or model; empty if unknown."""
     counts: Counts = Counts()

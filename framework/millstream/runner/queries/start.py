@@ -241,7 +241,7 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
         if source.topic:
             reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
         else:
-            context.tables.whole(session, source)
+            context.tables.view_as_changes(session, source)
 
     return read
 

@@ -109,7 +109,7 @@ class Tables(Struct, frozen=True, eq=False):
             return stored_versions(topic, at_rest=False).keys
         return self.catalog.models[relation].keys
 
-    def whole(self, session: SparkSession, source: SourceRead) -> None:
+    def view_as_changes(self, session: SparkSession, source: SourceRead) -> None:
         """Read the current rows of a table as its changes so far."""
         self._check_built(source.relation)
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)

@@ -20,7 +20,7 @@ VERSIONS = "versions"
 """The variable that has the versions of a key in the state, by the microseconds from which each is valid."""
 HELD = 1_000_000
 """Times of versions, of 8 bytes, that a task holds in memory; it reads others again for each row."""
-_OWN = ("at", "event", "version", "partition", "offset", "kept_until")
+_COLUMNS = ("at", "event", "version", "partition", "offset", "kept_until")
 _TIME = {"spark.watermarkDelayMs": 0}
 """Spark's metadata of an event time column; the delay itself is part of the watermark."""
 
@@ -74,7 +74,7 @@ def _streamed(
     # Spark asks the sources of a plan for new records in order: versions come last, and so are not behind.
     both = left.unionByName(right, allowMissingColumns=True)
     keys = _key_names(step)
-    both = both.select(*map(quoted, keys), *_OWN)
+    both = both.select(*map(quoted, keys), *_COLUMNS)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
     joined = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode, HELD)
@@ -112,7 +112,7 @@ def _key_names(step: TemporalView) -> list[str]:
     """Return names for the columns of a key: those of versions, as far as they are unused."""
     names: list[str] = []
     for _, name in step.pairs:
-        names.append(unused(name, (*_OWN, *names)))
+        names.append(unused(name, (*_COLUMNS, *names)))
     return names
 
 

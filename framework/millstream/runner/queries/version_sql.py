@@ -21,7 +21,7 @@ from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.runner.queries.differences import STORED
 from millstream.types import has_equality
 
-GIVEN = "_millstream_given"
+BATCH_ROWS = "_millstream_given"
 """The view of the new rows, with `_deleted`."""
 TOUCHED = "_millstream_touched_keys"
 _LAST = f"greatest({VALID_FROM}, {VALID_TO})"
@@ -47,11 +47,11 @@ def placed_sql(table: TableOutput, versions: Versions, now: str) -> str:
     return "\n".join((
         f"select {', '.join(f'g.{name}' for name in names)},",
         f"greatest({time}, l._last) as {VALID_FROM}, g.{VALID_TO}, g._deleted",
-        f"from {GIVEN} as g left join (",
+        f"from {BATCH_ROWS} as g left join (",
         f"select *, {_LAST} as _last, {VALID_TO} is null as _open from (",
         f"select *, row_number() over (partition by {_list(versions.by)}",
         f"order by {_LAST} desc nulls last, {VALID_FROM} desc nulls last) as _place",
-        f"from {STORED} as s left semi join {GIVEN} as k on {_on(versions.by, 's', 'k')}",
+        f"from {STORED} as s left semi join {BATCH_ROWS} as k on {_on(versions.by, 's', 'k')}",
         f")) as l on l._place = 1 and {_on(versions.by, 'g', 'l')}",
         "where if(g._deleted, coalesce(l._open, false),",
         f"not coalesce(l._open and ({same}), false))",
@@ -66,7 +66,7 @@ def newest_sql(view: str) -> str:
 def touched_sql(versions: Versions, horizon: Horizon | None) -> str:
     """Return the keys with new rows, and those of which a bound leaves the time that is kept."""
     names = _list(versions.by)
-    keys = f"select {names} from {GIVEN}"
+    keys = f"select {names} from {BATCH_ROWS}"
     if horizon is not None:
         left = " or ".join(
             f"({column} > {horizon.before} and {column} <= {horizon.after})"
@@ -105,7 +105,7 @@ def versions_sql(table: TableOutput, versions: Versions, horizon: Horizon | None
         f"where not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null",
         f"union all select {only_keys}, {VALID_TO}, true, 0 from {STORED_TOUCHED}",
         f"where {VALID_TO} is not null",
-        f"union all select {names}, {VALID_FROM}, _deleted, 2 from {GIVEN}",
+        f"union all select {names}, {VALID_FROM}, _deleted, 2 from {BATCH_ROWS}",
         "), placed as (",
         f"select *, row_number() over ({by}, _at order by _rank desc) as _place from bounds",
         "), timed as (",

@@ -17,7 +17,7 @@ from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.runner.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
 from millstream.runner.queries.small_batches import Evaluated, evaluated
 from millstream.runner.queries.version_sql import (
-    GIVEN,
+    BATCH_ROWS,
     TOUCHED,
     Horizon,
     newest_sql,
@@ -41,12 +41,12 @@ def version_differences(
         rows = rows.withColumn("_deleted", f.lit(False))
     stored.select(*(f.col(quoted(c.name)) for c in table.columns)).createOrReplaceTempView(STORED)
     with ExitStack() as stack:
-        rows.createOrReplaceTempView(GIVEN)
+        rows.createOrReplaceTempView(BATCH_ROWS)
         if versions.replaces:
             placed = session.sql(placed_sql(table, versions, _sql(now or datetime.now(timezone.utc))))
             placed.createOrReplaceTempView(_PLACED)
-        batch_rows = session.table(_PLACED if versions.replaces else GIVEN)
-        stack.enter_context(evaluated(batch_rows)).rows.createOrReplaceTempView(GIVEN)
+        batch_rows = session.table(_PLACED if versions.replaces else BATCH_ROWS)
+        stack.enter_context(evaluated(batch_rows)).rows.createOrReplaceTempView(BATCH_ROWS)
         horizon = _horizon(session, versions) if versions.keep else None
         touched = stack.enter_context(evaluated(session.sql(touched_sql(versions, horizon))))
         touched.rows.createOrReplaceTempView(TOUCHED)
@@ -62,7 +62,7 @@ def _horizon(session: SparkSession, versions: Versions) -> Horizon | None:
     ago = f"make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000)"
     both = " union all ".join(
         f"select newest, {stored} as _stored from ({newest_sql(view)})"  # noqa: S608
-        for view, stored in ((STORED, "true"), (GIVEN, "false"))
+        for view, stored in ((STORED, "true"), (BATCH_ROWS, "false"))
     )
     # With its offset, a time is the same whatever the session's time zone is.
     before, after = (

@@ -109,7 +109,7 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
         _at_rest(session, read, question)
     for node in order:
         if isinstance(node, Maintained):
-            rows = maintained.whole(session, node.maintenance, static_reads(order, views))
+            rows = maintained.all_rows(session, node.maintenance, static_reads(order, views))
             rows.createOrReplaceTempView(views.of(node.table, "differences"))
     for step in emission.steps:
         make_view(session, step, question.project, "append")

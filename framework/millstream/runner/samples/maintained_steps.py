@@ -26,11 +26,11 @@ def step_differences(
     rows are computed in full, as by a first build; later ones by touched keys or weights, as the plan says.
     """
     earlier()
-    stored = maintained.whole(session, plan.maintenance, plan.inputs).localCheckpoint()
+    stored = maintained.all_rows(session, plan.maintenance, plan.inputs).localCheckpoint()
     before = [session.table(view_of("now", index)).localCheckpoint() for index, _ in enumerate(plan.inputs)]
     newest()
     stored.createOrReplaceTempView(STORED)
-    maintained.whole(session, plan.maintenance, plan.inputs)
+    maintained.all_rows(session, plan.maintenance, plan.inputs)
     changed, first = set[str](), True
     for index, (read, old) in enumerate(zip(plan.inputs, before, strict=True)):
         feed = _feed(old, session.table(view_of("now", index))).localCheckpoint()

@@ -111,7 +111,7 @@ class BatchOutput(Struct, frozen=True):
 
 
 class TrialResult(Struct, frozen=True):
-    made: tuple[BatchOutput, ...]
+    outputs: tuple[BatchOutput, ...]
     late: int = 0
     """Rows that were dropped as late."""
     expired: int = 0
@@ -299,7 +299,7 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -
     """Return what a batch would store: records, and the newest rows of tables."""
     delivery_plan = query.deliver
     if not isinstance(delivery_plan, PerBatch):
-        yield BatchOutput(number, "", "records", _listed(batch.toArrow()))
+        yield BatchOutput(number, "", "records", _as_dicts(batch.toArrow()))
         return
     batch.createOrReplaceTempView(delivery_plan.view)
     several = len(delivery_plan.deliveries) > 1
@@ -315,7 +315,7 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -
             if isinstance(target, TableOutput) and target.versions is not None:
                 output_rows = _versions(rows, target, stored.setdefault(target.model, {}))
             else:
-                output_rows = _listed(rows.toArrow())
+                output_rows = _as_dicts(rows.toArrow())
             yield BatchOutput(number, output, "records" if records else "rows", output_rows)
     finally:
         if several:
@@ -334,9 +334,9 @@ def _versions(
         versions.pop(key, None)
         if not row["_deleted"]:
             versions[key] = {name: value for name, value in row.items() if name != "_deleted"}
-    return _listed(changed)
+    return _as_dicts(changed)
 
 
-def _listed(table: pa.Table) -> list[dict[str, Any]]:
+def _as_dicts(table: pa.Table) -> list[dict[str, Any]]:
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -41,16 +41,16 @@ class ClassArchives:
     """The archives of a class path, which are made while a command runs if it has their lock."""
 
     def __init__(self, first: Archive, full: Archive, lock: ExitStack | None = None) -> None:
-        self._first, self._whole, self._lock = first, full, lock
+        self._first, self._full, self._lock = first, full, lock
         self._jvm = SecondJvm()
         self._thread: Thread | None = None
 
     @property
     def options(self) -> str:
         """Java's options for Spark's JVM: to read an archive, to write the names of its classes, or both."""
-        options = [archive.flag for archive in (self._whole, self._first) if archive.file][:1]
-        if self._lock and not self._whole.names.exists():
-            options.append(f"-XX:DumpLoadedClassList={self._whole.new_names}")
+        options = [archive.flag for archive in (self._full, self._first) if archive.file][:1]
+        if self._lock and not self._full.names.exists():
+            options.append(f"-XX:DumpLoadedClassList={self._full.new_names}")
         return " ".join(map(_quoted, options))
 
     def start(self, spark: SparkSession) -> None:
@@ -69,8 +69,8 @@ class ClassArchives:
             self._thread = started(self._make, *arguments)
 
     def _make(self, lock: ExitStack, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        has_names = self._whole.names.exists()
-        names = [str(self._whole.names)] if has_names else [str(self._whole.new_names), "grows"]
+        has_names = self._full.names.exists()
+        names = [str(self._full.names)] if has_names else [str(self._full.new_names), "grows"]
 
         def make(archive: Archive, least: int, most: int) -> bool:
             program = [*command, archive.flag, _PROGRAM, str(least), str(most), *names]
@@ -79,10 +79,10 @@ class ClassArchives:
         # A machine that can start no more processes has no archive.
         with lock, contextlib.suppress(OSError):
             small = bool(self._first.file) or make(self._first, 0, _FIRST)
-            if small and make(self._whole, 0 if has_names else _ENOUGH, _ALL):
+            if small and make(self._full, 0 if has_names else _ENOUGH, _ALL):
                 clear(self._first, kept=True)
-                self._whole.names.unlink(missing_ok=True)
-                self._whole.new_names.unlink(missing_ok=True)
+                self._full.names.unlink(missing_ok=True)
+                self._full.new_names.unlink(missing_ok=True)
 
     def stop(self) -> None:
         """Stop the second JVM; keep the names for another command, if they are enough and still needed."""
@@ -92,10 +92,10 @@ class ClassArchives:
         if self._thread:
             self._thread.join()
         with contextlib.suppress(OSError):
-            if len(self._whole.new_names.read_bytes().splitlines()) < _ENOUGH:
-                self._whole.new_names.unlink()
+            if len(self._full.new_names.read_bytes().splitlines()) < _ENOUGH:
+                self._full.new_names.unlink()
             else:
-                self._whole.new_names.replace(self._whole.names)
+                self._full.new_names.replace(self._full.names)
 
 
 @contextmanager

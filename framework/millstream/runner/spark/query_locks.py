@@ -60,7 +60,7 @@ class LocalLocks:
         self._folder = folder / FOLDER
         make_folder(self._folder)
         self._stack = stack
-        self._own: set[str] = set()
+        self._taken: set[str] = set()
 
     @contextmanager
     def setup(self) -> Iterator[None]:
@@ -69,19 +69,19 @@ class LocalLocks:
             yield
 
     def others(self) -> Mapping[str, str]:
-        files = sorted(file for file in self._folder.glob(f"*{_LOCK}") if file.stem not in self._own)
+        files = sorted(file for file in self._folder.glob(f"*{_LOCK}") if file.stem not in self._taken)
         return {file.stem: _named(holder_of(file)) for file in files if is_locked(file)}
 
     def take(self, queries: Collection[str]) -> Mapping[str, str]:
         others = self.others()
         if conflicts := {name: others[name] for name in sorted(queries) if name in others}:
             return conflicts
-        for name in sorted(set(queries) - self._own):
+        for name in sorted(set(queries) - self._taken):
             handle = self._stack.enter_context(opened(self._folder / f"{name}{_LOCK}"))
             locked = try_lock(handle)
             assert locked, "only a run that holds the setup lock takes others"
             sign(handle)
-            self._own.add(name)
+            self._taken.add(name)
         return {}
 
 
@@ -100,7 +100,7 @@ class Sign(Struct, frozen=True):
 
 class _Seen(Struct, frozen=True):
     content: bytes
-    at: float
+    since: float
     """When this process first saw this content."""
     changed: bool
     """It has seen another content before: the run is alive."""
@@ -117,7 +117,7 @@ class Signs:
     def __init__(self, files: Files, folder: str, sign: Sign, blocked: Callable[[Sign], None]) -> None:
         self._files = files
         self._folder = path_in(folder, FOLDER)
-        self._own = sign
+        self._sign = sign
         self._blocked = blocked
         self._writing = threading.Lock()
         self._ended = threading.Event()
@@ -132,7 +132,7 @@ class Signs:
     @contextmanager
     def beating(self, lose: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Say regularly that this command is alive; call `lose` if that fails for too long."""
-        self._write(self._own)
+        self._write(self._sign)
         beating = threading.Thread(target=self._beat, name="lock", daemon=True)
         beating.start()
         # A thread of its own: a write can take longer than others wait.
@@ -142,7 +142,7 @@ class Signs:
         finally:
             self._ended.set()
             beating.join()
-            self._files.remove(self._path(self._own.owner))
+            self._files.remove(self._path(self._sign.owner))
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT) and not self.lost:
@@ -159,8 +159,8 @@ class Signs:
 
     def _write(self, sign: Sign | None = None) -> None:
         with self._writing:
-            self._own, now = replace(sign or self._own, beat=self._own.beat + 1), _now()
-            self._files.write(self._path(self._own.owner), msgspec.json.encode(self._own))
+            self._sign, now = replace(sign or self._sign, beat=self._sign.beat + 1), _now()
+            self._files.write(self._path(self._sign.owner), msgspec.json.encode(self._sign))
             self._written = now
 
     def _path(self, owner: str) -> str:
@@ -169,20 +169,20 @@ class Signs:
     @contextmanager
     def setup(self) -> Iterator[None]:
         while True:
-            self._write(replace(self._own, setup=True))
+            self._write(replace(self._sign, setup=True))
             others = self.living()
             if alone := [other for other in others if other.alone]:
-                self._write(replace(self._own, setup=False))
+                self._write(replace(self._sign, setup=False))
                 self._blocked(alone[0])
             elif not (busy := [other for other in others if other.setup]):
                 break
-            elif any(other.owner < self._own.owner for other in busy):
-                self._write(replace(self._own, setup=False))  # of two that start, one goes first
+            elif any(other.owner < self._sign.owner for other in busy):
+                self._write(replace(self._sign, setup=False))  # of two that start, one goes first
             self._ended.wait(_POLL)
         try:
             yield
         finally:
-            self._write(replace(self._own, setup=False))
+            self._write(replace(self._sign, setup=False))
 
     def take_target(self) -> None:
         """Have the whole target until this command ends."""
@@ -190,7 +190,7 @@ class Signs:
             with self.setup():
                 running = [other for other in self.living() if other.queries]
                 if not running:
-                    self._write(replace(self._own, alone=True))
+                    self._write(replace(self._sign, alone=True))
                     return
             self._blocked(running[0])
             time.sleep(_POLL)
@@ -206,7 +206,7 @@ class Signs:
         others = self.others()
         if conflicts := {name: others[name] for name in sorted(queries) if name in others}:
             return conflicts
-        self._write(replace(self._own, queries=tuple(sorted({*self._own.queries, *queries}))))
+        self._write(replace(self._sign, queries=tuple(sorted({*self._sign.queries, *queries}))))
         return {}
 
     def living(self) -> list[Sign]:
@@ -219,7 +219,7 @@ class Signs:
         signs: list[Sign] = []
         unknown = False
         for name in self._files.names(self._folder):
-            if not name.endswith(_SIGN) or name == f"{self._own.owner}{_SIGN}":
+            if not name.endswith(_SIGN) or name == f"{self._sign.owner}{_SIGN}":
                 continue
             content = self._files.read(path_in(self._folder, name))
             if content is None:
@@ -229,7 +229,7 @@ class Signs:
             seen, now = self._seen.get(name), _now()
             if seen is None or seen.content != content:
                 seen = self._seen[name] = _Seen(content, now, changed=seen is not None)
-            if now - seen.at > PATIENCE:
+            if now - seen.since > PATIENCE:
                 self._files.remove(path_in(self._folder, name))
                 continue
             unknown = unknown or not seen.changed

@@ -38,7 +38,7 @@ def measure_coverage(
     for query, counted in coverage_queries(plan.query, output, SourceLines(context.project)):
         frozen = replace(freeze_clock(query, test.now), deliver=ToKafka(()))
         try:
-            (result,) = as_batch(context.spark(), run.trial(batches, batches, frozen), context.log).made
+            (result,) = as_batch(context.spark(), run.trial(batches, batches, frozen), context.log).outputs
         except MillstreamError:
             continue
         ways |= dict(zip(counted, result.rows[0].values(), strict=True))

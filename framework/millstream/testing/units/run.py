@@ -201,7 +201,7 @@ class UnitTestRun:
     def rows(self, result: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
         """Return the rows of the output, each with its step."""
         rows: list[tuple[int, Row]] = []
-        for output_rows in result.made:
+        for output_rows in result.outputs:
             step = batches[output_rows.batch].step
             if output_rows.kind == "records":
                 rows += [(step, self._decoded(record)) for record in output_rows.rows]
@@ -230,7 +230,9 @@ class UnitTestRun:
             trial = Trial(self.context.project, query, self._feeds(query, batches))
             tried = as_batch(self.context.spark(), trial, self.context.log)
             topics = {output.topic for output in query.outputs if isinstance(output, DeadLetters)}
-            rows = [row for output_rows in tried.made for row in output_rows.rows if row["topic"] in topics]
+            rows = [
+                row for output_rows in tried.outputs for row in output_rows.rows if row["topic"] in topics
+            ]
             dead_letters += map(_dead_letter, rows)
         return dead_letters
 

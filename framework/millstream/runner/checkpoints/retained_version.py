@@ -13,7 +13,7 @@ from millstream.runner.queries.tables import RETAINED_SUFFIX, Tables
 from millstream.stores.files import Files, read_json, write_json
 
 
-class Previous(Struct, frozen=True):
+class RetainedVersion(Struct, frozen=True):
     record: Record | None
     """None if the query did not run, and another query wrote its tables."""
     by: str
@@ -34,12 +34,12 @@ class Previous(Struct, frozen=True):
         )
 
 
-def read(files: Files, checkpoint: CheckpointFolder) -> Previous | None:
-    return read_json(files, checkpoint.previous, Previous)
+def read(files: Files, checkpoint: CheckpointFolder) -> RetainedVersion | None:
+    return read_json(files, checkpoint.retained, RetainedVersion)
 
 
-def write(files: Files, checkpoint: CheckpointFolder, retained: Previous) -> None:
-    write_json(files, checkpoint.previous, retained)
+def write(files: Files, checkpoint: CheckpointFolder, retained: RetainedVersion) -> None:
+    write_json(files, checkpoint.retained, retained)
 
 
 def retain(
@@ -51,10 +51,10 @@ def retain(
         return
     forget(files, tables, checkpoint)
     others = () if before else swap.tables
-    retained = Previous(before, swap.record.id, swap.apply, swap.streamed, others)
+    retained = RetainedVersion(before, swap.record.id, swap.apply, swap.streamed, others)
     for table in retained.tables:
         tables.copy(table, renamed(table, RETAINED_SUFFIX))
-    write_json(files, checkpoint.previous, retained)
+    write_json(files, checkpoint.retained, retained)
 
 
 def forget(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
@@ -66,10 +66,12 @@ def forget(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
         tables.drop(renamed(table, RETAINED_SUFFIX))
     if retained.record is not None:
         files.remove(checkpoint.spark(retained.record))
-    files.remove(checkpoint.previous)
+    files.remove(checkpoint.retained)
 
 
-def restore_tables(files: Files, tables: Tables, checkpoint: CheckpointFolder, retained: Previous) -> None:
+def restore_tables(
+    files: Files, tables: Tables, checkpoint: CheckpointFolder, retained: RetainedVersion
+) -> None:
     """Restore the rows that another query wrote, and remove the query that had taken over its tables."""
     for table in retained.tables:
         tables.copy(renamed(table, RETAINED_SUFFIX), table)
@@ -79,7 +81,7 @@ def restore_tables(files: Files, tables: Tables, checkpoint: CheckpointFolder, r
     files.remove(checkpoint.folder)
 
 
-def as_pending_swap(retained: Previous, record: Record) -> PendingSwap:
+def as_pending_swap(retained: RetainedVersion, record: Record) -> PendingSwap:
     """Return the previous version as a pending swap that puts it back."""
     return PendingSwap(
         # The version that is rolled back has sent rows that this one may not have.
