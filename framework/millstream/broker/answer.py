@@ -23,7 +23,7 @@ def answers(state: State, seconds: float = 2.0) -> bool:
 
     client = AdminClient({"bootstrap.servers": state.address}, logger=_SILENT)
     try:
-        found = client.list_topics(timeout=seconds)
+        metadata = client.list_topics(timeout=seconds)
     except KafkaException:
         return False
-    return bool(found.brokers) and found.cluster_id == state.identity
+    return bool(metadata.brokers) and metadata.cluster_id == state.identity

@@ -41,7 +41,7 @@ def stopped_logs(root: Path) -> Logs | None:
     data = KAFKA.folder(root).data
     if not data.is_dir():
         return Logs()
-    found, starts = Logs(), _starts(data / _STARTS)
+    logs, starts = Logs(), _starts(data / _STARTS)
     for folder in data.iterdir():
         topic, _, number = folder.name.rpartition("-")
         if not folder.is_dir() or not number.isdigit() or topic.startswith("__"):
@@ -49,9 +49,9 @@ def stopped_logs(root: Path) -> Logs | None:
         log, id_ = _log(folder, starts), _id(folder)
         if log is None or id_ is None:
             return None
-        found.topics.setdefault(topic, {})[int(number)] = log
-        found.ids[topic] = id_
-    return found
+        logs.topics.setdefault(topic, {})[int(number)] = log
+        logs.ids[topic] = id_
+    return logs
 
 
 def _starts(file: Path) -> dict[str, int]:
@@ -81,15 +81,15 @@ def _log(folder: Path, starts: Mapping[str, int]) -> Log | None:
 
 
 def _end(file: BinaryIO, size: int, first: int) -> int | None:
-    end, at = first, 0
-    while at < size:
-        file.seek(at)
+    end, position = first, 0
+    while position < size:
+        file.seek(position)
         head = file.read(_BATCH.size)
         if len(head) < _BATCH.size:
             return None
         offset, length, _, format_, _, _, last = _BATCH.unpack(head)
-        at += _BEFORE_LENGTH + length
-        if format_ != _FORMAT or at > size:
+        position += _BEFORE_LENGTH + length
+        if format_ != _FORMAT or position > size:
             return None
         end = offset + last + 1
     return end

@@ -15,7 +15,7 @@ from millstream.ops.live_page.values import LiveRelation
 from millstream.project.values import Project
 from millstream.registry.writers import Writers
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.known import Known, known_in
+from millstream.tables.relations import Relation, relations_in
 from millstream.tables.values import Answer
 
 _MOST = 24
@@ -26,7 +26,7 @@ def live_relations(
     project: Project, nodes: dict[str, ManifestNode], admin: Admin, writers: Writers
 ) -> list[LiveRelation]:
     """Return the tables and topics that models store, and then the topics of sources."""
-    relations = known_in(nodes.values())
+    relations = relations_in(nodes.values())
     readings = known_readings(project, nodes)
     stored = StoredProject(Path(project.root), project.target, relations, lambda: project.seeds)
     live = []
@@ -47,7 +47,7 @@ def live_relations(
     return live[:_MOST]
 
 
-def _newest_of_table(table: Known, stored: StoredProject, limit: int) -> Answer:
+def _newest_of_table(table: Relation, stored: StoredProject, limit: int) -> Answer:
     names = [name for name, _ in table.columns]
     order = _order(table)
     by = ", ".join(f'"{name}"{" desc" if name not in order[1:] else ""}' for name in order)
@@ -56,7 +56,7 @@ def _newest_of_table(table: Known, stored: StoredProject, limit: int) -> Answer:
     return answer(sql, stored, limit)
 
 
-def _order(table: Known) -> Sequence[str]:
+def _order(table: Relation) -> Sequence[str]:
     """Return the column that says how new a row is, and the key after it, if there is one."""
     names = {name.lower(): name for name, _ in table.columns}
     times = [name for name, type_ in table.columns if type_.startswith(("timestamp", "date"))]

@@ -17,12 +17,12 @@ class Code(Struct, frozen=True):
 
 
 def read_codes(text: str) -> dict[str, Code]:
-    found: dict[str, Code] = {}
+    codes: dict[str, Code] = {}
     for entry in re.split(r"\n(?=\S)", text.strip()):
         head, *explanation = entry.splitlines()
         name, _, title = head.partition(" ")
-        found[name] = Code(title, " ".join(map(str.strip, explanation)))
-    return found
+        codes[name] = Code(title, " ".join(map(str.strip, explanation)))
+    return codes
 
 
 PARTS = (
@@ -34,9 +34,9 @@ PARTS = (
 
 def all_codes() -> dict[str, Code]:
     """Collect the codes of every part and store, in order."""
-    found: dict[str, Code] = {}
+    codes: dict[str, Code] = {}
     for name in PARTS:
-        found |= import_module(f"millstream.codes.{name}").CODES
+        codes |= import_module(f"millstream.codes.{name}").CODES
     for store in STORES:
-        found |= part(store, "codes").CODES
-    return dict(sorted(found.items()))
+        codes |= part(store, "codes").CODES
+    return dict(sorted(codes.items()))

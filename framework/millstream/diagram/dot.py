@@ -46,9 +46,9 @@ def _edge(edge: Edge) -> str:
     return f"{_quoted(edge.source)} -> {_quoted(edge.target)}{_attributes(label, _LINES[edge.line])};"
 
 
-def _attributes(*given: str) -> str:
-    listed = ", ".join(filter(None, given))
-    return f" [{listed}]" if listed else ""
+def _attributes(*attributes: str) -> str:
+    joined = ", ".join(filter(None, attributes))
+    return f" [{joined}]" if joined else ""
 
 
 def _quoted(*lines: str) -> str:

@@ -9,18 +9,18 @@ from millstream.lineage.values import Edge as LineageEdge
 from millstream.lineage.values import End, Lineage
 
 
-def diagram(found: Lineage) -> Diagram:
-    nodes = tuple(Node(str(end), (str(end),)) for end in found.ends)
-    edges = tuple(Edge(str(each.parent), str(each.child), each.kind) for each in found.edges)
+def diagram(lineage: Lineage) -> Diagram:
+    nodes = tuple(Node(str(end), (str(end),)) for end in lineage.ends)
+    edges = tuple(Edge(str(edge.parent), str(edge.child), edge.kind) for edge in lineage.edges)
     return Diagram(nodes, edges)
 
 
-def as_data(found: Lineage) -> dict[str, Any]:
+def as_data(lineage: Lineage) -> dict[str, Any]:
     return {
-        "root": _end(found.root) if found.root else None,
-        "nodes": [_end(end) for end in found.ends],
-        "upstream": [_edge(edge) for edge in found.upstream],
-        "downstream": [_edge(edge) for edge in found.downstream],
+        "root": _end(lineage.root) if lineage.root else None,
+        "nodes": [_end(end) for end in lineage.ends],
+        "upstream": [_edge(edge) for edge in lineage.upstream],
+        "downstream": [_edge(edge) for edge in lineage.downstream],
     }
 
 

@@ -20,29 +20,29 @@ def find_end(manifest: Manifest, name: str) -> End:
         return End(node)
     before, _, column = name.rpartition(".")
     if node := names.get(before):
-        columns = {each.name.lower(): each.name for each in manifest.nodes[node].columns}
+        columns = {declared.name.lower(): declared.name for declared in manifest.nodes[node].columns}
         if column.lower() in columns:
             return End(node, columns[column.lower()])
         message = f"{node} has no column '{column}'"
-        listed = ", ".join(columns.values())
+        available = ", ".join(columns.values())
         remedy = did_you_mean(
-            column, columns.values(), f"columns: {listed}" if listed else "it has no columns"
+            column, columns.values(), f"columns: {available}" if available else "it has no columns"
         )
         raise MillstreamError(Diagnostic("MS705", message, None, remedy))
     message = f"there is no model, source or seed '{name}'"
-    known = [node.name for node in manifest.nodes.values() if node.kind not in _IGNORED]
-    remedy = did_you_mean(before or name, [*known, *names], "`millstream ls` lists all names")
+    node_names = [node.name for node in manifest.nodes.values() if node.kind not in _IGNORED]
+    remedy = did_you_mean(before or name, [*node_names, *names], "`millstream ls` lists all names")
     raise MillstreamError(Diagnostic("MS705", message, None, remedy))
 
 
 def _names(manifest: Manifest) -> dict[str, str]:
     """Return ids by all names of nodes; if two share a name, a model comes before a seed, then others."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     nodes = [node for node in manifest.nodes.values() if node.kind not in _IGNORED]
     for node in sorted(nodes, key=lambda node: {"model": 0, "seed": 1}.get(node.kind, 2)):
         for name in (node.id, node.name, node.id.partition(".")[2]):
-            found.setdefault(name, node.id)
-    return found
+            ids.setdefault(name, node.id)
+    return ids
 
 
 def lineage_of(

@@ -35,20 +35,20 @@ def select(
     problems: list[Diagnostic] = []
     chosen = _chosen(select, exclude, selectors, selector, context, problems)
     excluded = Union(tuple(parse(text, option("--exclude", text), problems) for text in exclude))
-    wanted = [*(criteria(chosen) if chosen else ()), *criteria(excluded)]
-    definitions = _read(wanted, selectors, context, problems)
-    used = [*wanted, *(c for definition in definitions.values() for c in criteria(definition.spec))]
+    requested = [*(criteria(chosen) if chosen else ()), *criteria(excluded)]
+    definitions = _read(requested, selectors, context, problems)
+    used = [*requested, *(c for definition in definitions.values() for c in criteria(definition.spec))]
     problems += find_loops(definitions) or _missing(used, context)
     if problems:
         raise MillstreamError(*problems)
 
     run = Evaluation(graph, context, with_tests, {}, [])
-    references = {name: [c.value for c in found.references] for name, found in definitions.items()}
+    references = {name: [c.value for c in definition.references] for name, definition in definitions.items()}
     for name in TopologicalSorter(references).static_order():
         run.named[name] = run.find(definitions[name].spec)
     everything = Matches(frozenset(graph.nodes))
-    found = run.subtract(run.find(chosen) if chosen else everything, run.find(excluded))
-    ids = tuple(id_ for id_ in graph.order if id_ in found.direct)
+    matches = run.subtract(run.find(chosen) if chosen else everything, run.find(excluded))
+    ids = tuple(id_ for id_ in graph.order if id_ in matches.direct)
     return Selection(ids, tuple(dict.fromkeys(run.warnings)))
 
 
@@ -59,7 +59,7 @@ def check_selectors(
     problems: list[Diagnostic] = []
     names = [_reference(name, Origin()) for name in selectors]
     definitions = _read(names, selectors, context, problems)
-    defaults = [found for found in definitions.values() if found.default]
+    defaults = [definition for definition in definitions.values() if definition.default]
     for second in defaults[1:]:
         message = f"'{defaults[0].name}' is already the default selector"
         problems.append(second.origin.report("MS607", message, "keep 'default: true' on one selector"))
@@ -98,7 +98,7 @@ def _reference(name: str, origin: Origin) -> Criterion:
 
 
 def _read(
-    wanted: Iterable[Criterion],
+    requested: Iterable[Criterion],
     selectors: Mapping[str, Any],
     context: SelectionContext,
     problems: list[Diagnostic],
@@ -106,18 +106,18 @@ def _read(
     """Read the YAML selectors that are used, directly or by others."""
     definitions: dict[str, Definition] = {}
     seen: set[str] = set()
-    pending = [criterion for criterion in wanted if criterion.method == "selector"]
+    pending = [criterion for criterion in requested if criterion.method == "selector"]
     for reference in pending:
         name = reference.value
         if name not in selectors:
-            known = ", ".join(sorted(selectors)) or "none; define them in selectors.yml"
-            remedy = did_you_mean(name, selectors, f"known selectors: {known}")
+            names = ", ".join(sorted(selectors)) or "none; define them in selectors.yml"
+            remedy = did_you_mean(name, selectors, f"known selectors: {names}")
             problems.append(reference.origin.report("MS604", f"selector '{name}' does not exist", remedy))
         elif name not in seen:
             seen.add(name)
-            if found := read_definition(name, selectors[name], context, problems):
-                definitions[name] = found
-                pending += found.references
+            if definition := read_definition(name, selectors[name], context, problems):
+                definitions[name] = definition
+                pending += definition.references
     return definitions
 
 

@@ -61,7 +61,7 @@ def read_definition(
 
 def find_loops(definitions: Mapping[str, Definition]) -> list[Diagnostic]:
     """Report YAML selectors that refer to each other in a cycle."""
-    edges = {name: [r.value for r in found.references] for name, found in definitions.items()}
+    edges = {name: [r.value for r in definition.references] for name, definition in definitions.items()}
     problems = []
     for cycle in cycles(edges):
         after = cycle[1 % len(cycle)]
@@ -118,13 +118,13 @@ class _Reader:
 
     def locator(self, path: Path, content: str) -> Locator:
         """Return a locator within a text: exact if it is on one line, plain or in quotes."""
-        whole = self.origin(path)
+        full_origin = self.origin(path)
         location = self.context.locate(path)
         spare = location.end - location.column - len(content) if location else -1
 
         def part(start: int, stop: int) -> Origin:
             if location is None or spare not in (0, 2):
-                return whole
+                return full_origin
             first = location.column + spare // 2
             there = type(location)(location.path, location.line, first + start, first + stop)
             return Origin(there, within=self.within)
@@ -149,25 +149,25 @@ class _Reader:
                 excluded = self.excluded(item, here)
                 if excludes == 2:
                     self.fail(here, f"this {kind} has a second 'exclude'", "combine both in one list")
-            elif found := self.spec(item, here):
-                parts.append(found)
+            elif part := self.spec(item, here):
+                parts.append(part)
         if not parts and len(items) == excludes:
             self.fail((*path, kind), f"'{kind}' is empty", _SHAPE)
             return None
-        found = (
+        combined = (
             Union(tuple(parts))
             if kind == "union"
             else Intersection(tuple(parts), "intersection", self.origin(path))
         )
-        return Difference(found, excluded) if excluded else found
+        return Difference(combined, excluded) if excluded else combined
 
     def excluded(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
         items = tree["exclude"]
         if not isinstance(items, list):
             self.fail((*path, "exclude"), f"'exclude' must be a list, not {_name(items)}", _SHAPE)
             return None
-        found = [self.spec(item, (*path, "exclude", index)) for index, item in enumerate(items)]
-        return Union(tuple(spec for spec in found if spec))
+        specs = [self.spec(item, (*path, "exclude", index)) for index, item in enumerate(items)]
+        return Union(tuple(spec for spec in specs if spec))
 
     def criterion(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
         self.refuse_unknown(tree, _KEYS, path)
@@ -179,8 +179,8 @@ class _Reader:
             self.fail((*path, "method"), f"'method' can't be {_name(tree['method'])}", _SHAPE)
             return None
         excluded = self.excluded(tree, path) if "exclude" in tree else None
-        found = self.matched(tree["method"], tree["value"], (*path, "method"), (*path, "value"), tree)
-        return Difference(found, excluded) if found and excluded else found
+        criterion = self.matched(tree["method"], tree["value"], (*path, "method"), (*path, "value"), tree)
+        return Difference(criterion, excluded) if criterion and excluded else criterion
 
     def matched(
         self, method: str, value: Any, method_path: Path, value_path: Path, options: Mapping[str, Any]
@@ -194,8 +194,8 @@ class _Reader:
             return None
         name, *arguments = method.split(".")
         origin = self.origin(value_path)
-        if problem := check_method(name, tuple(arguments), value, self.origin(method_path), origin):
-            self.problems.append(problem)
+        if diagnostic := check_method(name, tuple(arguments), value, self.origin(method_path), origin):
+            self.problems.append(diagnostic)
             return None
         path = value_path[:-1]
         around = self.flag(options, "childrens_parents", path)
@@ -228,16 +228,16 @@ class _Reader:
             if value == mode:
                 return mode  # type: ignore[no-any-return]
         if value is not None:
-            known = get_args(Indirect)
-            remedy = did_you_mean(str(value), known, f"use one of {', '.join(known)}")
+            modes = get_args(Indirect)
+            remedy = did_you_mean(str(value), modes, f"use one of {', '.join(modes)}")
             self.fail((*path, "indirect_selection"), f"unknown indirect selection {value!r}", remedy)
         return None
 
-    def refuse_unknown(self, tree: Mapping[Any, Any], known: tuple[str, ...], path: Path) -> None:
+    def refuse_unknown(self, tree: Mapping[Any, Any], keys: tuple[str, ...], path: Path) -> None:
         for key in tree:
-            if key not in known:
-                names = (*known, *METHOD_NAMES) if "method" in known else known
-                otherwise = f"known keys: {', '.join(known)}"
+            if key not in keys:
+                names = (*keys, *METHOD_NAMES) if "method" in keys else keys
+                otherwise = f"known keys: {', '.join(keys)}"
                 self.fail((*path, key), f"unknown key '{key}'", did_you_mean(str(key), names, otherwise))
 
 

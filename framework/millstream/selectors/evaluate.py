@@ -46,13 +46,13 @@ class Evaluation(Struct, frozen=True):
                     [self.find(part) for part in parts], lambda sets: frozenset().union(*sets)
                 )
             case Intersection(parts=parts):
-                each = [self.find(part) for part in parts]
-                found = self.combine(each, lambda sets: frozenset.intersection(*sets))
-                if not found.direct and all(one.direct for one in each):
+                matches = [self.find(part) for part in parts]
+                combined = self.combine(matches, lambda sets: frozenset.intersection(*sets))
+                if not combined.direct and all(one.direct for one in matches):
                     message = f"'{spec.text}' selects nothing: no node satisfies all of its parts"
                     remedy = "use a space to select nodes that satisfy any part"
                     self.warnings.append(spec.origin.warn("MS603", message, remedy))
-                return found
+                return combined
             case Difference(included=included, excluded=excluded):
                 return self.subtract(self.find(included), self.find(excluded))
 
@@ -82,11 +82,11 @@ class Evaluation(Struct, frozen=True):
     def neighbours(self, criterion: Criterion, matched: Ids) -> Ids:
         """Follow the graph from the matches, by `@` and `+`."""
         parents, children = self.graph.parents, self.graph.children
-        found = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
+        reached = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
         if criterion.childrens_parents:
             family = matched | reach(matched, children)
-            found |= family | reach(family, parents)
-        return found
+            reached |= family | reach(family, parents)
+        return reached
 
     def attach_tests(self, selected: Ids, mode: Indirect) -> Matches:
         """Add the tests of selected nodes, by dbt's four modes of indirect selection."""
@@ -105,18 +105,18 @@ class Evaluation(Struct, frozen=True):
         )
         return self.resolve(pending)
 
-    def resolve(self, found: Matches) -> Matches:
+    def resolve(self, matches: Matches) -> Matches:
         """Add pending tests whose parents are all selected, or for `buildable`, at least upstream."""
-        if not found.cautious and not found.buildable:
-            return found
+        if not matches.cautious and not matches.buildable:
+            return matches
         parents = self.graph.parents
-        joined = {test for test in found.cautious if found.direct.issuperset(parents[test])}
-        if found.buildable:
-            known = found.direct | reach(found.direct, parents)
-            known |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
-            joined |= {test for test in found.buildable if known.issuperset(parents[test])}
-        direct = found.direct | joined
-        return Matches(direct, found.cautious - direct, found.buildable - direct)
+        joined = {test for test in matches.cautious if matches.direct.issuperset(parents[test])}
+        if matches.buildable:
+            available = matches.direct | reach(matches.direct, parents)
+            available |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
+            joined |= {test for test in matches.buildable if available.issuperset(parents[test])}
+        direct = matches.direct | joined
+        return Matches(direct, matches.cautious - direct, matches.buildable - direct)
 
     def subtract(self, included: Matches, excluded: Matches) -> Matches:
         return self.combine([included, excluded], lambda sets: sets[0] - sets[1])

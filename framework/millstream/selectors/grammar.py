@@ -43,15 +43,15 @@ def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -
     parts: list[Spec] = []
     for part in term.split(","):
         if part:
-            found = _criterion(part, offset, locate, problems)
-            parts += [found] if found else []
+            criterion = _criterion(part, offset, locate, problems)
+            parts += [criterion] if criterion else []
         else:
             message = f"'{term}' has an empty part next to a comma"
             remedy = "write an intersection without spaces: 'tag:nightly,orders+'"
-            problem = locate(max(offset - 1, 0), offset).report("MS601", message, remedy)
+            diagnostic = locate(max(offset - 1, 0), offset).report("MS601", message, remedy)
             # `a,,b` has one error between its commas, and `,` has one, not two
-            if not problems or problems[-1].message != problem.message:
-                problems.append(problem)
+            if not problems or problems[-1].message != diagnostic.message:
+                problems.append(diagnostic)
         offset += len(part) + 1
     return (
         parts[0]
@@ -86,8 +86,8 @@ def _criterion(part: str, offset: int, locate: Locator, problems: list[Diagnosti
     name, *arguments = method["name"].split(".") if method else [default_method(value)]
     at_method = locate(offset + before.end(), offset + start - 1) if method else origin
     at_value = locate(offset + start, offset + stop)
-    if problem := check_method(name, tuple(arguments), value, at_method, at_value):
-        problems.append(problem)
+    if diagnostic := check_method(name, tuple(arguments), value, at_method, at_value):
+        problems.append(diagnostic)
         return None
     return Criterion(
         text=part,

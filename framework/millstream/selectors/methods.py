@@ -21,20 +21,20 @@ _NAMED = ("model", "seed", "test", "unit_test")
 
 class Method(Struct, frozen=True):
     matches: Callable[[str, Keys], Predicate]
-    known: Callable[[Node, Keys], Iterable[str]] = lambda _node, _keys: ()
+    values: Callable[[Node, Keys], Iterable[str]] = lambda _node, _keys: ()
     """The values that would match a node, for suggestions."""
     choices: tuple[str, ...] = ()
     """All allowed values, if they are fixed."""
 
 
 def _fqn(value: str, _keys: Keys) -> Predicate:
-    wanted = value.split(".")
-    wild = next((i for i, part in enumerate(wanted) if is_pattern(part)), None)
-    head, tail = wanted[:wild], ".".join(wanted[wild:]) if wild is not None else ""
+    patterns = value.split(".")
+    wild = next((i for i, part in enumerate(patterns) if is_pattern(part)), None)
+    head, tail = patterns[:wild], ".".join(patterns[wild:]) if wild is not None else ""
 
     def in_folder(fqn: Sequence[str]) -> bool:
         parts = ".".join(fqn).split(".")
-        if len(parts) < len(wanted) or parts[: len(head)] != head:
+        if len(parts) < len(patterns) or parts[: len(head)] != head:
             return False
         return wild is None or fnmatchcase(".".join(parts[wild:]), tail)
 
@@ -52,7 +52,7 @@ def is_pattern(text: str) -> bool:
     return any(character in text for character in "*?[]")
 
 
-def _fqn_known(node: Node, _keys: Keys) -> Iterable[str]:
+def _fqn_values(node: Node, _keys: Keys) -> Iterable[str]:
     if node.kind in _NAMED:
         yield node.name
         yield from (".".join(node.fqn[1:stop]) for stop in range(2, len(node.fqn) + 1))
@@ -64,40 +64,40 @@ def _tag(value: str, _keys: Keys) -> Predicate:
 
 def _path(value: str, _keys: Keys) -> Predicate:
     """Match a file, or everything below a folder; `*` matches within a folder, `**` any number of folders."""
-    wanted = normpath(value.replace("\\", "/")).split("/")
+    patterns = normpath(value.replace("\\", "/")).split("/")
 
     def matches(node: Node) -> bool:
-        positions = _skip_folders({0}, wanted)
+        positions = _skip_folders({0}, patterns)
         for part in node.path.split("/"):
-            if len(wanted) in positions:
+            if len(patterns) in positions:
                 return True
-            stay = {p for p in positions if wanted[p] == "**"}
-            step = {p + 1 for p in positions if wanted[p] != "**" and fnmatchcase(part, wanted[p])}
-            positions = _skip_folders(stay | step, wanted)
-        return len(wanted) in positions
+            stay = {p for p in positions if patterns[p] == "**"}
+            step = {p + 1 for p in positions if patterns[p] != "**" and fnmatchcase(part, patterns[p])}
+            positions = _skip_folders(stay | step, patterns)
+        return len(patterns) in positions
 
-    return (lambda _node: True) if wanted == ["."] else matches
+    return (lambda _node: True) if patterns == ["."] else matches
 
 
-def _skip_folders(positions: set[int], wanted: Sequence[str]) -> set[int]:
+def _skip_folders(positions: set[int], patterns: Sequence[str]) -> set[int]:
     """Add the positions after `**`, which can match no folder."""
     reached = set(positions)
-    for position in range(len(wanted)):
-        if position in reached and wanted[position] == "**":
+    for position in range(len(patterns)):
+        if position in reached and patterns[position] == "**":
             reached.add(position + 1)
     return reached
 
 
-def _path_known(node: Node, _keys: Keys) -> Iterable[str]:
+def _path_values(node: Node, _keys: Keys) -> Iterable[str]:
     parts = node.path.split("/")
     return ("/".join(parts[:stop]) for stop in range(1, len(parts) + 1))
 
 
 def _file(value: str, _keys: Keys) -> Predicate:
-    return lambda node: any(fnmatchcase(name, value) for name in _file_known(node, ()))
+    return lambda node: any(fnmatchcase(name, value) for name in _file_values(node, ()))
 
 
-def _file_known(node: Node, _keys: Keys) -> Iterable[str]:
+def _file_values(node: Node, _keys: Keys) -> Iterable[str]:
     name = basename(node.path)
     return name, splitext(name)[0]
 
@@ -116,8 +116,8 @@ def _source(value: str, _keys: Keys) -> Predicate:
         source, topic = _source_and_topic(node)
         if "." not in value:
             return fnmatchcase(source, value)
-        wanted = value.split(".", 1)
-        if fnmatchcase(source, wanted[0]) and fnmatchcase(topic, wanted[1]):
+        patterns = value.split(".", 1)
+        if fnmatchcase(source, patterns[0]) and fnmatchcase(topic, patterns[1]):
             return True
         names = (*node.fqn[:1], source, topic)
         return _all_match(names, value.split(".", 2))
@@ -126,9 +126,9 @@ def _source(value: str, _keys: Keys) -> Predicate:
 
 
 def _source_and_topic(node: Node) -> tuple[str, str]:
-    whole = node.id.removeprefix("source.")
-    topic = node.name if whole.endswith(f".{node.name}") else whole.partition(".")[2]
-    return whole[: -len(topic) - 1], topic
+    name = node.id.removeprefix("source.")
+    topic = node.name if name.endswith(f".{node.name}") else name.partition(".")[2]
+    return name[: -len(topic) - 1], topic
 
 
 def _all_match(names: Sequence[str], patterns: Sequence[str]) -> bool:
@@ -136,7 +136,7 @@ def _all_match(names: Sequence[str], patterns: Sequence[str]) -> bool:
     return len(names) == len(patterns) and all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
 
-def _source_known(node: Node, _keys: Keys) -> Iterable[str]:
+def _source_values(node: Node, _keys: Keys) -> Iterable[str]:
     if node.kind == "source":
         source, topic = _source_and_topic(node)
         yield from (f"{source}.{topic}", source)
@@ -157,12 +157,12 @@ def _of_kind(kind: Kind) -> Method:
 
 
 def _config(value: str, keys: Keys) -> Predicate:
-    wanted = value.casefold() if keys == ("severity",) else value
+    expected = value.casefold() if keys == ("severity",) else value
 
     def matches(node: Node) -> bool:
-        found = _look_up(_configured(node), keys)
+        setting = _look_up(_configured(node), keys)
         return _matches_value(
-            found.casefold() if keys == ("severity",) and isinstance(found, str) else found, wanted
+            setting.casefold() if keys == ("severity",) and isinstance(setting, str) else setting, expected
         )
 
     return matches
@@ -179,26 +179,26 @@ def _look_up(tree: Any, keys: Keys) -> Any:
     if isinstance(tree, Mapping):
         for stop in range(1, len(keys) + 1):
             key = ".".join(keys[:stop])
-            if key in tree and (found := _look_up(tree[key], keys[stop:])) is not None:
-                return found
+            if key in tree and (setting := _look_up(tree[key], keys[stop:])) is not None:
+                return setting
     return None
 
 
-def _matches_value(value: Any, wanted: str) -> bool:
+def _matches_value(value: Any, expected: str) -> bool:
     match value:
         case None:
             return False
         case bool():
-            return str(value).lower() == wanted.lower()
+            return str(value).lower() == expected.lower()
         case Mapping():
-            return any(str(key) == wanted for key in value)
+            return any(str(key) == expected for key in value)
         case list() | tuple() | set() | frozenset():
-            return any(_matches_value(one, wanted) for one in value)
+            return any(_matches_value(one, expected) for one in value)
         case _:
-            return str(value) == wanted
+            return str(value) == expected
 
 
-def _config_known(node: Node, keys: Keys) -> Iterable[str]:
+def _config_values(node: Node, keys: Keys) -> Iterable[str]:
     value = _look_up(_configured(node), keys)
     values = value if isinstance(value, list | tuple | set | frozenset | Mapping) else (value,)
     return (str(one) for one in values if one is not None)
@@ -215,16 +215,16 @@ def _test_type(value: str, _keys: Keys) -> Predicate:
 
 
 METHODS = {
-    "fqn": Method(_fqn, _fqn_known),
+    "fqn": Method(_fqn, _fqn_values),
     "tag": Method(_tag, lambda node, _keys: node.tags),
-    "path": Method(_path, _path_known),
-    "file": Method(_file, _file_known),
+    "path": Method(_path, _path_values),
+    "file": Method(_file, _file_values),
     "package": Method(_package, lambda node, _keys: node.fqn[:1]),
-    "source": Method(_source, _source_known),
+    "source": Method(_source, _source_values),
     "exposure": _of_kind("exposure"),
     "metric": _of_kind("metric"),
     "unit_test": _of_kind("unit_test"),
-    "config": Method(_config, _config_known),
+    "config": Method(_config, _config_values),
     "resource_type": Method(lambda value, _keys: lambda node: node.kind == value, choices=get_args(Kind)),
     "test_name": Method(
         lambda value, _keys: lambda node: bool(node.test) and fnmatchcase(node.test, value),

@@ -15,15 +15,15 @@ def nothing_selected(criterion: Criterion, graph: Graph) -> Diagnostic:
 
 
 def _remedy(criterion: Criterion, graph: Graph) -> str:
-    if criterion.method == "fqn" and (found := _by_other_method(criterion.value, graph)):
-        return f"did you mean '{found}'?"
-    known: set[str] = set()
+    if criterion.method == "fqn" and (alternative := _by_other_method(criterion.value, graph)):
+        return f"did you mean '{alternative}'?"
+    values: set[str] = set()
     if method := METHODS.get(criterion.method):
-        known.update(*(method.known(node, criterion.arguments) for node in graph.nodes.values()))
-    if not is_pattern(criterion.value) and (close := nearest(criterion.value, sorted(known))):
+        values.update(*(method.values(node, criterion.arguments) for node in graph.nodes.values()))
+    if not is_pattern(criterion.value) and (close := nearest(criterion.value, sorted(values))):
         written = criterion.text.replace(criterion.value, close, 1)
         return f"did you mean '{written}'?"
-    if criterion.method == "config" and not known:
+    if criterion.method == "config" and not values:
         return f"no node has the setting '{'.'.join(criterion.arguments)}'"
     return "`millstream ls` lists all nodes"
 
@@ -31,7 +31,7 @@ def _remedy(criterion: Criterion, graph: Graph) -> str:
 def _by_other_method(value: str, graph: Graph) -> str | None:
     for method in _OTHER_METHODS:
         for node in graph.nodes.values():
-            for known in METHODS[method].known(node, ()):
-                if value == known or (method == "source" and value == node.name):
-                    return f"{method}:{known}"
+            for candidate in METHODS[method].values(node, ()):
+                if value == candidate or (method == "source" and value == node.name):
+                    return f"{method}:{candidate}"
     return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.project.values import Target
 from millstream.stores.registry import DEFAULT, configured, declaration, part
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ class LocalTables(Protocol):
     """The tables of one store on one target. Two are equal if they store tables in the same location."""
 
     def answer(
-        self, sql: str, relations: Mapping[str, Known], /, *, zone: str, limit: int | None
+        self, sql: str, relations: Mapping[str, Relation], /, *, zone: str, limit: int | None
     ) -> Answer | None:
         """Run a query that only reads tables of this store; None leaves it to DataFusion."""
 
-    def open(self, table: Known, opened: OpenedTables) -> None:
+    def open(self, table: Relation, opened: OpenedTables) -> None:
         """Register a table in DataFusion. A missing table is skipped: its name may mean a column."""
 
     @property

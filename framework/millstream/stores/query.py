@@ -13,7 +13,7 @@ from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
 from millstream.tables.descriptions import description
-from millstream.tables.known import Known, named_tables
+from millstream.tables.relations import Relation, named_tables
 from millstream.tables.values import Answer
 from millstream.tables.words import writing_word
 from millstream.text import Text
@@ -25,7 +25,7 @@ class StoredProject(Struct, frozen=True):
 
     root: Path
     target: Target
-    relations: Mapping[str, Known]
+    relations: Mapping[str, Relation]
     seeds: Callable[[], Mapping[str, Seed]]
     """Reads the project's files; only called if a query names a seed."""
 
@@ -34,7 +34,7 @@ class StoredProject(Struct, frozen=True):
         zone = self.target.settings.get("timezone", "UTC")
         return zone.reveal() if isinstance(zone, Secret) else str(zone)
 
-    def tables(self, relation: Known) -> LocalTables | None:
+    def tables(self, relation: Relation) -> LocalTables | None:
         """Return the store of a table; None for a seed, which is a file of the project."""
         if relation.kind == "seed":
             return None
@@ -74,7 +74,7 @@ def _check(sql: str) -> None:
 
 
 def _run_in_datafusion(
-    sql: str, project: StoredProject, tables: list[tuple[Known, LocalTables | None]], limit: int | None
+    sql: str, project: StoredProject, tables: list[tuple[Relation, LocalTables | None]], limit: int | None
 ) -> Answer:
     from millstream.tables.datafusion import OpenedTables
 

@@ -80,10 +80,10 @@ def plain(value: Any, kind: Any) -> Any:
     """Return a value with maps as dicts. Arrow doesn't expose the value types of maps, so values decide."""
     if isinstance(value, dict):
         types = {} if kind is None else {field.name: field.type for field in kind.fields}
-        return {name: plain(each, types.get(name)) for name, each in value.items()}
+        return {name: plain(nested, types.get(name)) for name, nested in value.items()}
     if not isinstance(value, list):
         return value
     pairs = DataType.is_map(kind) if kind else bool(value) and all(isinstance(e, tuple) for e in value)
     if pairs:
-        return {key: plain(each, None) for key, each in value}
-    return [plain(each, kind.value_type if kind else None) for each in value]
+        return {key: plain(nested, None) for key, nested in value}
+    return [plain(nested, kind.value_type if kind else None) for nested in value]

@@ -10,8 +10,8 @@ from typing import Any
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from millstream.tables.arrow import rows_of, to_arrow
-from millstream.tables.known import Known
 from millstream.tables.mistakes import problem_of
+from millstream.tables.relations import Relation
 from millstream.tables.values import Answer
 from millstream.tables.words import quoted, respell
 from millstream.types import Type
@@ -28,27 +28,29 @@ class OpenedTables:
         """Spellings of tables and columns, by their lower case form."""
         self.schemas: set[str] = set()
 
-    def add(self, known: Known, table: DeltaTable) -> None:
+    def add(self, relation: Relation, table: DeltaTable) -> None:
         """Register a table that DataFusion reads directly."""
-        self._add(known.name, table, {})
+        self._add(relation.name, table, {})
 
     def add_rows(
-        self, known: Known, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
+        self, relation: Relation, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
     ) -> None:
-        found, path = to_arrow(columns, rows, self.zone), str(self.folder / known.name)
-        write_deltalake(path, found.table)
-        self._add(known.name, DeltaTable(path), found.casts)
+        arrow, path = to_arrow(columns, rows, self.zone), str(self.folder / relation.name)
+        write_deltalake(path, arrow.table)
+        self._add(relation.name, DeltaTable(path), arrow.casts)
 
-    def answer(self, sql: str, known: Mapping[str, Known], limit: int | None) -> Answer:
-        names = {lower: next(iter(found)) for lower, found in self.spellings.items() if len(found) == 1}
+    def answer(self, sql: str, relations: Mapping[str, Relation], limit: int | None) -> Answer:
+        names = {
+            lower: next(iter(spellings)) for lower, spellings in self.spellings.items() if len(spellings) == 1
+        }
         try:
             reader = self.builder.execute(respell(sql, names))
             rows = chain.from_iterable(map(rows_of, reader))
-            found = list(rows if limit is None else islice(rows, limit + 1))
+            fetched = list(rows if limit is None else islice(rows, limit + 1))
         except Exception as error:  # noqa: BLE001 - DataFusion's own come as bare exceptions
-            raise problem_of(sql, str(error), known) from None
-        more = limit is not None and len(found) > limit
-        return Answer(tuple(reader.schema.names), found[:limit], more)
+            raise problem_of(sql, str(error), relations) from None
+        more = limit is not None and len(fetched) > limit
+        return Answer(tuple(reader.schema.names), fetched[:limit], more)
 
     def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str]) -> None:
         """Register a table under its name, as a view over it if columns must be cast."""
@@ -59,8 +61,8 @@ class OpenedTables:
         full_name = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
         fields = [(field.name, field.type) for field in _schema(table)]
         casts = dict(casts) | self._zoned(fields)
-        for each in filter(None, (schema, short, *(field for field, _ in fields))):
-            self.spellings.setdefault(each.lower(), set()).add(each)
+        for spelling in filter(None, (schema, short, *(field for field, _ in fields))):
+            self.spellings.setdefault(spelling.lower(), set()).add(spelling)
         if not casts:
             self.builder.register(full_name, table)
             return

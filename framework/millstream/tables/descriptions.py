@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from millstream.errors import MillstreamError
-from millstream.tables.known import Known, missing_table
+from millstream.tables.relations import Relation, missing_table
 from millstream.tables.values import Answer
 
 _NAME = r"(?P<name>[\w.`\"]+)"
@@ -16,15 +16,19 @@ _COLUMNS = re.compile(
 )
 
 
-def description(sql: str, known: Mapping[str, Known]) -> Answer | None:
+def description(sql: str, relations: Mapping[str, Relation]) -> Answer | None:
     """Return the answer to a statement of this kind; None for all others."""
     text = sql.strip(" \t\r\n;")
     if _TABLES.fullmatch(text):
-        rows = sorted((each.name, each.kind, len(each.columns)) for each in known.values() if each.at_rest)
+        rows = sorted(
+            (relation.name, relation.kind, len(relation.columns))
+            for relation in relations.values()
+            if relation.at_rest
+        )
         return Answer(("table", "kind", "columns"), rows)
-    if found := _COLUMNS.fullmatch(text):
-        name = re.sub(r"[`\"]", "", found["name"])
-        if (relation := known.get(name.lower())) is None:
-            raise MillstreamError(missing_table(name, known))
+    if match := _COLUMNS.fullmatch(text):
+        name = re.sub(r"[`\"]", "", match["name"])
+        if (relation := relations.get(name.lower())) is None:
+            raise MillstreamError(missing_table(name, relations))
         return Answer(("column", "type"), list(relation.columns))
     return None

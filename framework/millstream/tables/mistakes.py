@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.tables.known import Known, missing_table
+from millstream.tables.relations import Relation, missing_table
 from millstream.tables.words import mentions
 from millstream.text import Text
 
@@ -30,27 +30,27 @@ _TYPES = {
 _REMEDY = "DataFusion runs this query; its SQL is similar to PostgreSQL's"
 
 
-def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> MillstreamError:
+def problem_of(sql: str, error_text: str, relations: Mapping[str, Relation]) -> MillstreamError:
     remedy, start = _REMEDY, None
-    if found := _NO_TABLE.search(error_text):
-        name = found.group(1).removeprefix("datafusion.").removeprefix("public.")
+    if match := _NO_TABLE.search(error_text):
+        name = match.group(1).removeprefix("datafusion.").removeprefix("public.")
         if "." in name and (f'"{name}"' in sql or f"`{name}`" in sql):
             message = f"no table has the name '{name}', with a dot in it"
             remedy = f"write {name} without quotes, or quote each part: " + ".".join(
                 f'"{part}"' for part in name.split(".")
             )
             return query_error(sql, Diagnostic("MS842", message, None, remedy), sql.find(name) - 1)
-        return query_error(sql, missing_table(name, known), _first(sql, name))
-    if found := _NO_COLUMN.search(error_text):
-        name = found.group(1).replace('"', "")
+        return query_error(sql, missing_table(name, relations), _first(sql, name))
+    if match := _NO_COLUMN.search(error_text):
+        name = match.group(1).replace('"', "")
         message, start = f"column '{name}' does not exist", _first(sql, name)
         remedy = _column_remedy(name, _VALID.search(error_text))
-    elif found := _NO_FUNCTION.search(error_text):
-        name, near = found.groups()
+    elif match := _NO_FUNCTION.search(error_text):
+        name, near = match.groups()
         message, start = f"function '{name}' does not exist", _first(sql, name)
         remedy = f"did you mean '{near}'?" if near else _REMEDY
-    elif found := _PARSER.search(error_text):
-        message, line, column = found.groups()
+    elif match := _PARSER.search(error_text):
+        message, line, column = match.groups()
         start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
         message = message.replace("EOF", "the end").replace('\\"', '"')
         message = message[0].lower() + message[1:]
@@ -59,14 +59,14 @@ def problem_of(sql: str, error_text: str, known: Mapping[str, Known]) -> Millstr
     return query_error(sql, Diagnostic("MS845", message, None, remedy), start)
 
 
-def query_error(sql: str, found: Diagnostic, start: int | None = None) -> MillstreamError:
+def query_error(sql: str, diagnostic: Diagnostic, start: int | None = None) -> MillstreamError:
     """Add the location in the SQL, if it is known."""
     if start is None or not 0 <= start <= len(sql):
-        return MillstreamError(found)
+        return MillstreamError(diagnostic)
     text = Text(FILE, sql)
     word = re.compile(r'"[^"]*"|`[^`]*`|[\w.]+|.', re.DOTALL).match(sql, start)
     location = text.location(start, word.end() if word else None)
-    return MillstreamError(replace(found, location=location, line=text.line(location.line)))
+    return MillstreamError(replace(diagnostic, location=location, line=text.line(location.line)))
 
 
 def clean(error_text: str) -> str:
@@ -83,10 +83,10 @@ def clean(error_text: str) -> str:
 
 
 def _column_remedy(name: str, valid: re.Match[str] | None) -> str:
-    columns = [each.replace('"', "").strip() for each in valid.group(1).split(",")] if valid else []
-    short = list(dict.fromkeys(each.rpartition(".")[2] for each in columns))
-    listed = f"columns: {', '.join(short)}" if short else _REMEDY
-    return did_you_mean(name.rpartition(".")[2], short, listed)
+    columns = [column.replace('"', "").strip() for column in valid.group(1).split(",")] if valid else []
+    short = list(dict.fromkeys(column.rpartition(".")[2] for column in columns))
+    available = f"columns: {', '.join(short)}" if short else _REMEDY
+    return did_you_mean(name.rpartition(".")[2], short, available)
 
 
 def _first(sql: str, name: str) -> int | None:

@@ -56,9 +56,9 @@ def reader_of(type_: Type, zone: str) -> Callable[[str], Any]:
 
 def timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:
     """Parse a time of a seed; `fromisoformat` of older Python versions can't parse all forms."""
-    found = _TIMESTAMP.fullmatch(text)
-    assert found is not None
-    day, minutes, seconds, fraction, offset = found.groups()
+    match = _TIMESTAMP.fullmatch(text)
+    assert match is not None
+    day, minutes, seconds, fraction, offset = match.groups()
     plain = datetime.fromisoformat(f"{day}T{minutes or '00:00'}{seconds or ':00'}")
     exact = plain.replace(microsecond=int((fraction or "0")[:6].ljust(6, "0")))
     if offset is None:

@@ -25,37 +25,37 @@ class Word(Struct, frozen=True):
 
 def words(sql: str) -> list[Word]:
     """Return names and signs; texts, numbers and comments are skipped."""
-    found: list[Word] = []
+    tokens: list[Word] = []
     for match in _TOKEN.finditer(sql):
         text, kind = match.group(), match.lastgroup
         if kind == "quoted":
             text = text[1:-1].replace(text[0] * 2, text[0])
         if kind != "skipped":
-            found.append(Word(cast("Kind", kind), text, match.start(), match.end()))
-    return found
+            tokens.append(Word(cast("Kind", kind), text, match.start(), match.end()))
+    return tokens
 
 
 def mentions(sql: str) -> Iterator[tuple[str, Word]]:
     """Yield every name with its first word; `schema.table` is also yielded as one name."""
-    found = words(sql)
-    for index, word in enumerate(found):
+    tokens = words(sql)
+    for index, word in enumerate(tokens):
         if word.kind == "sign":
             continue
         yield word.name, word
-        following = found[index + 1 : index + 3]
+        following = tokens[index + 1 : index + 3]
         if len(following) == 2 and following[0].name == "." and following[1].kind != "sign":
             yield f"{word.name}.{following[1].name}", word
 
 
 def writing_word(sql: str) -> Word | None:
     """Return the word by which a statement is not only a query, or None."""
-    found = [word for word in words(sql) if word.name not in {"(", ";"}]
-    if not found:
+    tokens = [word for word in words(sql) if word.name not in {"(", ";"}]
+    if not tokens:
         return None
-    if found[0].kind != "name" or found[0].name.lower() not in {"select", "with", "values", "from"}:
-        return found[0]
+    if tokens[0].kind != "name" or tokens[0].name.lower() not in {"select", "with", "values", "from"}:
+        return tokens[0]
     # `select … into t` creates a table.
-    return next((word for word in found if word.kind == "name" and word.name.lower() == "into"), None)
+    return next((word for word in tokens if word.kind == "name" and word.name.lower() == "into"), None)
 
 
 def respell(sql: str, names: Mapping[str, str]) -> str:
@@ -65,8 +65,8 @@ def respell(sql: str, names: Mapping[str, str]) -> str:
     """
     parts: list[str] = []
     end = 0
-    found = words(sql)
-    for before, word, after in zip([None, *found], found, [*found[1:], None], strict=False):
+    tokens = words(sql)
+    for before, word, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         defined = names.get(word.name.lower()) if word.kind == "name" else None
         alias = before is not None and before.name.lower() == "as"
         is_function = after is not None and after.name == "("

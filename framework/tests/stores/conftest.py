@@ -12,7 +12,7 @@ from millstream.project.values import Column, Seed, Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.query import StoredProject
 from millstream.stores.registry import STORES
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 from millstream.text import Location
 from millstream.types import BIGINT, STRING
 
@@ -30,13 +30,13 @@ TOTALS = pa.table(
 )
 PRODUCTS = pa.table({"product_id": ["p1", "p2"], "segment": ["new", "old"]})
 KNOWN = (
-    Known("model.totals", "totals", "table"),
-    Known("model.unbuilt", "unbuilt", "table"),
-    Known("source.shop.products", "shop.products", "reference"),
-    Known("source.shop.clicks", "shop.clicks", "topic"),
-    Known("model.stg", "stg", "view"),
-    Known("model.out", "out", "sink"),
-    Known("seed.segments", "segments", "seed"),
+    Relation("model.totals", "totals", "table"),
+    Relation("model.unbuilt", "unbuilt", "table"),
+    Relation("source.shop.products", "shop.products", "reference"),
+    Relation("source.shop.clicks", "shop.clicks", "topic"),
+    Relation("model.stg", "stg", "view"),
+    Relation("model.out", "out", "sink"),
+    Relation("seed.segments", "segments", "seed"),
 )
 
 

@@ -8,9 +8,9 @@ from support.postgres import PASSWORD, rows
 
 from millstream.errors import MillstreamError
 from millstream.stores.query import answer
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 
-ORDERS = Known(
+ORDERS = Relation(
     "model.orders",
     "orders",
     "table",
@@ -33,7 +33,7 @@ def shop(rest, postgres):
         "://", f"://owner:{PASSWORD.replace('%', '%25').replace('/', '%2F').replace(' ', '%20')}@"
     )
     tables = {"url": address, "database_schema": "Shop"}
-    return lambda **settings: rest(ORDERS, Known("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
+    return lambda **settings: rest(ORDERS, Relation("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
 
 
 def refused(sql, rest):

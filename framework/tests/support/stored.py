@@ -13,7 +13,7 @@ from millstream.runner.queries.small_batches import evaluated, planned_small
 from millstream.runner.queries.tables import Tables
 from millstream.stores.query import StoredProject, answer
 from millstream.stores.spark import Batch
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 from millstream.types import parse_type
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -69,14 +69,14 @@ class Store:
             self.tables.merge(found.rows, table, replace(batch, local=found.few))
 
     def read(self, columns):
-        known = Known(
+        relation = Relation(
             "model.latest",
             "latest",
             "table",
             tuple((column.name, str(column.type)) for column in self.table.columns),
         )
         return sorted(
-            answer(f"select {columns} from latest", replace(self.rest, relations={"latest": known})).rows
+            answer(f"select {columns} from latest", replace(self.rest, relations={"latest": relation})).rows
         )
 
     def users(self):

@@ -14,7 +14,7 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import print_json, printable, say_parts, terminal_width
 from millstream.cli.project import compile_for, project_of, root_of, target_of
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.known import known_in
+from millstream.tables.relations import relations_in
 from millstream.tables.values import Answer
 
 SHOWN = 100
@@ -51,7 +51,7 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
     # Stored tables can be queried although models have errors.
     compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
     nodes = compiled.manifest.nodes
-    stored = StoredProject(root, target, known_in(nodes.values()), lambda: project_of(common, root).seeds)
+    stored = StoredProject(root, target, relations_in(nodes.values()), lambda: project_of(common, root).seeds)
     bound = SHOWN if limit is None and common.output == "text" else limit
     return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
 

@@ -18,7 +18,7 @@ from millstream.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.manifest import Compiled, ManifestNode
 from millstream.project.values import Target
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.known import Known, known_in
+from millstream.tables.relations import Relation, relations_in
 from millstream.tables.values import Answer
 
 _LAST = 10_000
@@ -56,7 +56,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     """
     root = root_of(common)
     compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
-    relations = known_in(compiled.manifest.nodes.values())
+    relations = relations_in(compiled.manifest.nodes.values())
     relation = resolve(name, relations)
     stored = StoredProject(root, target, relations, lambda: project_of(common, root).seeds)
     if compute and not relation.id.startswith("model."):
@@ -73,7 +73,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     return query.show(common, rows, ZoneInfo(stored.zone))
 
 
-def resolve(name: str, relations: dict[str, Known]) -> Known:
+def resolve(name: str, relations: dict[str, Relation]) -> Relation:
     """Find a relation by its name in SQL, or a source by the last part of its name."""
     folded = name.lower()
     if folded in relations:
@@ -90,7 +90,7 @@ def resolve(name: str, relations: dict[str, Known]) -> Known:
     raise MillstreamError(Diagnostic("MS705", f"there is no model, source or seed '{name}'", None, remedy))
 
 
-def _sql(relation: Known) -> str:
+def _sql(relation: Relation) -> str:
     """Return a query of all rows, the newest first if a table declares `order_by`."""
     order = relation.options.get("order_by") if relation.stored is not None else None
     columns = {name.lower(): name for name, _ in relation.columns}
@@ -104,7 +104,7 @@ def _records(
     root: Path,
     nodes: dict[str, ManifestNode],
     target: Target,
-    relation: Known,
+    relation: Relation,
     limit: int,
 ) -> Answer:
     from millstream.cli.latest_records import newest_rows
@@ -127,7 +127,7 @@ def _compute(
     root: Path,
     compiled: Compiled,
     target: Target,
-    model: Known,
+    model: Relation,
     limit: int,
     last: int,
 ) -> Answer:

@@ -16,7 +16,7 @@ from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 from millstream.tables.values import Answer
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ class LocalDelta(Struct, frozen=True):
         raise NotImplementedError("tables are folders")
 
     def answer(
-        self, _sql: str, _relations: Mapping[str, Known], *, zone: str, limit: int | None
+        self, _sql: str, _relations: Mapping[str, Relation], *, zone: str, limit: int | None
     ) -> Answer | None:
         """Return None, since DataFusion runs all queries of Delta tables."""
 
-    def open(self, table: Known, opened: OpenedTables) -> None:
+    def open(self, table: Relation, opened: OpenedTables) -> None:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 

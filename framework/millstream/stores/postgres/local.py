@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.project.values import Target
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, postgres_schema
-from millstream.tables.known import Known
+from millstream.tables.relations import Relation
 from millstream.tables.values import Answer
 from millstream.types import STRING, parse_type
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class LocalPostgres(Struct, frozen=True):
     schema: PostgresSchema
 
-    def answer(self, sql: str, relations: Mapping[str, Known], *, zone: str, limit: int | None) -> Answer:
+    def answer(self, sql: str, relations: Mapping[str, Relation], *, zone: str, limit: int | None) -> Answer:
         from millstream.stores.postgres import query
 
         return query.answer(sql, self.schema, relations, zone=zone, limit=limit)
 
-    def open(self, table: Known, opened: OpenedTables) -> None:
+    def open(self, table: Relation, opened: OpenedTables) -> None:
         from millstream.stores.postgres.query import read_table
 
         columns = [(name, parse_type(kind)) for name, kind in table.columns]

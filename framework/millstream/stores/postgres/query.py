@@ -11,8 +11,8 @@ from psycopg import sql
 from millstream.errors import Diagnostic, MillstreamError
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.tables.known import Known, missing_table
 from millstream.tables.mistakes import query_error
+from millstream.tables.relations import Relation, missing_table
 from millstream.tables.values import Answer
 from millstream.types import Type
 
@@ -20,7 +20,7 @@ _DECLARE = "declare millstream_query no scroll cursor for "
 
 
 def answer(
-    query: str, schema: PostgresSchema, relations: Mapping[str, Known], *, zone: str, limit: int | None
+    query: str, schema: PostgresSchema, relations: Mapping[str, Relation], *, zone: str, limit: int | None
 ) -> Answer:
     """Run a query in the database. A cursor only allows queries, and a prepared one a single statement."""
     with connected(schema, zone=zone, read_only=True) as connection:
@@ -42,7 +42,7 @@ def answer(
 
 
 def read_table(
-    schema: PostgresSchema, table: Known, columns: Sequence[tuple[str, Type]]
+    schema: PostgresSchema, table: Relation, columns: Sequence[tuple[str, Type]]
 ) -> list[tuple[Any, ...]] | None:
     """Return all rows of a table, nested values as JSON; None if the table does not exist yet."""
     chosen = sql.SQL(", ").join(
