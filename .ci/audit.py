@@ -32,23 +32,25 @@ def advisories(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def findings(
-    components: Iterable[Component], known: Iterable[dict[str, Any]]
+    components: Iterable[Component], published: Iterable[dict[str, Any]]
 ) -> list[tuple[Component, str, str]]:
     """Return each component with an advisory: its id, and its summary."""
     by_name: dict[tuple[str, str], list[Component]] = {}
-    for each in components:
-        by_name.setdefault((each.ecosystem, _name(each.ecosystem, each.name)), []).append(each)
-    found = set()
-    for advisory in known:
+    for component in components:
+        by_name.setdefault((component.ecosystem, _name(component.ecosystem, component.name)), []).append(
+            component
+        )
+    matches = set()
+    for advisory in published:
         if "withdrawn" in advisory:
             continue
         for affected in advisory.get("affected", ()):
             package = affected.get("package", {})
             ecosystem = package.get("ecosystem", "").partition(":")[0]
-            for each in by_name.get((ecosystem, _name(ecosystem, package.get("name", ""))), ()):
-                if _is_affected(each, affected):
-                    found.add((each, advisory["id"], advisory.get("summary", "")))
-    return sorted(found)
+            for component in by_name.get((ecosystem, _name(ecosystem, package.get("name", ""))), ()):
+                if _is_affected(component, affected):
+                    matches.add((component, advisory["id"], advisory.get("summary", "")))
+    return sorted(matches)
 
 
 def _name(ecosystem: str, name: str) -> str:
@@ -62,8 +64,9 @@ def _is_affected(component: Component, affected: dict[str, Any]) -> bool:
         # Maven orders versions by rules of its own: its advisories list all versions.
         return False
     return any(
-        each["type"] == "ECOSYSTEM" and _in_range(Version(component.version), each["events"])
-        for each in affected.get("ranges", ())
+        version_range["type"] == "ECOSYSTEM"
+        and _in_range(Version(component.version), version_range["events"])
+        for version_range in affected.get("ranges", ())
     )
 
 
@@ -84,12 +87,12 @@ def _in_range(version: Version, events: Iterable[dict[str, str]]) -> bool:
 
 def main(paths: list[str]) -> int:
     components = [*packages(), *jars()]
-    known = (advisory for path in paths for advisory in advisories(Path(path)))
-    found = findings(components, known)
-    for component, id_, summary in found:
+    published = (advisory for path in paths for advisory in advisories(Path(path)))
+    matches = findings(components, published)
+    for component, id_, summary in matches:
         print(f"{component.name} {component.version}: {id_} {summary}")
-    print(f"{len(components)} components, {len(found)} advisories")
-    return 1 if found else 0
+    print(f"{len(components)} components, {len(matches)} advisories")
+    return 1 if matches else 0
 
 
 if __name__ == "__main__":

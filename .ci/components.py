@@ -29,15 +29,15 @@ def packages(lock: Path = ROOT / "uv.lock") -> list[Component]:
     """Return every package that uv.lock names, except Millstream itself."""
     content = tomllib.loads(lock.read_text(encoding="utf-8"))
     return sorted(
-        Component("PyPI", each["name"], each["version"])
-        for each in content["package"]
-        if "registry" in each["source"]
+        Component("PyPI", package["name"], package["version"])
+        for package in content["package"]
+        if "registry" in package["source"]
     )
 
 
 def jars() -> list[Component]:
     """Return every jar that can be downloaded, once."""
-    listed = {jar for feature in read_catalog().values() for jar in feature}
+    distinct = {jar for feature in read_catalog().values() for jar in feature}
     return sorted(
-        Component("Maven", f"{jar.group}:{jar.artifact}", jar.version, jar.sha256) for jar in listed
+        Component("Maven", f"{jar.group}:{jar.artifact}", jar.version, jar.sha256) for jar in distinct
     )

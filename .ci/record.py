@@ -101,7 +101,7 @@ def record(folder: Path, scenes: Sequence[Scene] = SCENES) -> tuple[list[Event],
             printed, stopped = _until_prompt(terminal, scene)
             took = printed[-1][0]
             faster = min(1.0, scene.seconds / took) if took else 1.0
-            events += [(now + at * faster, text) for at, text in printed]
+            events += [(now + seconds * faster, text) for seconds, text in printed]
             if scene.screen:
                 # What is printed after Ctrl-C may belong to the same picture.
                 shown = took * faster if stopped is None else max(0.0, stopped * faster - FRAME)
@@ -117,7 +117,7 @@ def record(folder: Path, scenes: Sequence[Scene] = SCENES) -> tuple[list[Event],
 def _until_prompt(terminal: int, scene: Scene = _PROMPT) -> tuple[list[Event], float | None]:
     """Return what is printed until the shell is ready, with its seconds, and when Ctrl-C was pressed."""
     start, data = time.monotonic(), b""
-    found: list[Event] = []
+    printed: list[Event] = []
     stop: float | None = None
     stopped: float | None = None
     while True:
@@ -133,22 +133,22 @@ def _until_prompt(terminal: int, scene: Scene = _PROMPT) -> tuple[list[Event], f
         if mark:
             while not after.endswith(b"$ "):
                 after += os.read(terminal, 100)
-            return [*found, (time.monotonic() - start, (before + after).decode())], stopped
+            return [*printed, (time.monotonic() - start, (before + after).decode())], stopped
         # Bytes of a letter, and a mark, may come in parts.
-        whole = re.match(rb"(?s).*[\n\r]", data)
-        if whole:
-            found.append((time.monotonic() - start, whole[0].decode()))
-            data = data[whole.end() :]
+        lines = re.match(rb"(?s).*[\n\r]", data)
+        if lines:
+            printed.append((time.monotonic() - start, lines[0].decode()))
+            data = data[lines.end() :]
 
 
 def _merged(events: list[Event]) -> list[Event]:
     """Join what is printed within one picture's time."""
     merged: list[Event] = []
-    for at, text in events:
-        if merged and at - merged[-1][0] < FRAME / 2:
+    for seconds, text in events:
+        if merged and seconds - merged[-1][0] < FRAME / 2:
             merged[-1] = (merged[-1][0], merged[-1][1] + text)
         else:
-            merged.append((at, text))
+            merged.append((seconds, text))
     return merged
 
 
@@ -163,7 +163,7 @@ def cast(events: list[Event]) -> str:
         "title": "Millstream",
         "env": {"TERM": "xterm-256color"},
     }
-    lines = [json.dumps(header), *(json.dumps([round(at, 3), "o", text]) for at, text in events)]
+    lines = [json.dumps(header), *(json.dumps([round(seconds, 3), "o", text]) for seconds, text in events)]
     return "\n".join(lines) + "\n"
 
 
@@ -185,32 +185,32 @@ def picture(events: list[Event]) -> str:
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.Stream(screen)
     screens: list[tuple[float, tuple[str, ...]]] = []
-    for at, text in events:
+    for seconds, text in events:
         stream.feed(text)
         shown = tuple(_line(screen, number) for number in range(LINES))
-        if screens and at - screens[-1][0] < FRAME:
+        if screens and seconds - screens[-1][0] < FRAME:
             screens[-1] = (screens[-1][0], shown)
         elif not screens or screens[-1][1] != shown:
-            screens.append((at, shown))
+            screens.append((seconds, shown))
     end = events[-1][0] + 3
-    known: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for _, lines in screens:
         for line in lines:
             if line:
-                known.setdefault(line, f"l{len(known)}")
+                ids.setdefault(line, f"l{len(ids)}")
     width, height = round(COLUMNS * WIDTH + 2 * PAD), LINES * HEIGHT + 2 * PAD
     frames, groups = [], []
-    for number, (at, lines) in enumerate(screens):
+    for number, (seconds, lines) in enumerate(screens):
         until = screens[number + 1][0] if number + 1 < len(screens) else end
-        frames.append(_keyframes(number, at / end * 100, until / end * 100))
+        frames.append(_keyframes(number, seconds / end * 100, until / end * 100))
         last = " last" if number == len(screens) - 1 else ""
         uses = (
-            f'<use href="#{known[line]}" x="{PAD}" y="{PAD + 13 + row * HEIGHT}"/>'
+            f'<use href="#{ids[line]}" x="{PAD}" y="{PAD + 13 + row * HEIGHT}"/>'
             for row, line in enumerate(lines)
             if line
         )
         groups.append(f'<g class="f{last}" style="animation-name:k{number}">{"".join(uses)}</g>')
-    texts = (f'<text id="{name}">{line}</text>' for line, name in known.items())
+    texts = (f'<text id="{name}">{line}</text>' for line, name in ids.items())
     style = STYLE.replace("SECONDS", f"{end:.1f}") + "".join(frames)
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
@@ -223,12 +223,12 @@ def picture(events: list[Event]) -> str:
 """
 
 
-def still(events: list[Event], at: float) -> str:
+def still(events: list[Event], limit: float) -> str:
     """Return a picture of the screen at a time of a recording."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.Stream(screen)
-    for each, text in events:
-        if each <= at:
+    for seconds, text in events:
+        if seconds <= limit:
             stream.feed(text)
     lines = [_line(screen, number) for number in range(LINES)]
     while lines and not lines[-1]:
@@ -262,7 +262,7 @@ def _keyframes(number: int, first: float, last: float) -> str:
 def _line(screen: pyte.Screen, number: int) -> str:
     """Return a line as spans of one style each."""
     row, spans, column = screen.buffer[number], [], 0
-    text = "".join(row[each].data or " " for each in range(COLUMNS)).rstrip()
+    text = "".join(row[index].data or " " for index in range(COLUMNS)).rstrip()
     while column < len(text):
         cell, end = row[column], column
         while end < len(text) and (row[end].fg, row[end].bold) == (cell.fg, cell.bold):
@@ -283,8 +283,8 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     (IMAGES / "session.cast").write_text(cast(events), encoding="utf-8")
     (IMAGES / "session.svg").write_text(picture(events), encoding="utf-8")
-    for name, at in screens.items():
-        (IMAGES / f"{name}.svg").write_text(still(events, at), encoding="utf-8")
+    for name, seconds in screens.items():
+        (IMAGES / f"{name}.svg").write_text(still(events, seconds), encoding="utf-8")
     print(f"{events[-1][0]:.0f} s, {len(events)} events")
 
 

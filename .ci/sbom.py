@@ -22,13 +22,13 @@ def sbom() -> dict[str, Any]:
     command = ["uv", "export", "--quiet", "--locked", "--no-dev", "--format", "cyclonedx1.5"]
     options = ["--preview-features", "sbom-export"]
     exported = subprocess.run([*command, *options], cwd=ROOT, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(exported.stdout)
-    found["components"] += [_component(each) for each in jars()]
+    bill: dict[str, Any] = json.loads(exported.stdout)
+    bill["components"] += [_component(jar) for jar in jars()]
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
-    found["metadata"]["timestamp"] = datetime.fromtimestamp(epoch, timezone.utc).isoformat()
-    del found["serialNumber"]
-    found["serialNumber"] = uuid5(NAMESPACE_URL, json.dumps(found, sort_keys=True)).urn
-    return found
+    bill["metadata"]["timestamp"] = datetime.fromtimestamp(epoch, timezone.utc).isoformat()
+    del bill["serialNumber"]
+    bill["serialNumber"] = uuid5(NAMESPACE_URL, json.dumps(bill, sort_keys=True)).urn
+    return bill
 
 
 def _component(jar: Component) -> dict[str, Any]:

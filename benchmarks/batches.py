@@ -62,11 +62,11 @@ def cpu(stat: Path) -> float:
 
 
 def descendants(process: int) -> list[int]:
-    found = []
+    processes = []
     for task in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
-            found += [child, *descendants(child)]
-    return found
+            processes += [child, *descendants(child)]
+    return processes
 
 
 def spent(spark: SparkSession) -> Spent:
@@ -81,7 +81,7 @@ def spent(spark: SparkSession) -> Spent:
                     parts[part] += cpu(task / "stat")
         except OSError:
             continue  # the thread has ended
-    python = sum(cpu(Path(f"/proc/{each}/stat")) for each in (os.getpid(), *descendants(java)))
+    python = sum(cpu(Path(f"/proc/{process}/stat")) for process in (os.getpid(), *descendants(java)))
     context: Any = spark._jsc.sc()  # noqa: SLF001
     executors = context.statusStore().executorList(False)
     return Spent(
@@ -94,28 +94,28 @@ def spent(spark: SparkSession) -> Spent:
     )
 
 
-def measure(running: Engine, name: str, told: SimpleQueue[Event], warm: int, batches: int) -> list[float]:
+def measure(running: Engine, name: str, events: SimpleQueue[Event], warm: int, batches: int) -> list[float]:
     """Run a query alone; return the figures of `COLUMNS`."""
     queries = [query for query in running.job.physical.queries if query.name == name]
     live = LiveQueries(running)
     live.start(queries, planned(running, queries), awaited=())
     try:
         for _ in range(warm):
-            next_batch(told)
+            next_batch(events)
         start = spent(running.spark)
-        seconds = [next_batch(told) for _ in range(batches)]
+        seconds = [next_batch(events) for _ in range(batches)]
         used = spent(running.spark).per_batch(start, batches)
     finally:
         live.end()
     return [statistics.median(seconds), used[0] + used[3], *used]
 
 
-def next_batch(told: SimpleQueue[Event]) -> float:
+def next_batch(events: SimpleQueue[Event]) -> float:
     """Wait for a batch with rows, and return its seconds."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            event = told.get(timeout=max(0.0, deadline - time.monotonic()))
+            event = events.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             sys.exit(f"no batch within {PATIENCE:.0f} seconds")
         if isinstance(event, Failed):
@@ -126,7 +126,7 @@ def next_batch(told: SimpleQueue[Event]) -> float:
 
 def with_settings(root: Path, settings: list[str]) -> None:
     profiles = root / "profiles.yml"
-    named = (each.split("=", 1) for each in settings)
+    named = (setting.split("=", 1) for setting in settings)
     more = ", ".join(f"{name}: '{value}'" for name, value in named)
     profiles.write_text(profiles.read_text().replace("{master", f"{{spark: {{{more}}}, master"))
 
@@ -141,31 +141,32 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         copied(root, TRIGGER)
-        with_settings(root, given.set)
+        with_settings(root, arguments.set)
         job = job_of(root)
         job = replace(job, project=with_contents(job.project), trigger=TRIGGER)
-        told: SimpleQueue[Event] = SimpleQueue()
+        events: SimpleQueue[Event] = SimpleQueue()
         with (
             shared_broker(root),
-            engine(job, job.physical.queries, root / ".millstream", told.put, endless=True) as running,
+            engine(job, job.physical.queries, root / ".millstream", events.put, endless=True) as running,
         ):
             queries = running.job.physical.queries
             begin(running, queries, planned(running, queries))
             update_lock(running, {query.name for query in queries})
-            command = [*MILLSTREAM, "produce", "--rate", str(given.rate), "--quiet"]
+            command = [*MILLSTREAM, "produce", "--rate", str(arguments.rate), "--quiet"]
             produce = subprocess.Popen(command, cwd=root)
             try:
-                for _ in range(given.rounds):
+                for _ in range(arguments.rounds):
                     print(f"{'per batch of':28}" + "".join(f"{column:>10}" for column in COLUMNS))
                     for query in queries:
-                        if not given.query or query.name in given.query:
-                            figures = measure(running, query.name, told, given.warm, given.batches)
+                        if not arguments.query or query.name in arguments.query:
+                            figures = measure(running, query.name, events, arguments.warm, arguments.batches)
                             print(
-                                f"{query.name:28}" + "".join(f"{each:10.2f}" for each in figures), flush=True
+                                f"{query.name:28}" + "".join(f"{figure:10.2f}" for figure in figures),
+                                flush=True,
                             )
             finally:
                 produce.terminate()

@@ -69,16 +69,16 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--memory", default="16 MB", help="the limit; an empty text is no limit")
     parser.add_argument("--distinct", action="store_true", help="keep first records instead of counting")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        state = f", state={{'memory': '{given.memory}'}}" if given.memory else ""
+        state = f", state={{'memory': '{arguments.memory}'}}" if arguments.memory else ""
         for path, text in FILES.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            sql = DISTINCT if given.distinct else COUNTED
+            sql = DISTINCT if arguments.distinct else COUNTED
             (root / path).write_text(text.format(batch=BATCH, state=state, sql=sql))
         try:
-            measure(root, keep_broker(root).address, given.keys, distinct=given.distinct)
+            measure(root, keep_broker(root).address, arguments.keys, distinct=arguments.distinct)
         finally:
             stop_broker(root, force=True)
 
@@ -116,12 +116,12 @@ def measure(root: Path, bootstrap: str, keys: int, *, distinct: bool) -> None:
                 )
                 if left <= 0:
                     break
-    found = newest(bootstrap)
+    stored = newest(bootstrap)
     if distinct:
         sent = {key: (1, total // count) for key, (count, total) in sent.items()}
-    wrong = sum(found.get(key) != value for key, value in sent.items())
-    print(f"{len(found):,} keys, {wrong:,} of {len(sent):,} wrong")
-    if wrong or len(found) != len(sent):
+    wrong = sum(stored.get(key) != value for key, value in sent.items())
+    print(f"{len(stored):,} keys, {wrong:,} of {len(sent):,} wrong")
+    if wrong or len(stored) != len(sent):
         raise SystemExit(1)
 
 
@@ -172,10 +172,10 @@ def events(lines: IO[str], process: int) -> Iterator[dict[str, Any]]:
 
 def resident(process: int) -> float:
     """Return the memory of the JVM below a process, in MB."""
-    listed = subprocess.run(
+    processes = subprocess.run(
         ["ps", "-eo", "pid=,ppid=,rss=,comm="], check=True, capture_output=True, text=True
     )
-    rows = [line.split() for line in listed.stdout.splitlines()]
+    rows = [line.split() for line in processes.stdout.splitlines()]
     tree = {str(process)}
     while more := {pid for pid, parent, *_ in rows if parent in tree} - tree:
         tree |= more
@@ -185,19 +185,19 @@ def resident(process: int) -> float:
 def newest(bootstrap: str) -> dict[str, tuple[int, int]]:
     """Return the count and the total of the newest record of each key."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "check", "enable.auto.commit": False})
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for number in range(PARTITIONS):
-        place = TopicPartition("totals", number, 0)
-        _, end = consumer.get_watermark_offsets(place, timeout=10)
-        consumer.assign([place])
-        at = 0
-        while at < end:
+        partition = TopicPartition("totals", number, 0)
+        _, end = consumer.get_watermark_offsets(partition, timeout=10)
+        consumer.assign([partition])
+        offset = 0
+        while offset < end:
             for message in consumer.consume(10_000, timeout=10):
                 row = json.loads(message.value())
-                found[message.key().decode()] = row["events"], row["total"]
-                at = message.offset() + 1
+                totals[message.key().decode()] = row["events"], row["total"]
+                offset = message.offset() + 1
     consumer.close()
-    return found
+    return totals
 
 
 if __name__ == "__main__":

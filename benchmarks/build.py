@@ -98,9 +98,9 @@ def hand_written(name: str) -> Any:
     return import_module(f"by_hand.{BY_HAND.get(name, name)}")
 
 
-def by_hand(name: str, spark: Any, bootstrap: str, place: Path, prefix: str, producer: Any) -> None:
+def by_hand(name: str, spark: Any, bootstrap: str, checkpoints: Path, prefix: str, producer: Any) -> None:
     done: set[str] = set()
-    for query in hand_written(name).queries(spark, bootstrap, place, prefix, producer):
+    for query in hand_written(name).queries(spark, bootstrap, checkpoints, prefix, producer):
         assert done.issuperset(query.reads)
         query.start().awaitTermination()
         done.add(query.name)
@@ -168,15 +168,15 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
                 for side, run in sides.items():
                     figures[side].append(measured(run))
             spark.stop()
-    told(name, events, figures, differ)
+    print_medians(name, events, figures, differ)
 
 
 def canonical(value: Any) -> Any:
     """Return a value with times as times: by hand, they are written with fewer digits."""
     if isinstance(value, dict):
-        return {name: canonical(each) for name, each in value.items()}
+        return {name: canonical(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [canonical(each) for each in value]
+        return [canonical(inner) for inner in value]
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\dT", value):
         return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
     return value
@@ -186,18 +186,18 @@ def different(bootstrap: str, topics: list[str], name: str) -> list[str]:
     """Return the topics whose newest records, or all of them where models are stateless, differ."""
 
     def rows(topic: str) -> Any:
-        found = [(key, canonical(json.loads(value))) for key, value in pairs(bootstrap, topic)]
+        records = [(key, canonical(json.loads(value))) for key, value in pairs(bootstrap, topic)]
         if name in {"stateful", "merged"}:
-            return {key: json.dumps(value, sort_keys=True) for key, value in found}
-        return Counter((key, json.dumps(value, sort_keys=True)) for key, value in found)
+            return {key: json.dumps(value, sort_keys=True) for key, value in records}
+        return Counter((key, json.dumps(value, sort_keys=True)) for key, value in records)
 
     by_hand = {topic: rows(topic) for topic in topics}
-    if empty := [topic for topic, found in by_hand.items() if not found]:
+    if empty := [topic for topic, records in by_hand.items() if not records]:
         sys.exit(f"nothing was written to {', '.join(empty)}")
-    return [topic for topic, found in by_hand.items() if found != rows(topic.removeprefix("plain.0."))]
+    return [topic for topic, records in by_hand.items() if records != rows(topic.removeprefix("plain.0."))]
 
 
-def told(name: str, events: int, figures: dict[str, list[float]], differ: list[str]) -> None:
+def print_medians(name: str, events: int, figures: dict[str, list[float]], differ: list[str]) -> None:
     ours = statistics.median(figures["millstream"])
     print(f"{name}, {events:,} events a topic" + (f"; DIFFERENT: {', '.join(differ)}" if differ else ""))
     for side, seconds in figures.items():
@@ -216,7 +216,7 @@ if __name__ == "__main__":
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm", type=int, default=3, help="times that each runs before it is measured")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    for each in given.names:
-        compare(each, given.events, given.rounds, given.warm)
+    for name in arguments.names:
+        compare(name, arguments.events, arguments.rounds, arguments.warm)

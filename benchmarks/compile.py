@@ -39,20 +39,20 @@ def touch(folder: Path, number: int) -> None:
 
 
 def measure(models: int, rounds: int) -> dict[str, list[tuple[float, float, float]]]:
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    figures: dict[str, list[tuple[float, float, float]]] = {}
     millstream = [sys.executable, "-m", "millstream", "compile", "--quiet"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         generate(folder, models, seed=1)
         run(millstream, folder)
         for number in range(rounds):
-            found.setdefault("floor", []).append(run([sys.executable, str(HERE / "floor.py"), "."], folder))
-            found.setdefault("cold", []).append(run([*millstream, "--no-cache"], folder))
+            figures.setdefault("floor", []).append(run([sys.executable, str(HERE / "floor.py"), "."], folder))
+            figures.setdefault("cold", []).append(run([*millstream, "--no-cache"], folder))
             run(millstream, folder)
-            found.setdefault("unchanged", []).append(run(millstream, folder))
+            figures.setdefault("unchanged", []).append(run(millstream, folder))
             touch(folder, number)
-            found.setdefault("one changed", []).append(run(millstream, folder))
-    return found
+            figures.setdefault("one changed", []).append(run(millstream, folder))
+    return figures
 
 
 def main() -> None:
@@ -64,9 +64,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"{'models':>7} {'':12} {'CPU s':>8} {'× floor':>8} {'wall s':>8} {'× floor':>8} {'peak MB':>8}")
     for models in arguments.models:
-        found = measure(models, arguments.rounds)
-        floors = found["floor"]
-        for name, runs in found.items():
+        figures = measure(models, arguments.rounds)
+        floors = figures["floor"]
+        for name, runs in figures.items():
             cpu, wall, memory = (statistics.median(run[i] for run in runs) for i in range(3))
             ratios = [
                 statistics.median(run[i] / floor[i] for run, floor in zip(runs, floors, strict=True))

@@ -86,25 +86,25 @@ def queries(spark: Any, folder: Path, chosen: dict[str, SparkCodec], times: int)
     repeated = f"lateral view explode(sequence(1, {times})) as again"
     spark.sql(f"select {rows} from range({ROWS})").coalesce(1).write.parquet(str(folder / "rows"))
     spark.read.parquet(str(folder / "rows")).createOrReplaceTempView("rows")
-    found = {"rows": f"select {', '.join(COLUMNS)} from rows {repeated}"}
-    for name, each in chosen.items():
+    statements = {"rows": f"select {', '.join(COLUMNS)} from rows {repeated}"}
+    for name, codec in chosen.items():
         columns, view = ALONE.get(name, FIELDS), name.replace("-", "_")
         items = [(field.name, Expression((Ref(field.name),), field.type)) for field in columns]
-        value = f"cast({sql(each.encode(items))} as binary)"
+        value = f"cast({sql(codec.encode(items))} as binary)"
         spark.sql(f"select {value} as value from rows").write.parquet(str(folder / name))
         spark.read.parquet(str(folder / name)).createOrReplaceTempView(view)
         size = spark.sql(f"select avg(octet_length(value)) from {view}").collect()[0][0]
         print(f"{name}: {size:.0f} bytes a record", flush=True)
-        found[f"read {name}"] = f"select value from {view} {repeated}"
+        statements[f"read {name}"] = f"select value from {view} {repeated}"
         for what, fields in (("decode", columns), ("decode-2", FEW)):
             # Without names, no field of a line can be left out.
             if what == "decode" or not (name in ALONE or name.startswith("csv")):
-                found[f"{what} {name}"] = decoding(each, fields, f"{view} {repeated}")
+                statements[f"{what} {name}"] = decoding(codec, fields, f"{view} {repeated}")
         if "lenient" not in name:
             names = ", ".join(field.name for field in columns)
-            found[f"columns {name}"] = f"select {names} from rows {repeated}"
-            found[f"encode {name}"] = f"select {value} as value from rows {repeated}"
-    return found
+            statements[f"columns {name}"] = f"select {names} from rows {repeated}"
+            statements[f"encode {name}"] = f"select {value} as value from rows {repeated}"
+    return statements
 
 
 def decoding(codec: SparkCodec, fields: Sequence[Field], table: str) -> str:
@@ -127,24 +127,24 @@ def measure(
             spark.sql(query).write.format("noop").mode("overwrite").save()
             seconds[name].append(cpu() - before)
     million = 1_000_000 / records
-    medians = {name: statistics.median(each[1:]) * million for name, each in seconds.items()}
-    found = {}
+    medians = {name: statistics.median(runs[1:]) * million for name, runs in seconds.items()}
+    net_seconds = {}
     for name, median in medians.items():
         what, _, format_ = name.partition(" ")
         if what in {"decode", "decode-2", "encode"}:
             floor = medians[f"columns {format_}" if what == "encode" else f"read {format_}"]
-            shown = ", ".join(f"{each * million - floor:.2f}" for each in seconds[name][1:])
-            found[name] = median - floor
+            shown = ", ".join(f"{run * million - floor:.2f}" for run in seconds[name][1:])
+            net_seconds[name] = median - floor
             print(f"{name:24} {median - floor:6.2f} s  ({shown})", flush=True)
-    return found
+    return net_seconds
 
 
-def table(found: dict[str, float], names: Sequence[str]) -> str:
+def table(medians: dict[str, float], names: Sequence[str]) -> str:
     """Return the results as Markdown."""
     lines = ["| format | decode | decode 2 columns | encode |", "|---|---|---|---|"]
     for name in names:
-        cells = [found.get(f"{what} {name}") for what in ("decode", "decode-2", "encode")]
-        texts = ["" if each is None else f"{each:.1f} s" for each in cells]
+        cells = [medians.get(f"{what} {name}") for what in ("decode", "decode-2", "encode")]
+        texts = ["" if seconds is None else f"{seconds:.1f} s" for seconds in cells]
         lines.append(f"| {name} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
@@ -161,9 +161,9 @@ def main(rounds: int, times: int, names: Sequence[str], *, quick: bool) -> None:
             said = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             return sum(map(int, said[11:13])) / os.sysconf("SC_CLK_TCK")
 
-        chosen = {name: each for name, each in codecs().items() if not names or name in names}
-        asked = queries(spark, Path(folder), chosen, times)
-        print(table(measure(cpu, spark, asked, rounds, ROWS * times), list(chosen)))
+        chosen = {name: codec for name, codec in codecs().items() if not names or name in names}
+        statements = queries(spark, Path(folder), chosen, times)
+        print(table(measure(cpu, spark, statements, rounds, ROWS * times), list(chosen)))
         spark.stop()
 
 
@@ -177,5 +177,5 @@ if __name__ == "__main__":
         "--formats", nargs="*", default=[], metavar="NAME", help=f"only these of {', '.join(codecs())}"
     )
     parser.add_argument("--quick", action="store_true", help="compile less in the JVM, as `build` does")
-    given = parser.parse_args()
-    main(given.rounds, given.times, given.formats, quick=given.quick)
+    arguments = parser.parse_args()
+    main(arguments.rounds, arguments.times, arguments.formats, quick=arguments.quick)

@@ -72,7 +72,7 @@ def project_with(folder: Path) -> Project:
 
 
 def session_with(spark: Any, project: Project, runs: str) -> Any:
-    functions = {name: replace(each, runs=runs) for name, each in project.functions.items()}
+    functions = {name: replace(function, runs=runs) for name, function in project.functions.items()}
     session = spark.newSession()
     register(session, replace(project, functions=functions), ARGUMENTS)
     return session
@@ -90,15 +90,15 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    given = parser.parse_args()
-    rows = ROWS.format(rows=given.rows)
+    options = parser.parse_args()
+    rows = ROWS.format(rows=options.rows)
     target = Target("benchmark", "local", {"master": "local[1]"})
-    with tempfile.TemporaryDirectory(prefix="millstream-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="millstream-") as temporary:
+        folder = Path(temporary)
         spark = start_spark("benchmark", target, jars_for(target), folder / "log", amount="endless")
         project = project_with(folder / "project")
         native, python = (session_with(spark, project, runs) for runs in ("native", "python"))
-        given_to = {name: (each.path, "auto") for name, each in project.functions.items()}
+        given_to = {name: (function.path, "auto") for name, function in project.functions.items()}
         if in_python := obstacles(Path(project.root), given_to):
             sys.exit(f"not native: {in_python}")
         calls = {name: f"{name}({arguments})" for name, arguments in ARGUMENTS.items()}
@@ -110,26 +110,26 @@ def main() -> None:
             f"{'CPU s per million calls':26}{'native':>24}{'Python over Arrow':>24}{'ratio':>8}", flush=True
         )
         for name, call in calls.items():
-            asked = {
+            expressions = {
                 "no call": (native, f"struct({ARGUMENTS[name]})"),
                 "native": (native, call),
                 "python": (python, call),
             }
-            found: dict[str, list[float]] = {way: [] for way in WAYS}
-            for turn in range(given.rounds + 1):
+            figures: dict[str, list[float]] = {way: [] for way in WAYS}
+            for turn in range(options.rounds + 1):
                 for way in WAYS[turn % 3 :] + WAYS[: turn % 3]:
-                    taken = seconds(*asked[way], rows)
+                    taken = seconds(*expressions[way], rows)
                     if turn:  # the first time is for the JVM to compile
-                        found[way].append(taken / given.rows * 1e6)
-            print(f"{name:26}{told(found)}", flush=True)
+                        figures[way].append(taken / options.rows * 1e6)
+            print(f"{name:26}{cells_of(figures)}", flush=True)
         spark.stop()
 
 
-def told(found: dict[str, list[float]]) -> str:
-    floor = statistics.median(found["no call"])
+def cells_of(figures: dict[str, list[float]]) -> str:
+    floor = statistics.median(figures["no call"])
     cells, middles = "", []
     for way in WAYS[1:]:
-        net = [each - floor for each in found[way]]
+        net = [figure - floor for figure in figures[way]]
         middles.append(statistics.median(net))
         cells += f"{f'{middles[-1]:.2f} ({min(net):.2f}-{max(net):.2f})':>24}"
     return f"{cells}{middles[0] / middles[1]:8.2f}"

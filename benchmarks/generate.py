@@ -56,8 +56,8 @@ def expression(random: Random, output: str, columns: list[str], macro: bool) -> 
     """Return SQL of the type that the name `output` tells, from columns that are there."""
 
     def one(kind: str, otherwise: str) -> str:
-        found = [column for column in columns if kind_of(column.rpartition(".")[2]) == kind]
-        return random.choice(found) if found else otherwise
+        matching = [column for column in columns if kind_of(column.rpartition(".")[2]) == kind]
+        return random.choice(matching) if matching else otherwise
 
     label = one("label", f"'{output}'")
     amount, second = one("amount", f"length({label})"), one("amount", "cast(7 as bigint)")
@@ -83,8 +83,8 @@ def expression(random: Random, output: str, columns: list[str], macro: bool) -> 
             choices = [f"round({ratio} * 2, 2)", f"coalesce({ratio}, 0D)", f"{amount} / nullif({second}, 0)"]
             called = f"{{{{ cents_to_euros('{amount}') }}}}"
         case "at":
-            at = one("at", "timestamp '2024-01-01 00:00:00'")
-            choices = [f"date_trunc('hour', {at})", f"coalesce({at}, timestamp '2024-01-01 00:00:00')"]
+            time = one("at", "timestamp '2024-01-01 00:00:00'")
+            choices = [f"date_trunc('hour', {time})", f"coalesce({time}, timestamp '2024-01-01 00:00:00')"]
             called = f"timestamp_seconds({{{{ bucket('{amount}', 3600) }}}})"
         case _:
             choices = [f"{amount} > {second}", f"{label} in ('view', 'click')", f"{label} is not null"]
@@ -98,30 +98,30 @@ def outputs(random: Random, skip: tuple[str, ...]) -> list[str]:
 
 def union_of(left: Relation, right: Relation) -> tuple[str, list[str]]:
     shared = [column for column in left.columns if column in right.columns]
-    listed = ",\n    ".join(shared)
-    parts = [f"  select\n    {listed}\n  from {relation.call}\n" for relation in (left, right)]
+    column_list = ",\n    ".join(shared)
+    parts = [f"  select\n    {column_list}\n  from {relation.call}\n" for relation in (left, right)]
     return "with events as (\n" + "  union all\n".join(parts) + ")\n", shared
 
 
 def projection(random: Random, left: Relation, right: Relation, macros: int) -> tuple[str, list[str]]:
     head, shared = union_of(left, right)
     lines = [KEY]
-    wanted = outputs(random, (KEY,))
-    for number, output in enumerate(wanted):
+    names = outputs(random, (KEY,))
+    for number, output in enumerate(names):
         plain = number >= macros and output in shared and random.random() < 0.6
         lines.append(
             output if plain else f"{expression(random, output, shared, number < macros)} as {output}"
         )
     where = expression(random, "is_1", shared, macro=False)
-    return f"{head}select\n  " + ",\n  ".join(lines) + f"\nfrom events\nwhere {where}\n", [KEY, *wanted]
+    return f"{head}select\n  " + ",\n  ".join(lines) + f"\nfrom events\nwhere {where}\n", [KEY, *names]
 
 
 def aggregate(random: Random, left: Relation, right: Relation, macros: int) -> tuple[str, list[str]]:
     head, shared = union_of(left, right)
     labels = [column for column in shared if kind_of(column) == "label" and column != KEY]
     groups = [KEY, *random.sample(labels, min(len(labels), random.randint(0, 1)))]
-    lines, wanted = list(groups), outputs(random, tuple(groups))
-    for number, output in enumerate(wanted):
+    lines, names = list(groups), outputs(random, tuple(groups))
+    for number, output in enumerate(names):
         inner = expression(random, output, shared, number < macros)
         match kind_of(output):
             case "amount":
@@ -135,13 +135,13 @@ def aggregate(random: Random, left: Relation, right: Relation, macros: int) -> t
     key = ", ".join(f"'{group}'" for group in groups)
     config = f"{{{{ config(materialized='table', unique_key=[{key}]) }}}}\n\n"
     sql = f"{head}select\n  " + ",\n  ".join(lines) + "\nfrom events\ngroup by " + ", ".join(groups) + "\n"
-    return config + sql, [*groups, *wanted]
+    return config + sql, [*groups, *names]
 
 
 def join(random: Random, left: Relation, right: Relation, macros: int) -> tuple[str, list[str]]:
     columns = [f"l.{column}" for column in left.columns] + [f"r.{column}" for column in right.columns]
-    lines, wanted = [f"l.{KEY}"], outputs(random, (KEY,))
-    for number, output in enumerate(wanted):
+    lines, names = [f"l.{KEY}"], outputs(random, (KEY,))
+    for number, output in enumerate(names):
         side = next((s for s in random.sample(["l", "r"], 2) if f"{s}.{output}" in columns), None)
         plain = number >= macros and side and random.random() < 0.6
         value = f"{side}.{output}" if plain else expression(random, output, columns, number < macros)
@@ -150,17 +150,17 @@ def join(random: Random, left: Relation, right: Relation, macros: int) -> tuple[
     sql = "select\n  " + ",\n  ".join(lines)
     return f"{sql}\nfrom {left.call} as l\n{how} join {right.call} as r on l.{KEY} = r.{KEY}\n", [
         KEY,
-        *wanted,
+        *names,
     ]
 
 
 def make_sources(random: Random) -> list[Relation]:
-    found = []
+    sources = []
     for number in range(SOURCES):
         columns = (KEY, "at_1", *random.sample([n for n in NAMES if n != "at_1"], SOURCE_COLUMNS - 2))
         name = f"topic_{number:02d}"
-        found.append(Relation(name, f"{{{{ source('app', '{name}') }}}}", columns))
-    return found
+        sources.append(Relation(name, f"{{{{ source('app', '{name}') }}}}", columns))
+    return sources
 
 
 def kinds_of(random: Random, models: int) -> list[str]:
@@ -177,7 +177,7 @@ def make_models(random: Random, sources: list[Relation], models: int) -> list[Mo
     calling = set(random.sample(range(models), round(models * 0.25)))
     makers = {"projection": projection, "aggregate": aggregate, "join": join}
     layers: list[list[Relation]] = [sources]
-    found: list[Model] = []
+    generated: list[Model] = []
     for number, kind in enumerate(kinds):
         layer = number * DEPTH // models + 1
         if layer == len(layers):
@@ -193,8 +193,8 @@ def make_models(random: Random, sources: list[Relation], models: int) -> list[Mo
             sql = f"{{{{ config(materialized='sink', topic='{name}', key='{KEY}') }}}}\n\n{sql}"
         relation = Relation(name, f"{{{{ ref('{name}') }}}}", tuple(columns), table=kind == "aggregate")
         layers[layer].append(relation)
-        found.append(Model(relation, layer, sql))
-    return found
+        generated.append(Model(relation, layer, sql))
+    return generated
 
 
 def columns_yaml(columns: tuple[str, ...], indent: str, typed: bool, tests: dict[str, str]) -> str:
@@ -248,14 +248,14 @@ def generate(folder: Path | str, models: int, seed: int = 1, *, warn: bool = Fal
     for old in ("models", "macros"):
         shutil.rmtree(root / old, ignore_errors=True)
     sources = make_sources(random)
-    made = make_models(random, sources, models)
+    generated = make_models(random, sources, models)
     files = {
         "pyproject.toml": '[tool.millstream]\nname = "generated"\n[tool.millstream.models]\nunbounded_state = "accept"\n',
         "models/sources.yml": sources_yaml(sources),
     }
     files |= {f"macros/{name}.sql": text for name, text in MACROS.items()}
     for layer in range(1, DEPTH + 1):
-        within = [model for model in made if model.layer == layer]
+        within = [model for model in generated if model.layer == layer]
         if within:
             files[f"models/layer_{layer:02d}/layer_{layer:02d}.yml"] = models_yaml(random, within)
         files |= {f"models/layer_{layer:02d}/{model.relation.name}.sql": model.sql for model in within}
@@ -293,5 +293,5 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    generate(given.folder, given.models, given.seed)
+    arguments = parser.parse_args()
+    generate(arguments.folder, arguments.models, arguments.seed)

@@ -37,7 +37,7 @@ SMALL, BATCHES = 20, 30
 
 def cpu_of(pids: list[int]) -> float:
     said = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
-    return sum(int(each[n]) for each in said for n in (11, 12)) / os.sysconf("SC_CLK_TCK")
+    return sum(int(fields[n]) for fields in said for n in (11, 12)) / os.sysconf("SC_CLK_TCK")
 
 
 def senders(cluster: Cluster) -> dict[str, Stores]:
@@ -57,21 +57,21 @@ def measure(
     name: str, rounds: int, pids: list[int], work: Mapping[str, Callable[[], None]], unit: float
 ) -> None:
     """Print the medians of all rounds but the first; `unit` is how many of it a round does."""
-    found: dict[str, list[tuple[float, float]]] = {each: [] for each in work}
+    costs: dict[str, list[tuple[float, float]]] = {topic: [] for topic in work}
     for _ in range(rounds):
-        for each, call in work.items():
+        for topic, call in work.items():
             before, began = cpu_of(pids), time.monotonic()
             call()
-            found[each].append(((cpu_of(pids) - before) / unit, (time.monotonic() - began) / unit))
-    for each, seconds in found.items():
+            costs[topic].append(((cpu_of(pids) - before) / unit, (time.monotonic() - began) / unit))
+    for topic, seconds in costs.items():
         cpu, wall = (statistics.median(values) for values in zip(*seconds[1:], strict=True))
         shown = ", ".join(f"{one:.3f}" for one, _ in seconds[1:])
-        print(f"{name:8} {each:14} {cpu:7.3f} s of CPU ({shown}), {wall:7.3f} s", flush=True)
+        print(f"{name:8} {topic:14} {cpu:7.3f} s of CPU ({shown}), {wall:7.3f} s", flush=True)
 
 
 def main(rounds: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="millstream-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="millstream-") as temporary:
+        folder = Path(temporary)
         broker = keep_broker(folder)
         target = Target("benchmark", "local", {"master": "local[2]"})
         spark: Any = start_spark(

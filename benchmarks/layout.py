@@ -79,7 +79,7 @@ def _layers(random: Random, count: int):
     for node in range(width, count):
         first = (node // width - 1) * width
         near = [first + node % width + random.randrange(-4, 5) for _ in range(2)]
-        edges += [(max(first, min(first + width - 1, each)), node) for each in near]
+        edges += [(max(first, min(first + width - 1, neighbour)), node) for neighbour in near]
     return _shuffled(random, count, edges)
 
 
@@ -89,30 +89,30 @@ def _chance(random: Random, count: int):
 
 
 def ours(graph: Graph) -> Quality:
-    found = lay_out(graph.items, graph.edges)
+    layout = lay_out(graph.items, graph.edges)
     edges = sorted(set(graph.edges))
     parts = layered(len(graph.items), edges, ranks(len(graph.items), edges))
-    heights = _heights(found, parts.chains, parts.count)
+    heights = _heights(layout, parts.chains, parts.count)
     columns = parts.layers()
     for column in columns:
         column.sort(key=heights.__getitem__)
-    return Quality(crossings(columns, parts.below), *_lengths(found))
+    return Quality(crossings(columns, parts.below), *_lengths(layout))
 
 
-def _heights(found: Layout, chains: list[tuple[int, ...]], count: int) -> list[float]:
+def _heights(layout: Layout, chains: list[tuple[int, ...]], count: int) -> list[float]:
     heights = [0.0] * count
-    for node, box in enumerate(found.boxes):
+    for node, box in enumerate(layout.boxes):
         heights[node] = box.y + box.height / 2
-    for route, chain in zip(found.routes, chains, strict=True):
+    for route, chain in zip(layout.routes, chains, strict=True):
         for bend, y in zip(chain, route.ys, strict=True):
             heights[bend] = y
     return heights
 
 
-def _lengths(found: Layout) -> tuple[float, float]:
+def _lengths(layout: Layout) -> tuple[float, float]:
     length = climbs = 0.0
-    for route in found.routes:
-        one, other = found.boxes[route.source], found.boxes[route.target]
+    for route in layout.routes:
+        one, other = layout.boxes[route.source], layout.boxes[route.target]
         ys = [one.y + one.height / 2, *route.ys, other.y + other.height / 2]
         climbs += sum(abs(a - b) for a, b in pairwise(ys))
         length += sum(((a - b) ** 2 + GAP**2) ** 0.5 for a, b in pairwise(ys))
@@ -125,8 +125,8 @@ def naive(graph: Graph) -> Quality:
     columns = parts.layers()
     heights = [0.0] * parts.count
     for column in columns:
-        for place, node in enumerate(column):
-            heights[node] = place * (HEIGHT + BETWEEN)
+        for row, node in enumerate(column):
+            heights[node] = row * (HEIGHT + BETWEEN)
     length = climbs = 0.0
     for (source, target), chain in zip(edges, parts.chains, strict=True):
         for a, b in pairwise((source, *chain, target)):

@@ -68,16 +68,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--models", nargs="+", default=[*MODELS], help="of " + ", ".join(MODELS))
-    given = parser.parse_args()
-    models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *given.models}}
+    arguments = parser.parse_args()
+    models = {name: MODELS[name] for name in MODELS if name in {"orders", "customers", *arguments.models}}
     target = Target("bench", "local", {"master": "local[2]"})
     with tempfile.TemporaryDirectory() as folder:
         spark = start_spark("bench", target, jars_for(target), Path(folder), None, amount="endless")
         try:
-            for rows in given.rows:
+            for rows in arguments.rows:
                 root = Path(folder) / str(rows)
                 project(root, models)
-                measure(spark, root, rows, given.rounds)
+                measure(spark, root, rows, arguments.rounds)
         finally:
             spark.stop()
 
@@ -112,9 +112,9 @@ def measure(spark, root, rows, rounds) -> None:
     }
     costs: dict[str, list[tuple[float, float]]] = {}
     for number in range(rounds + 1):
-        for model, each in works.items():
+        for model, update in works.items():
             began, used = time.monotonic(), spent(spark)
-            each(spark.newSession().range(0), number)
+            update(spark.newSession().range(0), number)
             costs.setdefault(model, []).append((time.monotonic() - began, spent(spark) - used))
         # A thousand orders in one place of the table change their customer and amount.
         first = number * CHANGES
@@ -127,9 +127,9 @@ def measure(spark, root, rows, rounds) -> None:
             first + CHANGES,
             number + 1,
         )
-    for model, found in costs.items():
-        (wall, used), updates = found[0], found[1:]
-        best = min(each for each, _ in updates), min(each for _, each in updates)
+    for model, runs in costs.items():
+        (wall, used), updates = runs[0], runs[1:]
+        best = min(seconds for seconds, _ in updates), min(seconds for _, seconds in updates)
         print(
             f"{rows:>9,} rows  {model:<18} first {wall:6.1f} s, {used:6.1f} CPU s   "
             f"1,000 changes {best[0]:6.1f} s, {best[1]:6.1f} CPU s",

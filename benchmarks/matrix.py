@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from millstream.runner.values import Job
 
 PARTITIONS = 2
-OWN, AGAIN, MERGED, TWICE = "as it is", "once more", "merge_aggregates", "two reads"
+UNCHANGED, AGAIN, MERGED, TWICE = "as it is", "once more", "merge_aggregates", "two reads"
 CHOICES = {
-    OWN: "",
+    UNCHANGED: "",
     AGAIN: "",
     "optimization: none": ", optimization: none",
     "grouping: off": ", grouping: off",
@@ -113,13 +113,13 @@ def aggregates(number: int, *keys: str) -> dict[str, str]:
 
 
 def chain(length: int) -> dict[str, str]:
-    found = {"step_0": f"select event_id, user_id, event_type, score, value, timestamp from {EVENTS}"}
+    models = {"step_0": f"select event_id, user_id, event_type, score, value, timestamp from {EVENTS}"}
     for n in range(1, length):
-        found[f"step_{n}"] = (
+        models[f"step_{n}"] = (
             f"select event_id, user_id, event_type, score + {n} as score, value, timestamp"
             f" from {{{{ ref('step_{n - 1}') }}}} where score > {2 * n}"
         )
-    return found
+    return models
 
 
 def selective(percent: int) -> dict[str, str]:
@@ -171,10 +171,10 @@ def events(workload: Workload, number: int) -> Iterator[tuple[str, bytes]]:
             yield row["user_id"], written.getvalue()
 
 
-def write(folder: Path, workload: Workload, topic: str, prefix: str, bootstrap: str, choice: str) -> None:
+def write(folder: Path, workload: Workload, topic: str, prefix: str, bootstrap: str, settings: str) -> None:
     columns = "".join(
-        f"\n              - {{name: {each['name']}, type: {COLUMNS[each['type']]}}}"
-        for each in SCHEMA["fields"]
+        f"\n              - {{name: {field['name']}, type: {COLUMNS[field['type']]}}}"
+        for field in SCHEMA["fields"]
     )
     files = {
         "pyproject.toml": """
@@ -202,7 +202,7 @@ def write(folder: Path, workload: Workload, topic: str, prefix: str, bootstrap: 
     }
     write_project(folder, files)
     (folder / "profiles.yml").write_text(
-        f"benchmark: {{target: local, outputs: {{local: {{master: 'local[*]', kafka: {{bootstrap_servers: '{bootstrap}'}}{choice}}}}}}}\n"
+        f"benchmark: {{target: local, outputs: {{local: {{master: 'local[*]', kafka: {{bootstrap_servers: '{bootstrap}'}}{settings}}}}}}}\n"
     )
 
 
@@ -220,11 +220,11 @@ def fill(bootstrap: str, workload: Workload, number: int, filled: set[str]) -> s
 
 def stored(bootstrap: str, workload: Workload, prefix: str) -> object:
     """Return the records of all topics; of aggregates, the newest of each key."""
-    found = {}
+    topics = {}
     for name, sql in workload.models.items():
         records = pairs(bootstrap, f"{prefix}.{name}")
-        found[name] = dict(records) if "group by" in sql else Counter(records)
-    return found
+        topics[name] = dict(records) if "group by" in sql else Counter(records)
+    return topics
 
 
 def main() -> None:
@@ -235,21 +235,25 @@ def main() -> None:
     parser.add_argument("--events", type=int, nargs=2, default=(20_000, 820_000))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--choices", nargs="+", choices=CHOICES, default=tuple(CHOICES))
-    given = parser.parse_args()
-    names = given.workloads or list(WORKLOADS)
-    if unknown := [each for each in names if each not in WORKLOADS]:
+    arguments = parser.parse_args()
+    names = arguments.workloads or list(WORKLOADS)
+    if unknown := [name for name in names if name not in WORKLOADS]:
         parser.error(f"unknown: {', '.join(unknown)}")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    print(f"{'CPU s per million':26}" + "".join(f"{choice:>34}" for choice in given.choices), flush=True)
+    print(
+        f"{'CPU s per million':26}" + "".join(f"{variant:>34}" for variant in arguments.choices), flush=True
+    )
     with closing(Warm()) as spark:
         for name in names:
             # A broker of its own: the records of all workloads together would not fit on many disks.
             with (
-                tempfile.TemporaryDirectory(prefix="millstream-") as place,
-                shared_broker(Path(place)) as starting,
+                tempfile.TemporaryDirectory(prefix="millstream-") as temporary,
+                shared_broker(Path(temporary)) as starting,
             ):
-                found, moved = measured(WORKLOADS[name], given, starting.ready().address, Path(place), spark)
-                print(f"{name:26}{told(found)}\n{'':26}{''.join(map(moved_in_words, moved))}", flush=True)
+                figures, moved = measured(
+                    WORKLOADS[name], arguments, starting.ready().address, Path(temporary), spark
+                )
+                print(f"{name:26}{row_of(figures)}\n{'':26}{''.join(map(moved_in_words, moved))}", flush=True)
 
 
 class Warm:
@@ -262,9 +266,9 @@ class Warm:
         if self.spark is not None:
             self.spark.stop()
 
-    def build(self, choice: str, job: Job, folder: Path) -> float:
+    def build(self, variant: str, job: Job, folder: Path) -> float:
         """Return the CPU seconds that a build takes."""
-        read_together.ENOUGH = sys.maxsize if choice == TWICE else ENOUGH
+        read_together.ENOUGH = sys.maxsize if variant == TWICE else ENOUGH
         target = job.project.target
         if self.spark is None:
             self.spark = start_spark("benchmark", target, jars_for(target), folder / "log", amount="many")
@@ -291,45 +295,47 @@ def moved_in_words(moved: Moved) -> str:
 
 
 def measured(
-    workload: Workload, given: argparse.Namespace, bootstrap: str, place: Path, spark: Warm
+    workload: Workload, arguments: argparse.Namespace, bootstrap: str, root: Path, spark: Warm
 ) -> tuple[dict[str, list[float]], list[Moved]]:
     filled = set[str]()
     left_out = {*(() if workload.merges else (MERGED,)), *(() if workload.both else (TWICE,))}
-    choices = [each for each in given.choices if each not in left_out]
+    variants = [variant for variant in arguments.choices if variant not in left_out]
 
-    def project(choice: str, number: int) -> tuple[Job, Path, str]:
-        prefix = f"{list(CHOICES).index(choice)}_{number}"
-        folder = place / prefix
+    def project(variant: str, number: int) -> tuple[Job, Path, str]:
+        prefix = f"{list(CHOICES).index(variant)}_{number}"
+        folder = root / prefix
         folder.mkdir()
-        write(folder, workload, fill(bootstrap, workload, number, filled), prefix, bootstrap, CHOICES[choice])
+        write(
+            folder, workload, fill(bootstrap, workload, number, filled), prefix, bootstrap, CHOICES[variant]
+        )
         return job_of(folder, intent=FullRefresh()), folder, prefix
 
-    few = {choice: project(choice, given.events[0]) for choice in choices}
+    few = {variant: project(variant, arguments.events[0]) for variant in variants}
     same = [
-        choice
-        for choice in choices
-        if choice not in {OWN, AGAIN, TWICE} and sql(few[choice]) == sql(few[OWN])
+        variant
+        for variant in variants
+        if variant not in {UNCHANGED, AGAIN, TWICE} and sql(few[variant]) == sql(few[UNCHANGED])
     ]
-    choices = [choice for choice in choices if choice not in same]
-    many = {choice: project(choice, given.events[1]) for choice in choices}
-    for choice in choices:
-        spark.build(choice, *few[choice][:2])
-    rows = [stored(bootstrap, workload, few[choice][2]) for choice in choices]
-    if not all(each == rows[0] for each in rows):
+    variants = [variant for variant in variants if variant not in same]
+    many = {variant: project(variant, arguments.events[1]) for variant in variants}
+    for variant in variants:
+        spark.build(variant, *few[variant][:2])
+    rows = [stored(bootstrap, workload, few[variant][2]) for variant in variants]
+    if not all(records == rows[0] for records in rows):
         sys.exit("the choices give different records")
-    found: dict[str, list[float]] = {
-        choice: [] for choice in given.choices if choice in choices or choice in same
+    figures: dict[str, list[float]] = {
+        variant: [] for variant in arguments.choices if variant in variants or variant in same
     }
-    moved = {choice: Moved() for choice in found}
-    for turn in range(given.rounds + 1):
-        for choice in choices[turn % len(choices) :] + choices[: turn % len(choices)]:
-            less, before = spark.build(choice, *few[choice][:2]), spark.shuffled()
-            more = spark.build(choice, *many[choice][:2])
-            moved[choice] = Moved(written(bootstrap, many[choice][2]), spark.shuffled() - before)
-            remove(bootstrap, few[choice][2], many[choice][2])
+    moved = {variant: Moved() for variant in figures}
+    for turn in range(arguments.rounds + 1):
+        for variant in variants[turn % len(variants) :] + variants[: turn % len(variants)]:
+            less, before = spark.build(variant, *few[variant][:2]), spark.shuffled()
+            more = spark.build(variant, *many[variant][:2])
+            moved[variant] = Moved(written(bootstrap, many[variant][2]), spark.shuffled() - before)
+            remove(bootstrap, few[variant][2], many[variant][2])
             if turn:  # the first time is for the JVM to compile
-                found[choice].append((more - less) / (given.events[1] - given.events[0]) * 1e6)
-    return found, list(moved.values())
+                figures[variant].append((more - less) / (arguments.events[1] - arguments.events[0]) * 1e6)
+    return figures, list(moved.values())
 
 
 def written(bootstrap: str, prefix: str) -> int:
@@ -338,10 +344,10 @@ def written(bootstrap: str, prefix: str) -> int:
     with closing(client):
         topics = client.list_topics(timeout=30).topics.values()
         return sum(
-            client.get_watermark_offsets(TopicPartition(each.topic, n), timeout=30)[1]
-            for each in topics
-            if each.topic.startswith(f"{prefix}.")
-            for n in each.partitions
+            client.get_watermark_offsets(TopicPartition(topic.topic, n), timeout=30)[1]
+            for topic in topics
+            if topic.topic.startswith(f"{prefix}.")
+            for n in topic.partitions
         )
 
 
@@ -349,12 +355,12 @@ def remove(bootstrap: str, *prefixes: str) -> None:
     """Remove what builds have written, which models of a chain would read in the next round, too."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
 
-    def found() -> list[str]:
+    def leftovers() -> list[str]:
         return [topic for topic in admin.list_topics(timeout=30).topics if topic.split(".")[0] in prefixes]
 
-    for each in admin.delete_topics(found()).values():
-        each.result(30)
-    while found():
+    for deletion in admin.delete_topics(leftovers()).values():
+        deletion.result(30)
+    while leftovers():
         pass
 
 
@@ -364,15 +370,17 @@ def sql(project: tuple[Job, Path, str]) -> list[str]:
     return sorted(query.sql.replace(prefix, "") for query in job.physical.queries)
 
 
-def told(found: dict[str, list[float]]) -> str:
-    own = statistics.median(found[OWN])
+def row_of(results: dict[str, list[float]]) -> str:
+    unchanged = statistics.median(results[UNCHANGED])
     cells: list[str] = []
-    for figures in found.values():
+    for figures in results.values():
         if not figures:
             cells.append(f"{'the same':>26} {'':7}")
             continue
         middle = statistics.median(figures)
-        cells.append(f"{f'{middle:.1f} ({min(figures):.1f}-{max(figures):.1f})':>26} {middle / own:7.2f}")
+        cells.append(
+            f"{f'{middle:.1f} ({min(figures):.1f}-{max(figures):.1f})':>26} {middle / unchanged:7.2f}"
+        )
     return "".join(cells)
 
 

@@ -39,8 +39,8 @@ def spent(spark: Any) -> float:
     """Return the CPU seconds, user and system, of this process and of the JVM of its Spark."""
     pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + own.ru_utime + own.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + usage.ru_utime + usage.ru_stime
 
 
 def _ended() -> float:
@@ -50,4 +50,4 @@ def _ended() -> float:
 
 def _children() -> set[int]:
     tasks = Path("/proc/self/task").iterdir()
-    return {int(each) for task in tasks for each in (task / "children").read_text().split()}
+    return {int(child) for task in tasks for child in (task / "children").read_text().split()}

@@ -34,17 +34,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--batches", type=int, default=5)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     target = Target("bench", "local", {"master": "local[2]"})
     with tempfile.TemporaryDirectory() as folder:
         spark = start_spark("bench", target, jars_for(target), Path(folder), None, amount="endless")
         try:
-            for rows in given.rows:
+            for rows in arguments.rows:
                 for marks in (True, False):
-                    own = replace(target, settings={**target.settings, "tables": {"deletion_vectors": marks}})
-                    tables = connect(own, Path(folder) / f"{rows} {marks}", spark)
+                    variant = replace(
+                        target, settings={**target.settings, "tables": {"deletion_vectors": marks}}
+                    )
+                    tables = connect(variant, Path(folder) / f"{rows} {marks}", spark)
                     how = f"{rows:>10,} rows, {'marking rows' if marks else 'writing files':13}"
-                    measure(spark, tables, rows, given.batches, how)
+                    measure(spark, tables, rows, arguments.batches, how)
         finally:
             spark.stop()
 
@@ -85,12 +87,12 @@ def merge(
         "uuid() as note",
         "false as _deleted",
     )
-    made = spark.newSession().range(count).selectExpr(*columns)
+    changes = spark.newSession().range(count).selectExpr(*columns)
     before = spent(spark)
     if number == 0:
-        tables.merge(made, table, Batch("bench", 0, deletes=True, new=True))
+        tables.merge(changes, table, Batch("bench", 0, deletes=True, new=True))
     else:
-        with evaluated(made) as few:
+        with evaluated(changes) as few:
             tables.merge(few.rows, table, Batch("bench", number, deletes=True, new=False, local=few.few))
     return spent(spark) - before
 

@@ -164,10 +164,10 @@ def _caught(root: Path) -> str | None:
 
 def _tests(session: TestSession) -> Iterator[UnitTest]:
     """Yield the tests of models whose SQL differs from the project's own, all where none does; short ones first."""
-    own = TestSession(ROOT).main.compiled
-    found = session.main.compiled
-    changed = {id_ for id_, sql in found.sql.items() if sql != own.sql.get(id_)}
-    graph = build_graph(found.manifest.nodes)
+    original = TestSession(ROOT).main.compiled
+    mutated = session.main.compiled
+    changed = {id_ for id_, sql in mutated.sql.items() if sql != original.sql.get(id_)}
+    graph = build_graph(mutated.manifest.nodes)
     units = sorted(session.main.project.unit_tests, key=lambda unit: (unit.chain, "steps" in unit.body))
     for unit in units:
         model = f"model.{unit.model}"

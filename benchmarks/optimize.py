@@ -29,9 +29,9 @@ def timed(name: str, run: Callable[[], T]) -> T:
     gc.collect()
     with collector_paused():
         start = time.process_time()
-        found = run()
+        result = run()
         print(f"  {name:9} {time.process_time() - start:6.2f} s", flush=True)
-    return found
+    return result
 
 
 def measure(models: int) -> None:

@@ -73,13 +73,13 @@ class Side:
         return cpu_of(self.command(workload, events, prefix, folder), folder, self.name)
 
 
-def sides(bootstrap: str, place: Path) -> list[Side]:
+def sides(bootstrap: str, root: Path) -> list[Side]:
     catalog = {"broker": read_catalog()["broker"], "streams": STREAMS, "kafka": read_catalog()["kafka"]}
     jars = fetch(("broker", "streams", "kafka"), catalog=catalog)
-    classpath = ":".join(str(path) for path in (place / "classes", *jars["broker"], *jars["streams"]))
+    classpath = ":".join(str(path) for path in (root / "classes", *jars["broker"], *jars["streams"]))
     compiler = java().program.with_name("javac")
     subprocess.run(
-        [compiler, "-cp", classpath, "-d", place / "classes", PEERS / "kafka_streams/Peer.java"],
+        [compiler, "-cp", classpath, "-d", root / "classes", PEERS / "kafka_streams/Peer.java"],
         check=True,
     )
 
@@ -96,7 +96,13 @@ def sides(bootstrap: str, place: Path) -> list[Side]:
         return [str(java().program), *options, "Peer", mode(workload), events, prefix]
 
     def spark(script: str, *more: str) -> Callable[[str, str, str, Path], list[str]]:
-        given = ["--bootstrap", bootstrap, "--jars", ",".join(str(path) for path in jars["kafka"]), *more]
+        spark_options = [
+            "--bootstrap",
+            bootstrap,
+            "--jars",
+            ",".join(str(path) for path in jars["kafka"]),
+            *more,
+        ]
 
         def command(workload: str, events: str, prefix: str, folder: Path) -> list[str]:
             where = [
@@ -109,7 +115,7 @@ def sides(bootstrap: str, place: Path) -> list[Side]:
                 "--checkpoints",
                 str(folder),
             ]
-            return [sys.executable, str(PEERS / "pyspark" / script), *where, *given]
+            return [sys.executable, str(PEERS / "pyspark" / script), *where, *spark_options]
 
         return command
 
@@ -132,13 +138,13 @@ def fill(
 ) -> None:
     create_topics(bootstrap, topic, partitions=partitions)
     producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 50})
-    for key, value, at in rows:
+    for key, value, timestamp in rows:
         data = json.dumps(value, separators=(",", ":"))
-        queue_record(producer, topic, key=key, value=data, timestamp=at)
+        queue_record(producer, topic, key=key, value=data, timestamp=timestamp)
     assert producer.flush(60) == 0
 
 
-def wanted(name: str) -> dict[str, Any]:
+def expected_rows(name: str) -> dict[str, Any]:
     """Return what a pipeline must give, by the identity of its records; of running totals, the newest."""
     rows = dict(getattr(pipelines, name)(pipelines.events(FEW)))
     return (
@@ -152,49 +158,48 @@ def differing(bootstrap: str, prefix: str, name: str) -> str | None:
     """Compare the last topic of a pipeline with what plain Python gives; return what differs."""
     (topic,), identity = pipelines.OUTPUTS[name]
     rows = [(key, value) for key, value in pairs(bootstrap, f"{prefix}.{topic}")]
-    found = {}
+    stored = {}
     for key, value in rows:
         row = json.loads(value)
         if name == "analytics":
             row["top_categories"] = [
-                list(each.values()) if isinstance(each, dict) else each for each in row["top_categories"]
+                list(category.values()) if isinstance(category, dict) else category
+                for category in row["top_categories"]
             ]
-        found[row["user_id"] if name == "state" else str(identity(key.decode(), row))] = row
-    expected = wanted(name)
-    if found.keys() != expected.keys():
-        return f"{topic}: {len(found)} records, not {len(expected)}"
-    if name not in {"state", "analytics"} and len(rows) != len(found):
-        return f"{topic}: {len(rows)} records for {len(found)}"
+        stored[row["user_id"] if name == "state" else str(identity(key.decode(), row))] = row
+    expected = expected_rows(name)
+    if stored.keys() != expected.keys():
+        return f"{topic}: {len(stored)} records, not {len(expected)}"
+    if name not in {"state", "analytics"} and len(rows) != len(stored):
+        return f"{topic}: {len(rows)} records for {len(stored)}"
     return next(
-        (
-            f"{topic}: {found[each]}, not {row}"
-            for each, row in expected.items()
-            if not same(row, found[each])
-        ),
+        (f"{topic}: {stored[id_]}, not {row}" for id_, row in expected.items() if not same(row, stored[id_])),
         None,
     )
 
 
-def same(wanted: Any, found: Any) -> bool:
-    """Tell whether a value is as wanted; a row may have more columns, such as its key, and fields that are null."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(same(value, found.get(name)) for name, value in wanted.items())
-    if isinstance(wanted, list):
-        return isinstance(found, list) and len(wanted) == len(found) and all(map(same, wanted, found))
-    if isinstance(wanted, float) or isinstance(found, float):
-        return math.isclose(wanted, found, rel_tol=1e-9, abs_tol=0.011)
-    return bool(wanted == found)
+def same(expected: Any, actual: Any) -> bool:
+    """Tell whether a value is as expected; a row may have more columns, such as its key, and fields that are null."""
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and all(
+            same(value, actual.get(name)) for name, value in expected.items()
+        )
+    if isinstance(expected, list):
+        return isinstance(actual, list) and len(expected) == len(actual) and all(map(same, expected, actual))
+    if isinstance(expected, float) or isinstance(actual, float):
+        return math.isclose(expected, actual, rel_tol=1e-9, abs_tol=0.011)
+    return bool(expected == actual)
 
 
-def check(every: list[Side], workload: str, bootstrap: str, place: Path, numbers: Iterator[int]) -> None:
+def check(every: list[Side], workload: str, bootstrap: str, root: Path, numbers: Iterator[int]) -> None:
     for side in every:
         prefix = f"r{next(numbers)}"
-        folder = place / prefix
+        folder = root / prefix
         folder.mkdir()
         side.run(workload, f"c_in_{FEW}", prefix, folder)
         for name in WORKLOADS[workload]:
-            if problem := differing(bootstrap, prefix, name):
-                sys.exit(f"{side.name} gives other records: {problem}")
+            if difference := differing(bootstrap, prefix, name):
+                sys.exit(f"{side.name} gives other records: {difference}")
             between = () if side.name in FINAL_ONLY else TOPICS[name][:-1]
             for topic in between:
                 if not received(bootstrap, f"{prefix}.{topic}"):
@@ -202,63 +207,63 @@ def check(every: list[Side], workload: str, bootstrap: str, place: Path, numbers
     print(f"{workload}: the records of all are those of plain Python, over {FEW:,} events", flush=True)
 
 
-def measure(given: argparse.Namespace, bootstrap: str, place: Path) -> None:
-    every = [side for side in sides(bootstrap, place) if not given.side or side.name in given.side]
+def measure(arguments: argparse.Namespace, bootstrap: str, root: Path) -> None:
+    every = [side for side in sides(bootstrap, root) if not arguments.side or side.name in arguments.side]
     fill(bootstrap, "c_products", ((k, v, pipelines.T0) for k, v in pipelines.products().items()), 1)
-    less, more = given.events
+    less, more = arguments.events
     for events in (FEW, less, more):
         rows = ((e["user_id"], e, e["timestamp"]) for e in pipelines.events(events))
         fill(bootstrap, f"c_in_{events}", rows, PARTITIONS)
     numbers = count()
-    for workload in given.workloads:
-        if not given.no_check:
-            check(every, workload, bootstrap, place, numbers)
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for round_ in range(given.rounds):
-        for workload in given.workloads:
+    for workload in arguments.workloads:
+        if not arguments.no_check:
+            check(every, workload, bootstrap, root, numbers)
+    costs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for round_ in range(arguments.rounds):
+        for workload in arguments.workloads:
             turn = every[round_ % len(every) :] + every[: round_ % len(every)]
             for side in turn:
                 used = []
                 for events in (less, more):
                     prefix = f"r{next(numbers)}"
-                    folder = place / prefix
+                    folder = root / prefix
                     folder.mkdir()
                     used.append(side.run(workload, f"c_in_{events}", prefix, folder))
                     remove(bootstrap, prefix, folder)
                 marginal = (used[1] - used[0]) / (more - less) * 1e6
-                found.setdefault((workload, side.name), []).append((used[0], marginal))
+                costs.setdefault((workload, side.name), []).append((used[0], marginal))
                 print(
                     f"  round {round_ + 1}: {workload}, {side.name}: {used[0]:.1f} and {used[1]:.1f} s",
                     file=sys.stderr,
                     flush=True,
                 )
-    told(given, every, found)
+    print_medians(arguments, every, costs)
 
 
 def remove(bootstrap: str, prefix: str, folder: Path) -> None:
     """Remove what a run wrote: two million events in eleven topics take gigabytes."""
     shutil.rmtree(folder)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    own = [
+    topics = [
         name for name in admin.list_topics(timeout=30).topics if name.startswith((f"{prefix}.", f"{prefix}-"))
     ]
-    for each in (admin.delete_topics(own) if own else {}).values():
-        each.result(30)
+    for deletion in (admin.delete_topics(topics) if topics else {}).values():
+        deletion.result(30)
 
 
-def told(
-    given: argparse.Namespace, every: list[Side], found: dict[tuple[str, str], list[tuple[float, float]]]
+def print_medians(
+    arguments: argparse.Namespace, every: list[Side], costs: dict[tuple[str, str], list[tuple[float, float]]]
 ) -> None:
     print(
-        f"{'CPU seconds':32}{f'in all, {given.events[0]:,}':>26}{'ratio':>7}{'per further million':>26}{'ratio':>7}"
+        f"{'CPU seconds':32}{f'in all, {arguments.events[0]:,}':>26}{'ratio':>7}{'per further million':>26}{'ratio':>7}"
     )
-    for workload in given.workloads:
-        ours = [statistics.median(each) for each in zip(*found[workload, every[0].name], strict=True)]
+    for workload in arguments.workloads:
+        ours = [statistics.median(figures) for figures in zip(*costs[workload, every[0].name], strict=True)]
         for side in every:
-            columns = list(zip(*found[workload, side.name], strict=True))
+            columns = list(zip(*costs[workload, side.name], strict=True))
             texts = [
-                f"{statistics.median(c):14.1f} {f'({min(c):.1f}-{max(c):.1f})':>11}{statistics.median(c) / own:7.2f}"
-                for c, own in zip(columns, ours, strict=True)
+                f"{statistics.median(c):14.1f} {f'({min(c):.1f}-{max(c):.1f})':>11}{statistics.median(c) / base:7.2f}"
+                for c, base in zip(columns, ours, strict=True)
             ]
             print(f"{workload:10} {side.name:21}{''.join(texts)}", flush=True)
 
@@ -272,11 +277,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--side", action="append", help="only these, such as Millstream")
     parser.add_argument("--no-check", action="store_true", help="measure without comparing records first")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder, shared_broker(Path(folder)) as starting:
-        measure(given, starting.ready().address, Path(folder))
+        measure(arguments, starting.ready().address, Path(folder))
 
 
 if __name__ == "__main__":

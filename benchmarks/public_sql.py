@@ -66,17 +66,17 @@ def main() -> None:
         began = time.monotonic()
         for number, case in enumerate(cases):
             for v in judge.verdicts(with_tables(spark, case)):
-                outcome = v.outcome + (", in full" if v.outcome == "right" and v.refresh else "")
-                counts[outcome] += 1
+                result = v.result + (", in full" if v.result == "right" and v.refresh else "")
+                counts[result] += 1
                 published[v.published] += 1
                 if log:
                     print(
-                        f"=== {v.outcome} | {v.query} | {v.reason} | {v.refresh} | spark: {v.spark} | published: {v.published} | {v.seconds:.2f}\n{v.sql}",
+                        f"=== {v.result} | {v.query} | {v.reason} | {v.refresh} | spark: {v.spark} | published: {v.published} | {v.seconds:.2f}\n{v.sql}",
                         file=log,
                         flush=True,
                     )
-                if v.outcome in options.show:
-                    print(f"{v.outcome}: {v.query}: {v.reason}\n{v.sql}\n")
+                if v.result in options.show:
+                    print(f"{v.result}: {v.query}: {v.reason}\n{v.sql}\n")
             if number % 50 == 0:
                 print(
                     number,
@@ -87,8 +87,8 @@ def main() -> None:
                     flush=True,
                 )
         spark.stop()
-    for outcome, count in counts.most_common():
-        print(f"{count:6,}  {outcome}")
+    for result, count in counts.most_common():
+        print(f"{count:6,}  {result}")
     print(f"rows as published next to them: {published[True]:,}, others: {published[False]:,}")
 
 

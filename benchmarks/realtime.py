@@ -46,8 +46,8 @@ def taken(bootstrap: str, records: int) -> list[float]:
     came: list[float] = []
     deadline = time.monotonic() + 60 + records * PAUSE * 4
     while len(came) < WARM + records and time.monotonic() < deadline:
-        wanted = len(sent) < WARM + records and (not sent or time.perf_counter() - sent[-1] >= PAUSE)
-        if wanted and (came or not sent):  # the first one waits until the query has started
+        is_due = len(sent) < WARM + records and (not sent or time.perf_counter() - sent[-1] >= PAUSE)
+        if is_due and (came or not sent):  # the first one waits until the query has started
             sent.append(time.perf_counter())
             producer.produce(SOURCE, key="k", value=json.dumps(EVENT), partition=0)
             producer.poll(0)
@@ -62,7 +62,7 @@ def taken(bootstrap: str, records: int) -> list[float]:
 
 def measured(engine: Engine, bootstrap: str, records: int, *, realtime: bool) -> list[float]:
     engine = replace(engine, kafka=replace(engine.kafka, trigger="realtime"))
-    query = next(each for each in engine.job.physical.queries if not each.realtime)
+    query = next(query for query in engine.job.physical.queries if not query.realtime)
     query, context = prepare(engine, query, resumed(engine, query))
     running = (
         start_realtime(engine.spark, query, context)
@@ -91,18 +91,22 @@ def run(records: int, *, realtime: bool) -> dict[str, float]:
                     seconds = sorted(measured(opened, bootstrap, records, realtime=realtime))
             finally:
                 spark.stop()
-    places = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-    return {name: round(1000 * seconds[int(place * (len(seconds) - 1))], 1) for name, place in places.items()}
+    quantiles = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    return {
+        name: round(1000 * seconds[int(share * (len(seconds) - 1))], 1) for name, share in quantiles.items()
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=500)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     for realtime in (True, False):
-        told = run(given.records, realtime=realtime)
+        latencies = run(arguments.records, realtime=realtime)
         name = "real-time mode" if realtime else "micro-batches"
-        print(f"{name}: " + ", ".join(f"{place} {ms} ms" for place, ms in told.items()), flush=True)
+        print(
+            f"{name}: " + ", ".join(f"{quantile} {ms} ms" for quantile, ms in latencies.items()), flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -50,36 +50,36 @@ EDITS = (
 def edit(folder: Path, count: int) -> int:
     """Edit models at equal distances from each other; return how many there are."""
     models = sorted((folder / "models").rglob("*.sql"), key=lambda path: path.stem.rpartition("_")[2])
-    edits, done, at = list(EDITS), 0, 0
-    while done < count and at < len(models):
-        text = models[at].read_text()
-        for each in edits:
-            found = (
-                re.sub(each.pattern, each.instead, text, count=1)
-                if models[at].stem.startswith(each.kinds)
+    edits, done, index = list(EDITS), 0, 0
+    while done < count and index < len(models):
+        text = models[index].read_text()
+        for replacement in edits:
+            edited = (
+                re.sub(replacement.pattern, replacement.instead, text, count=1)
+                if models[index].stem.startswith(replacement.kinds)
                 else text
             )
-            if found != text:
-                models[at].write_text(found)
-                edits.remove(each)
-                edits.append(each)
+            if edited != text:
+                models[index].write_text(edited)
+                edits.remove(replacement)
+                edits.append(replacement)
                 done += 1
-                at = max(at, done * len(models) // count - 1)
+                index = max(index, done * len(models) // count - 1)
                 break
-        at += 1
+        index += 1
     return done
 
 
-def edit_one_more(folder: Path, place: float) -> None:
+def edit_one_more(folder: Path, position: float) -> None:
     """Edit the condition of a model that is as it was committed, so far down among the models."""
     named = ["git", "status", "--porcelain", "--untracked-files=no"]
     status = subprocess.run(named, cwd=folder, check=True, capture_output=True, text=True).stdout
     edited = {line[3:] for line in status.splitlines()}
     models = sorted((folder / "models").rglob("projection_*.sql"), key=lambda path: path.stem)
     left = [path for path in models if path.relative_to(folder).as_posix() not in edited]
-    path = left[int(len(left) * place)]
-    found = re.sub(r"\nwhere (.*)\n", r"\nwhere (\1) and user_id <> 'somebody'\n", path.read_text(), count=1)
-    path.write_text(found)
+    path = left[int(len(left) * position)]
+    text = re.sub(r"\nwhere (.*)\n", r"\nwhere (\1) and user_id <> 'somebody'\n", path.read_text(), count=1)
+    path.write_text(text)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -88,7 +88,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def measure(models: int, edits: int, rounds: int) -> dict[str, list[tuple[float, float, float]]]:
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    figures: dict[str, list[tuple[float, float, float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         generate(folder, models)
@@ -99,17 +99,17 @@ def measure(models: int, edits: int, rounds: int) -> dict[str, list[tuple[float,
         for number in range(rounds):
             print(f"{edit(folder, edits)} models edited", file=sys.stderr)
             shutil.rmtree(folder / "target", ignore_errors=True)
-            found.setdefault("cold", []).append(run(REVIEW, folder))
+            figures.setdefault("cold", []).append(run(REVIEW, folder))
             git(folder, "checkout", "-q", ".")
             shutil.rmtree(folder / "target")
             run(REVIEW, folder)
             edit(folder, edits)
-            found.setdefault("main known", []).append(run(REVIEW, folder))
+            figures.setdefault("main known", []).append(run(REVIEW, folder))
             edit_one_more(folder, (number + 1) / (rounds + 1))
-            found.setdefault("with caches", []).append(run(REVIEW, folder))
-            found.setdefault("once more", []).append(run(REVIEW, folder))
+            figures.setdefault("with caches", []).append(run(REVIEW, folder))
+            figures.setdefault("once more", []).append(run(REVIEW, folder))
             git(folder, "checkout", "-q", ".")
-    return found
+    return figures
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def main() -> None:
     print(f"{'models':>7} {'':12} {'CPU s':>8} {'wall s':>8} {'peak MB':>8}")
     for models in arguments.models:
         for name, runs in measure(models, arguments.edits, arguments.rounds).items():
-            cpu, wall, memory = (statistics.median(each[i] for each in runs) for i in range(3))
+            cpu, wall, memory = (statistics.median(figures[i] for figures in runs) for i in range(3))
             print(f"{models:>7} {name:12} {cpu:8.2f} {wall:8.2f} {memory:8.0f}")
 
 

@@ -97,10 +97,10 @@ def look() -> Look:
 def quantile(share: float, before: dict[float, float], after: dict[float, float]) -> float:
     """Return the seconds within which a share of the records between two looks were stored, as PromQL does."""
     counts = {limit: count - before.get(limit, 0.0) for limit, count in sorted(after.items())}
-    wanted, low, under = share * max(counts.values(), default=0.0), 0.0, 0.0
+    rank, low, under = share * max(counts.values(), default=0.0), 0.0, 0.0
     for limit, count in counts.items():
-        if count >= wanted > under:
-            return low if limit == float("inf") else low + (limit - low) * (wanted - under) / (count - under)
+        if count >= rank > under:
+            return low if limit == float("inf") else low + (limit - low) * (rank - under) / (count - under)
         low, under = limit, count
     return 0.0
 
@@ -136,10 +136,10 @@ def processes(pid: int) -> dict[int, tuple[str, str]]:
 def seconds(text: str) -> float:
     """Read the time that `ps` tells: [[days-]hours:]minutes:seconds."""
     days, _, clock = text.rpartition("-")
-    found = 0.0
+    total = 0.0
     for part in clock.split(":"):
-        found = found * 60 + float(part)
-    return found + 86400 * int(days or 0)
+        total = total * 60 + float(part)
+    return total + 86400 * int(days or 0)
 
 
 @contextmanager
@@ -170,17 +170,17 @@ def measure(folder: Path, rate: float, length: float, times: float) -> None:
                 watch(run.pid, min(FIRST, length))
                 warm = look()
                 watch(run.pid, length - FIRST)
-            found = look()
+            snapshot = look()
         print(f"{'query':30} {'batches':>7} {'half':>7} {'95 %':>7}")
-        for query, number in sorted(found.batches.items()):
-            before, after = warm.waited.get(query, {}), found.waited.get(query, {})
+        for query, number in sorted(snapshot.batches.items()):
+            before, after = warm.waited.get(query, {}), snapshot.waited.get(query, {})
             half, most = (quantile(share, before, after) for share in (0.5, 0.95))
             print(f"{query:30} {number:7.0f} {half:7.1f} {most:7.1f}")
         print(f"caught up {until(lambda: look().lag == 0, 'it caught up'):.1f} s after the last record")
 
 
-def latest_of(found: Look) -> float:
-    return max(found.latency.values(), default=0.0)
+def latest_of(snapshot: Look) -> float:
+    return max(snapshot.latency.values(), default=0.0)
 
 
 def burst(folder: Path, rate: float) -> None:
@@ -207,10 +207,10 @@ def watch(pid: int, length: float) -> None:
     start = time.monotonic()
     for number in range(1, int(length / EVERY) + 1):
         time.sleep(max(0.0, start + number * EVERY - time.monotonic()))
-        found, (memory, cpu) = look(), used(pid)
-        query, latest = max(found.latency.items(), key=lambda each: each[1], default=("", 0.0))
+        snapshot, (memory, cpu) = look(), used(pid)
+        query, latest = max(snapshot.latency.items(), key=lambda latency: latency[1], default=("", 0.0))
         print(
-            f"{number * EVERY:7.0f} {found.lag:10,.0f} {latest:10.1f} {query:30} {memory:7.0f} {cpu:7.0f}",
+            f"{number * EVERY:7.0f} {snapshot.lag:10,.0f} {latest:10.1f} {query:30} {memory:7.0f} {cpu:7.0f}",
             flush=True,
         )
 

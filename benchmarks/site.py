@@ -75,26 +75,26 @@ class Clicks:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.found: dict[str, Times] = {}
+        self.times: dict[str, Times] = {}
         self._session = page.context.new_cdp_session(page)
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-    def note(self, name: str, script: str, given: object) -> None:
+    def note(self, name: str, script: str, argument: object) -> None:
         before = self._cpu()
-        wall = self.page.evaluate(script, given)
+        wall = self.page.evaluate(script, argument)
         self.page.evaluate(FRAMES)
-        times = self.found.setdefault(name, Times([], []))
+        times = self.times.setdefault(name, Times([], []))
         times.wall.append(wall)
         times.cpu.append(self._cpu() - before)
 
     def _cpu(self) -> float:
         metrics = self._session.send("Performance.getMetrics")["metrics"]
-        return next(each["value"] for each in metrics if each["name"] == "TaskDuration") * 1000
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration") * 1000
 
 
 def clicks(page: Page, models: list[str]) -> dict[str, Times]:
     """Click through the site, another model in every round."""
-    times = Clicks(page)
+    page_clicks = Clicks(page)
     for model in models[:ROUNDS]:
         for name, address in (
             ("overview", "#/"),
@@ -104,9 +104,9 @@ def clicks(page: Page, models: list[str]) -> dict[str, Times]:
             ("lineage, folders", "#/lineage?by=folders"),
             ("lineage, whole", "#/lineage?by=none"),
         ):
-            times.note(name, GO, address)
-        times.note("select a node", DO, ["svg.canvas .node", {"type": "click"}])
-        times.note("zoom", DO, ["svg.canvas", {"type": "key", "key": "-"}])
+            page_clicks.note(name, GO, address)
+        page_clicks.note("select a node", DO, ["svg.canvas .node", {"type": "click"}])
+        page_clicks.note("zoom", DO, ["svg.canvas", {"type": "key", "key": "-"}])
         for name, address in (
             ("shown in the whole", f"#/lineage?select=model.{model}"),
             ("focus, 1 hop", f"#/lineage?focus=model.{model}"),
@@ -116,13 +116,13 @@ def clicks(page: Page, models: list[str]) -> dict[str, Times]:
             ("filter", "#/lineage?stored=sink"),
             ("a folder", "#/lineage?folder=layer_05"),
         ):
-            times.note(name, GO, address)
+            page_clicks.note(name, GO, address)
     page.focus("#search")
     page.wait_for_timeout(200)
     page.wait_for_function("() => document.querySelectorAll('head script').length <= 3", timeout=60_000)
     for text in ("p", "pr", "projection_00", "user_id", "coalesce amount"):
-        times.note("search, a key", DO, ["#search", {"type": "text", "text": text}])
-    return times.found
+        page_clicks.note("search, a key", DO, ["#search", {"type": "text", "text": text}])
+    return page_clicks.times
 
 
 def measure(folder: Path, count: int, *, plan: bool | None) -> bool:
@@ -149,12 +149,15 @@ def measure(folder: Path, count: int, *, plan: bool | None) -> bool:
     print(
         f"{count:,} models: made in {seconds:.1f} s (CPU {cpu:.1f} s), {size:.1f} MB, first paint {statistics.median(paints):.0f} ms"
     )
-    for name, each in times.items():
+    for name, durations in times.items():
         print(
-            f"  {name:20} {statistics.median(each.wall):5.0f} ms (slowest {max(each.wall):5.0f}), "
-            f"CPU with painting {statistics.median(each.cpu):5.0f} ms (first {each.cpu[0]:5.0f})"
+            f"  {name:20} {statistics.median(durations.wall):5.0f} ms (slowest {max(durations.wall):5.0f}), "
+            f"CPU with painting {statistics.median(durations.cpu):5.0f} ms (first {durations.cpu[0]:5.0f})"
         )
-    middle = max(min(statistics.median(each.wall), statistics.median(each.cpu)) for each in times.values())
+    middle = max(
+        min(statistics.median(durations.wall), statistics.median(durations.cpu))
+        for durations in times.values()
+    )
     return min(seconds, cpu) < 20 and size < 40 and statistics.median(paints) < 1000 and middle < 100
 
 
@@ -171,8 +174,8 @@ def main() -> int:
     good = True
     for count in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
-            place = arguments.keep / str(count) if arguments.keep else Path(folder)
-            good = measure(place, count, plan=arguments.plan) and good
+            root = arguments.keep / str(count) if arguments.keep else Path(folder)
+            good = measure(root, count, plan=arguments.plan) and good
     print("within the limits" if good else "beyond a limit")
     return 0 if good else 1
 

@@ -31,21 +31,21 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, nargs="+", default=[2])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--only", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.only:
-        kind, keys, partitions = json.loads(given.only)
+    arguments = parser.parse_args()
+    if arguments.only:
+        kind, keys, partitions = json.loads(arguments.only)
         print(json.dumps(measured(kind, keys, partitions)))
         return
     print(
         f"{'state':10} {'keys':>10} {'stores':>6} {'rows':>10} {'files MB':>9} {'RocksDB MB':>11} {'JVM + MB':>9}"
     )
-    for kind, keys, partitions in product(given.kinds, given.keys, given.partitions):
+    for kind, keys, partitions in product(arguments.kinds, arguments.keys, arguments.partitions):
         command = [sys.executable, __file__, "--only", json.dumps([kind, keys, partitions])]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found = json.loads(done.stdout.splitlines()[-1])
+        figures = json.loads(done.stdout.splitlines()[-1])
         print(
-            f"{kind:10} {keys:10,} {found['stores']:6} {found['rows']:10,} {found['files']:9.1f} "
-            f"{found['rocksdb']:11.1f} {found['grown']:9.0f}",
+            f"{kind:10} {keys:10,} {figures['stores']:6} {figures['rows']:10,} {figures['files']:9.1f} "
+            f"{figures['rocksdb']:11.1f} {figures['grown']:9.0f}",
             flush=True,
         )
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from by_hand import schemas
-from by_hand.kafka import Place, Query, place_of, read, sink, with_time
+from by_hand.kafka import Query, QueryContext, query_context, read, sink, with_time
 from by_hand.scores import calculate_complex_score, calculate_score
 from by_hand.tables import keep_reference, keep_state, table
 
@@ -30,31 +30,31 @@ def queries(
     producer: Mapping[str, str] | None = None,
 ) -> list[Query]:
     """Return the queries in an order in which each finds what it reads; tables are below the checkpoints."""
-    place = place_of(spark, bootstrap, checkpoints, prefix, producer)
+    context = query_context(spark, bootstrap, checkpoints, prefix, producer)
 
     def reference(name: str, schema: str, key: str) -> Query:
-        return Query(name, lambda: keep_reference(place, name, schema, key))
+        return Query(name, lambda: keep_reference(context, name, schema, key))
 
-    def state(rows: Callable[[Place], DataFrame], key: str) -> Query:
-        return Query(rows.__name__, lambda: keep_state(place, rows(place), rows.__name__, key))
+    def state(rows: Callable[[QueryContext], DataFrame], key: str) -> Query:
+        return Query(rows.__name__, lambda: keep_state(context, rows(context), rows.__name__, key))
 
     return [
         reference("products", schemas.PRODUCTS, "product_id"),
         reference("user_profiles", schemas.USER_PROFILES, "user_id"),
-        sink(place, scored_storefront_events, "user_id"),
-        sink(place, user_activity_updates, "user_id", "update"),
+        sink(context, scored_storefront_events, "user_id"),
+        sink(context, user_activity_updates, "user_id", "update"),
         state(active_users, "user_id"),
-        sink(place, valid_partner_events, "event_id"),
-        sink(place, enriched_partner_events, "event_id", reads=("valid_partner_events",)),
-        sink(place, scored_partner_events, "event_id", reads=("enriched_partner_events",)),
-        sink(place, adjusted_device_events, "user_id"),
-        sink(place, readable_device_events, "user_id", reads=("adjusted_device_events",)),
-        sink(place, categorized_app_events, "user_id"),
-        sink(place, hourly_user_activity, "metrics_key", "update", reads=("categorized_app_events",)),
-        sink(place, hourly_user_interests, "metrics_key", reads=("hourly_user_activity", "products")),
-        sink(place, hourly_user_metrics, "metrics_key", reads=("hourly_user_interests", "user_profiles")),
-        sink(place, region_hit_counts, "region", "update"),
-        sink(place, region_hit_counts_5s, "window_key", "update"),
+        sink(context, valid_partner_events, "event_id"),
+        sink(context, enriched_partner_events, "event_id", reads=("valid_partner_events",)),
+        sink(context, scored_partner_events, "event_id", reads=("enriched_partner_events",)),
+        sink(context, adjusted_device_events, "user_id"),
+        sink(context, readable_device_events, "user_id", reads=("adjusted_device_events",)),
+        sink(context, categorized_app_events, "user_id"),
+        sink(context, hourly_user_activity, "metrics_key", "update", reads=("categorized_app_events",)),
+        sink(context, hourly_user_interests, "metrics_key", reads=("hourly_user_activity", "products")),
+        sink(context, hourly_user_metrics, "metrics_key", reads=("hourly_user_interests", "user_profiles")),
+        sink(context, region_hit_counts, "region", "update"),
+        sink(context, region_hit_counts_5s, "window_key", "update"),
     ]
 
 
@@ -71,8 +71,8 @@ def counts_by(column: str, values: tuple[str, ...]) -> list[Column]:
     return [f.count_if(f.col(column) == value).alias(f"{value}_count") for value in values]
 
 
-def scored_storefront_events(place: Place) -> DataFrame:
-    events = read(place, "storefront_events", schemas.STOREFRONT_EVENTS)
+def scored_storefront_events(context: QueryContext) -> DataFrame:
+    events = read(context, "storefront_events", schemas.STOREFRONT_EVENTS)
     return events.where("type not in ('scroll', 'hover')").select(
         f.lit("PROCESSED").alias("status"),
         f.col("type").alias("event_type"),
@@ -86,8 +86,8 @@ def scored_storefront_events(place: Place) -> DataFrame:
     )
 
 
-def user_activity_totals(place: Place) -> DataFrame:
-    activity = with_time(read(place, "account_activity", schemas.ACCOUNT_ACTIVITY, "user_id"))
+def user_activity_totals(context: QueryContext) -> DataFrame:
+    activity = with_time(read(context, "account_activity", schemas.ACCOUNT_ACTIVITY, "user_id"))
     last = f.struct(f.col("activity_type").alias("type"), "score", "duration_ms", "timestamp")
     counts = (
         activity.where("activity_type is not null")
@@ -103,25 +103,25 @@ def user_activity_totals(place: Place) -> DataFrame:
     return counts.withColumn("avg_score", ratio("total_score", "total_count", 2))
 
 
-def user_activity_updates(place: Place) -> DataFrame:
-    counts = [f"{each}_count" for each in ("total", *ACTIVITY_TYPES)]
+def user_activity_updates(context: QueryContext) -> DataFrame:
+    counts = [f"{name}_count" for name in ("total", *ACTIVITY_TYPES)]
     metrics = f.struct(*counts, "total_score", "avg_score").alias("metrics")
-    return user_activity_totals(place).select("user_id", metrics, "last_activity")
+    return user_activity_totals(context).select("user_id", metrics, "last_activity")
 
 
-def active_users(place: Place) -> DataFrame:
-    return user_activity_totals(place)
+def active_users(context: QueryContext) -> DataFrame:
+    return user_activity_totals(context)
 
 
-def valid_partner_events(place: Place) -> DataFrame:
-    events = with_time(read(place, "partner_events", schemas.PARTNER_EVENTS, "event_id"))
+def valid_partner_events(context: QueryContext) -> DataFrame:
+    events = with_time(read(context, "partner_events", schemas.PARTNER_EVENTS, "event_id"))
     return events.where("is_valid and startswith(event_type, 'valid') and priority <> 'spam'").drop(
         "is_valid"
     )
 
 
-def enriched_partner_events(place: Place) -> DataFrame:
-    return read(place, f"{place.prefix}valid_partner_events", schemas.VALID_PARTNER_EVENTS).select(
+def enriched_partner_events(context: QueryContext) -> DataFrame:
+    return read(context, f"{context.prefix}valid_partner_events", schemas.VALID_PARTNER_EVENTS).select(
         "event_id",
         f.lit("ENRICHED").alias("status"),
         "event_type",
@@ -133,9 +133,9 @@ def enriched_partner_events(place: Place) -> DataFrame:
     )
 
 
-def scored_partner_events(place: Place) -> DataFrame:
+def scored_partner_events(context: QueryContext) -> DataFrame:
     complex_score = calculate_complex_score("event_type", "priority", "score")
-    return read(place, f"{place.prefix}enriched_partner_events", schemas.ENRICHED_PARTNER_EVENTS).select(
+    return read(context, f"{context.prefix}enriched_partner_events", schemas.ENRICHED_PARTNER_EVENTS).select(
         "event_id",
         f.lit("PROCESSED").alias("status"),
         "event_type",
@@ -148,9 +148,9 @@ def scored_partner_events(place: Place) -> DataFrame:
     )
 
 
-def adjusted_device_events(place: Place) -> DataFrame:
-    events = read(place, "device_events", schemas.DEVICE_EVENTS).where("score >= 10")
-    types = place.spark.read.csv(
+def adjusted_device_events(context: QueryContext) -> DataFrame:
+    events = read(context, "device_events", schemas.DEVICE_EVENTS).where("score >= 10")
+    types = context.spark.read.csv(
         str(SEEDS / "event_types.csv"), schema="event_type_id bigint, event_type string", header=True
     )
     purchase = f.coalesce("event_type", f.lit("unknown")) == "purchase"
@@ -171,8 +171,8 @@ def adjusted_device_events(place: Place) -> DataFrame:
     )
 
 
-def readable_device_events(place: Place) -> DataFrame:
-    events = read(place, f"{place.prefix}adjusted_device_events", schemas.ADJUSTED_DEVICE_EVENTS)
+def readable_device_events(context: QueryContext) -> DataFrame:
+    events = read(context, f"{context.prefix}adjusted_device_events", schemas.ADJUSTED_DEVICE_EVENTS)
     words = {"EVENT": "type", "USER": "user_id", "VALUE": "value", "SCORE": "score"}
     parts = [f.concat(f.lit(f"{word}:"), f"processed_event.{name}") for word, name in words.items()]
     return events.select(
@@ -187,8 +187,8 @@ def readable_device_events(place: Place) -> DataFrame:
     )
 
 
-def categorized_app_events(place: Place) -> DataFrame:
-    events = with_time(read(place, "app_events", schemas.APP_EVENTS, "user_id"))
+def categorized_app_events(context: QueryContext) -> DataFrame:
+    events = with_time(read(context, "app_events", schemas.APP_EVENTS, "user_id"))
     engages = f.col("event_type").isin("view", "click")
     return events.where(f.col("event_type").isin(*USER_EVENT_TYPES)).select(
         "event_id",
@@ -202,8 +202,8 @@ def categorized_app_events(place: Place) -> DataFrame:
     )
 
 
-def hourly_user_activity(place: Place) -> DataFrame:
-    events = read(place, f"{place.prefix}categorized_app_events", schemas.CATEGORIZED_APP_EVENTS)
+def hourly_user_activity(context: QueryContext) -> DataFrame:
+    events = read(context, f"{context.prefix}categorized_app_events", schemas.CATEGORIZED_APP_EVENTS)
     return (
         events.withWatermark("event_time", "10 minutes")
         .groupBy(f.window("event_time", "1 hour"), "user_id")
@@ -220,7 +220,7 @@ def hourly_user_activity(place: Place) -> DataFrame:
             f.col("window.end").alias("window_end"),
             "user_id",
             "event_count",
-            *(f"{each}_count" for each in USER_EVENT_TYPES),
+            *(f"{event_type}_count" for event_type in USER_EVENT_TYPES),
             "total_value",
             "product_ids",
             f.size("product_ids").alias("unique_products"),
@@ -229,13 +229,13 @@ def hourly_user_activity(place: Place) -> DataFrame:
     )
 
 
-def hourly_user_interests(place: Place) -> DataFrame:
+def hourly_user_interests(context: QueryContext) -> DataFrame:
     """Look categories up in a map: a join and a count by category would need state, or mix up the order."""
-    metrics = read(place, f"{place.prefix}hourly_user_activity", schemas.HOURLY_USER_ACTIVITY)
-    with_map = place.spark.sql(
+    metrics = read(context, f"{context.prefix}hourly_user_activity", schemas.HOURLY_USER_ACTIVITY)
+    with_map = context.spark.sql(
         "select *, (select map_from_entries(collect_list(struct(product_id, category))) from {products})"
         " as category_of from {metrics}",
-        products=table(place, "products"),
+        products=table(context, "products"),
         metrics=metrics,
     )
     return (
@@ -258,16 +258,16 @@ def hourly_user_interests(place: Place) -> DataFrame:
     )
 
 
-def hourly_user_metrics(place: Place) -> DataFrame:
-    metrics = read(place, f"{place.prefix}hourly_user_interests", schemas.HOURLY_USER_INTERESTS)
-    profiles = table(place, "user_profiles").select("user_id", "segment", "account_age_days")
+def hourly_user_metrics(context: QueryContext) -> DataFrame:
+    metrics = read(context, f"{context.prefix}hourly_user_interests", schemas.HOURLY_USER_INTERESTS)
+    profiles = table(context, "user_profiles").select("user_id", "segment", "account_age_days")
     return metrics.join(f.broadcast(profiles), "user_id", "left").select(
         "metrics_key",
         "user_id",
         "window_start",
         "window_end",
         "event_count",
-        *(f"{each}_count" for each in USER_EVENT_TYPES),
+        *(f"{event_type}_count" for event_type in USER_EVENT_TYPES),
         "total_value",
         "unique_products",
         "top_categories",
@@ -279,19 +279,19 @@ def hourly_user_metrics(place: Place) -> DataFrame:
     )
 
 
-def stg_page_hits(place: Place) -> DataFrame:
-    hits = with_time(read(place, "page_hits", schemas.PAGE_HITS, "visitor_key"))
-    known = hits.where("visitor_key is not null and timestamp is not null")
-    return known.select(f.substring("visitor_key", 1, 5).alias("region"), "event_time")
+def stg_page_hits(context: QueryContext) -> DataFrame:
+    hits = with_time(read(context, "page_hits", schemas.PAGE_HITS, "visitor_key"))
+    identified = hits.where("visitor_key is not null and timestamp is not null")
+    return identified.select(f.substring("visitor_key", 1, 5).alias("region"), "event_time")
 
 
-def region_hit_counts(place: Place) -> DataFrame:
-    return stg_page_hits(place).groupBy("region").agg(f.count("*").alias("hit_count"))
+def region_hit_counts(context: QueryContext) -> DataFrame:
+    return stg_page_hits(context).groupBy("region").agg(f.count("*").alias("hit_count"))
 
 
-def region_hit_counts_5s(place: Place) -> DataFrame:
+def region_hit_counts_5s(context: QueryContext) -> DataFrame:
     return (
-        stg_page_hits(place)
+        stg_page_hits(context)
         .withWatermark("event_time", "5 seconds")
         .groupBy(f.window("event_time", "5 seconds"), "region")
         .agg(f.count("*").alias("hit_count"))

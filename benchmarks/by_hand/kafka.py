@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
 
-class Place(NamedTuple):
+class QueryContext(NamedTuple):
     spark: SparkSession
     bootstrap: str
     checkpoints: str
@@ -28,29 +28,33 @@ class Query(NamedTuple):
     """Topics and tables of other queries, which must have ended before this one starts."""
 
 
-def records(place: Place, topic: str) -> DataFrame:
+def records(context: QueryContext, topic: str) -> DataFrame:
     return (
-        place.spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", place.bootstrap)
+        context.spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", context.bootstrap)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
         .load()
     )
 
 
-def read(place: Place, topic: str, schema: str, key: str | None = None) -> DataFrame:
+def read(context: QueryContext, topic: str, schema: str, key: str | None = None) -> DataFrame:
     """Return a topic's values as columns, and its key where it is asked for."""
     parsed = f.from_json(f.col("value").cast("string"), schema).alias("event")
     if key is None:
-        return records(place, topic).select(parsed).select("event.*")
-    return records(place, topic).select(f.col("key").cast("string").alias(key), parsed).select(key, "event.*")
+        return records(context, topic).select(parsed).select("event.*")
+    return (
+        records(context, topic).select(f.col("key").cast("string").alias(key), parsed).select(key, "event.*")
+    )
 
 
 def with_time(events: DataFrame) -> DataFrame:
     return events.withColumn("event_time", f.timestamp_millis("timestamp"))
 
 
-def write(place: Place, rows: DataFrame, name: str, key: str, mode: str = "append") -> StreamingQuery:
+def write(
+    context: QueryContext, rows: DataFrame, name: str, key: str, mode: str = "append"
+) -> StreamingQuery:
     """Start a query that writes rows as JSON."""
     records = rows.select(
         f.col(key).cast("string").alias("key"),
@@ -60,28 +64,28 @@ def write(place: Place, rows: DataFrame, name: str, key: str, mode: str = "appen
         records.writeStream.queryName(name)
         .outputMode(mode)
         .format("kafka")
-        .option("kafka.bootstrap.servers", place.bootstrap)
-        .options(**{f"kafka.{option}": value for option, value in place.producer.items()})
-        .option("topic", place.prefix + name)
-        .option("checkpointLocation", f"{place.checkpoints}/{name}")
+        .option("kafka.bootstrap.servers", context.bootstrap)
+        .options(**{f"kafka.{option}": value for option, value in context.producer.items()})
+        .option("topic", context.prefix + name)
+        .option("checkpointLocation", f"{context.checkpoints}/{name}")
         .trigger(availableNow=True)
         .start()
     )
 
 
 def sink(
-    place: Place,
-    rows: Callable[[Place], DataFrame],
+    context: QueryContext,
+    rows: Callable[[QueryContext], DataFrame],
     key: str,
     mode: str = "append",
     reads: tuple[str, ...] = (),
 ) -> Query:
     """Return the query of a topic that is called as the function that makes its rows."""
     name = rows.__name__
-    return Query(name, lambda: write(place, rows(place), name, key, mode), place.prefix + name, reads)
+    return Query(name, lambda: write(context, rows(context), name, key, mode), context.prefix + name, reads)
 
 
-def place_of(
+def query_context(
     spark: SparkSession, bootstrap: str, checkpoints: Any, prefix: str, producer: Mapping[str, str] | None
-) -> Place:
-    return Place(spark, bootstrap, str(checkpoints), prefix, producer or {})
+) -> QueryContext:
+    return QueryContext(spark, bootstrap, str(checkpoints), prefix, producer or {})

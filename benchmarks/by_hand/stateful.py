@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from by_hand.kafka import Place, Query, place_of, read, sink, with_time
+from by_hand.kafka import Query, QueryContext, query_context, read, sink, with_time
 from by_hand.schemas import ACCOUNT_ACTIVITY
 
 TYPES = ("login", "page_view", "click", "purchase", "logout")
@@ -21,33 +21,33 @@ def queries(
     prefix: str = "",
     producer: Mapping[str, str] | None = None,
 ) -> list[Query]:
-    place = place_of(spark, bootstrap, checkpoints, prefix, producer)
-    made = (activity_totals, activity_types, activity_durations, last_activities, purchase_scores)
-    return [sink(place, rows, "user_id", mode="update") for rows in made]
+    context = query_context(spark, bootstrap, checkpoints, prefix, producer)
+    models = (activity_totals, activity_types, activity_durations, last_activities, purchase_scores)
+    return [sink(context, rows, "user_id", mode="update") for rows in models]
 
 
-def activities(place: Place) -> DataFrame:
-    found = with_time(read(place, "account_activity", ACCOUNT_ACTIVITY, "user_id"))
-    return found.where("activity_type is not null")
+def activities(context: QueryContext) -> DataFrame:
+    activity = with_time(read(context, "account_activity", ACCOUNT_ACTIVITY, "user_id"))
+    return activity.where("activity_type is not null")
 
 
-def activity_totals(place: Place) -> DataFrame:
+def activity_totals(context: QueryContext) -> DataFrame:
     totals = (
-        activities(place)
+        activities(context)
         .groupBy("user_id")
         .agg(f.count("*").alias("activities"), f.sum("score").alias("total_score"))
     )
     return totals.withColumn("average_score", f.round(f.col("total_score") / f.col("activities"), 2))
 
 
-def activity_types(place: Place) -> DataFrame:
-    counts = [f.count_if(f.col("activity_type") == each).alias(f"{each}_count") for each in TYPES]
-    return activities(place).groupBy("user_id").agg(*counts)
+def activity_types(context: QueryContext) -> DataFrame:
+    counts = [f.count_if(f.col("activity_type") == kind).alias(f"{kind}_count") for kind in TYPES]
+    return activities(context).groupBy("user_id").agg(*counts)
 
 
-def activity_durations(place: Place) -> DataFrame:
+def activity_durations(context: QueryContext) -> DataFrame:
     return (
-        activities(place)
+        activities(context)
         .groupBy("user_id")
         .agg(
             f.min("duration_ms").alias("shortest"),
@@ -57,18 +57,18 @@ def activity_durations(place: Place) -> DataFrame:
     )
 
 
-def last_activities(place: Place) -> DataFrame:
+def last_activities(context: QueryContext) -> DataFrame:
     newest = f.max_by(f.struct("activity_type", "score", "session_id", "timestamp"), "event_time")
     return (
-        activities(place)
+        activities(context)
         .groupBy("user_id")
         .agg(newest.alias("last_activity"), f.max("event_time").alias("last_active_at"))
     )
 
 
-def purchase_scores(place: Place) -> DataFrame:
+def purchase_scores(context: QueryContext) -> DataFrame:
     return (
-        activities(place)
+        activities(context)
         .where("activity_type = 'purchase'")
         .groupBy("user_id")
         .agg(

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from by_hand.kafka import Place, Query, place_of, read, sink, with_time
+from by_hand.kafka import Query, QueryContext, query_context, read, sink, with_time
 from by_hand.schemas import STOREFRONT_EVENTS
 from by_hand.scores import calculate_score
 
@@ -20,18 +20,18 @@ def queries(
     prefix: str = "",
     producer: Mapping[str, str] | None = None,
 ) -> list[Query]:
-    place = place_of(spark, bootstrap, checkpoints, prefix, producer)
-    made = (scored_events, purchases, product_interest, searches, mobile_visits, promising_leads)
-    return [sink(place, rows, "user_id") for rows in made]
+    context = query_context(spark, bootstrap, checkpoints, prefix, producer)
+    models = (scored_events, purchases, product_interest, searches, mobile_visits, promising_leads)
+    return [sink(context, rows, "user_id") for rows in models]
 
 
-def events(place: Place) -> DataFrame:
-    return with_time(read(place, "storefront_events", STOREFRONT_EVENTS))
+def events(context: QueryContext) -> DataFrame:
+    return with_time(read(context, "storefront_events", STOREFRONT_EVENTS))
 
 
-def scored_events(place: Place) -> DataFrame:
+def scored_events(context: QueryContext) -> DataFrame:
     return (
-        events(place)
+        events(context)
         .where("type not in ('scroll', 'hover')")
         .select(
             f.lit("PROCESSED").alias("status"),
@@ -47,9 +47,9 @@ def scored_events(place: Place) -> DataFrame:
     )
 
 
-def purchases(place: Place) -> DataFrame:
+def purchases(context: QueryContext) -> DataFrame:
     return (
-        events(place)
+        events(context)
         .where("type = 'purchase'")
         .select(
             "event_id", "user_id", "product_id", "category", f.round("value", 2).alias("value"), "event_time"
@@ -57,26 +57,26 @@ def purchases(place: Place) -> DataFrame:
     )
 
 
-def product_interest(place: Place) -> DataFrame:
+def product_interest(context: QueryContext) -> DataFrame:
     weight = f.when(f.col("type") == "purchase", 10).when(f.col("type") == "click", 3).otherwise(1)
     return (
-        events(place)
+        events(context)
         .where("type in ('view', 'click', 'purchase')")
         .select("user_id", "product_id", "category", weight.alias("weight"), "event_time")
     )
 
 
-def searches(place: Place) -> DataFrame:
+def searches(context: QueryContext) -> DataFrame:
     return (
-        events(place)
+        events(context)
         .where("type = 'search'")
         .select("event_id", "user_id", "session_id", "category", "metadata.browser", "event_time")
     )
 
 
-def mobile_visits(place: Place) -> DataFrame:
+def mobile_visits(context: QueryContext) -> DataFrame:
     return (
-        events(place)
+        events(context)
         .where("metadata.device = 'mobile'")
         .select(
             "user_id",
@@ -88,9 +88,9 @@ def mobile_visits(place: Place) -> DataFrame:
     )
 
 
-def promising_leads(place: Place) -> DataFrame:
+def promising_leads(context: QueryContext) -> DataFrame:
     return (
-        events(place)
+        events(context)
         .where("type in ('purchase', 'search') and category in ('electronics', 'home')")
         .select(
             "event_id",

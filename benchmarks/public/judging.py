@@ -47,7 +47,7 @@ RETRIED = frozenset({"MS543", "MS546", "MS548", "MS694"})
 @dataclass(frozen=True)
 class Verdict:
     query: str
-    outcome: str
+    result: str
     reason: str = ""
     seconds: float = 0.0
     sql: str = ""
@@ -144,8 +144,8 @@ class Judge:
         if diagnostics:
             first = diagnostics[0]
             located = any(d.location is not None for d in diagnostics)
-            outcome = "internal error" if first.code == "MS900" or not located else "refused"
-            return _with(verdict, outcome, f"{first.code} {first.message} | {first.help or ''}"), None
+            result = "internal error" if first.code == "MS900" or not located else "refused"
+            return _with(verdict, result, f"{first.code} {first.message} | {first.help or ''}"), None
         if spark:
             kind = "accepted, refused by Spark" if spark.startswith("analyzer") else "fails in Spark, too"
             return _with(verdict, kind, spark), None
@@ -291,9 +291,9 @@ class Judge:
         return self.root
 
 
-def _with(verdict: Verdict, outcome: str, reason: str = "") -> Verdict:
+def _with(verdict: Verdict, result: str, reason: str = "") -> Verdict:
     return Verdict(
-        verdict.query, outcome, reason, verdict.seconds, verdict.sql, verdict.refresh, verdict.spark
+        verdict.query, result, reason, verdict.seconds, verdict.sql, verdict.refresh, verdict.spark
     )
 
 

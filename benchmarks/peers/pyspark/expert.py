@@ -71,11 +71,11 @@ def statements(mode, prefix, partitions):
     """(name, SQL, output mode) of each query."""
     modes = harness.ALL if mode == "all" else [mode]
     stateful = [m for m in modes if m in STATEFUL]
-    wanted = {f for m in modes if m in PARTS for _, _, _, names in PARTS[m] for f in names}
+    fields = {f for m in modes if m in PARTS for _, _, _, names in PARTS[m] for f in names}
     if not stateful:
-        return [(mode, fan_out(modes, prefix, f"({handfused.narrow(wanted)[0]})"), "append")]
-    parsed, columns = handfused.narrow(wanted | {f for m in stateful for f in next(iter(STATEFUL[m].values()))[1]})
-    branches = [fan_out([m for m in modes if m in PARTS], prefix, "ev")] if wanted else []
+        return [(mode, fan_out(modes, prefix, f"({handfused.narrow(fields)[0]})"), "append")]
+    parsed, columns = handfused.narrow(fields | {f for m in stateful for f in next(iter(STATEFUL[m].values()))[1]})
+    branches = [fan_out([m for m in modes if m in PARTS], prefix, "ev")] if fields else []
     if "state" in stateful:
         branches.append(f"select '{prefix}.user_metrics_summary' topic, * from ({STATEFUL['state']['user_metrics_summary'][0].format(source='ev')}) as (key, value)")
     if "analytics" in stateful:
