@@ -19,7 +19,7 @@ def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
     names = Equivalence()
     before, after = EqualValues(old, names), EqualValues(new, names)
     # Models that are the same in both versions may share nodes: these are compared once.
-    return before, before if before.given == after.given else after
+    return before, before if before.naming_inputs == after.naming_inputs else after
 
 
 class EqualValues(Depths):
@@ -27,9 +27,9 @@ class EqualValues(Depths):
 
     def __init__(self, catalog: Catalog, names: Equivalence) -> None:
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
-        self.given = function_digests(catalog), leaves_of(catalog, seeds)
+        self.naming_inputs = function_digests(catalog), leaves_of(catalog, seeds)
         """All that names depend on besides nodes."""
-        super().__init__(self.given[0], {}, {}, self.given[1], {})
+        super().__init__(self.naming_inputs[0], {}, {}, self.naming_inputs[1], {})
         self._names = names
 
     def model(self, root: Node, model: ModelSpec) -> object:

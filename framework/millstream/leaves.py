@@ -31,7 +31,7 @@ class Leaves(Struct, frozen=True):
         rows = self.tables.get(node.relation) if isinstance(node, TableScan) else None
         return self.rows.get(node.relation, "") if rows is None else rows
 
-    def whole(self, relation: str) -> str:
+    def rows_and_columns(self, relation: str) -> str:
         """Return what decides all rows and columns of a relation that is read as it is at rest."""
         columns = sorted(self.columns.get(relation, {}).items())
         rows = self.tables.get(relation, self.rows.get(relation, ""))

@@ -93,7 +93,7 @@ class _Kind(Struct, frozen=True):
         """Return options with those that depend on others."""
         return options
 
-    def _given(self, *names: str) -> dict[str, Any]:
+    def _set_options(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name))}
 
 
@@ -166,7 +166,9 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     @property
     def settings(self) -> dict[str, Any]:
         """Return the options that define how records are sent, and how a topic is created."""
-        return self._given("partitions", "replication", "topic_config", "producer", "timestamp", "guarantee")
+        return self._set_options(
+            "partitions", "replication", "topic_config", "producer", "timestamp", "guarantee"
+        )
 
     @property
     def keep_headers(self) -> bool:
@@ -282,7 +284,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     def settings(self) -> dict[str, Any]:
         """Return the options that define which rows are stored, and where."""
         names = ("store",) if self.versions else ("order_by", "retention", "store")
-        return self._given(*names)
+        return self._set_options(*names)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -293,7 +295,7 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
         return self.unique_key
 
     @property
-    def kept(self) -> str:
+    def kept_for(self) -> str:
         """How long rows are kept; empty: forever."""
         return "" if self.versions == ALL else self.versions or self.retention or ""
 

@@ -47,16 +47,16 @@ class ModelMeaning(Struct, frozen=True):
     """The value of each column, by name in lower case."""
     extras: dict[str, str] = {}
     """The SQL of options: headers, `delete_when`."""
-    kept: str = ""
+    retention: str = ""
     """Which of these rows a table keeps, by its options."""
 
 
 class ModelMeanings(Struct, frozen=True):
     """The meanings of models, by id."""
 
-    own: dict[str, ModelMeaning]
+    by_inputs: dict[str, ModelMeaning]
     """In terms of the relations that each reads, regardless of the bodies of functions."""
-    whole: dict[str, ModelMeaning]
+    by_sources: dict[str, ModelMeaning]
     """In terms of sources and seeds."""
 
 
@@ -101,7 +101,7 @@ def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
         {name: depths.column(root, name) for name in root.by_name if name not in CARRIED},
         {name: depths.of(root, expression) for name, expression in model.extras}
         | ({TIMESTAMP_OPTION: depths.column(root, RECORD_TIME)} if RECORD_TIME in root.by_name else {}),
-        depths.kept(root, model),
+        depths.retention(root, model),
     )
 
 
@@ -147,7 +147,7 @@ class Depths(Meanings):
         match below:
             case TableScan() if (root := self._roots.get(below.relation)) is not None:
                 return self.column(root, way)
-            case Decode() if self._leaves and way.lower() not in self._made(below):
+            case Decode() if self._leaves and way.lower() not in self._written_columns(below):
                 return self._leaf(below, way)
             case TableScan() if self._leaves and below.relation in self._leaves.tables:
                 return self._leaf(below, way)
@@ -177,7 +177,7 @@ class Depths(Meanings):
         read += [f"over {self.rows(node)}"] if is_over(expression) else []
         return f"{text} [{', '.join(read)}]" if read else text
 
-    def _made(self, node: Decode) -> Mapping[str, object]:
+    def _written_columns(self, node: Decode) -> Mapping[str, object]:
         """Return the columns that a model wrote to the topic, by name in lower case."""
         root = self._roots.get(node.relation)
         return {} if root is None else root.by_name
@@ -187,7 +187,7 @@ class Depths(Meanings):
         root = self._roots.get(relation)
         if root is not None:
             return self._all(root)
-        return f"{relation} {self._leaves.whole(relation) if self._leaves else ''}"
+        return f"{relation} {self._leaves.rows_and_columns(relation) if self._leaves else ''}"
 
     def _all(self, node: Node) -> str:
         columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
@@ -208,7 +208,7 @@ class Depths(Meanings):
             return f"{joined.side} {self.column(side, joined.source)}"
         return super()._computed_by(below, own_name)
 
-    def kept(self, root: Node, model: ModelSpec) -> str:
+    def retention(self, root: Node, model: ModelSpec) -> str:
         """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
         stored = model.materialization
         if not isinstance(stored, Table):
@@ -216,7 +216,7 @@ class Depths(Meanings):
         order = self.column(root, stored.order_by) if stored.order_by else ""
         deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]
         keys = [self.column(root, key) for key in model.keys if key.lower() in root.by_name]
-        return f"{keys} {order} {stored.kept} {deleted}"
+        return f"{keys} {order} {stored.kept_for} {deleted}"
 
     # -- tables over tables
 
@@ -285,13 +285,13 @@ class Depths(Meanings):
             case Filter():
                 return self._filters(node)
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
-                retention = self.kept(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
+                retention = self.retention(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
                 return [self.rows(root), type(node).__name__, retention]
             case TopicScan() | TableScan() | SeedScan():
                 return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
                 # A record in a model's topic is a row of the model.
-                return below if self._made(node) else [*below, node.on_bad_record, *node.unique_by]
+                return below if self._written_columns(node) else [*below, node.on_bad_record, *node.unique_by]
             case Expand():
                 return [*below, self.of(node.input, node.call), str(node.outer)]
             case Union():

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Filter, Node, Output, Plan, TopicScan
 from millstream.plan.row_by_row import input_of_rows
-from millstream.results import Came, Counted, Kept, RunResults
+from millstream.results import Came, Counted, FilterCounts, RunResults
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
 """Counts below these are not used."""
@@ -70,12 +70,14 @@ def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, 
 def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> RunResults:
     """Add the counts of a build to those of earlier ones; `plan` is the plan as written."""
     old = before.counted if before else Counted()
-    return replace(results, counted=Counted(_kept(results, before, plan), _arrived(results, before, old)))
+    return replace(
+        results, counted=Counted(_filter_counts(results, before, plan), _arrived(results, before, old))
+    )
 
 
-def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[str, Kept]:
+def _filter_counts(results: RunResults, before: RunResults | None, plan: Plan) -> dict[str, FilterCounts]:
     outputs = {output.model: output for output in plan.outputs}
-    old = before.counted.kept if before else {}
+    old = before.counted.filters if before else {}
     ids = {result.id for result in before.results} if before else set()
     joined = {result.query for result in before.results} if before else set()
     counts = {id_: filtered for id_, filtered in old.items() if id_ in outputs}
@@ -91,7 +93,7 @@ def _kept(results: RunResults, before: RunResults | None, plan: Plan) -> dict[st
         same = last is not None and (last.source, last.digest) == (chain.source, chain.digest)
         more = result.backfilled.get(chain.source, 0)
         read, written = (last.read, last.written) if last is not None and same else (0, 0)
-        counts[result.id] = Kept(
+        counts[result.id] = FilterCounts(
             chain.source,
             read + result.reads[chain.source] + more,
             written + result.rows_written,
@@ -140,9 +142,9 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
     """
     if results is None:
         return Measured()
-    shares: dict[str, tuple[tuple[str, ...], Kept]] = {}
+    shares: dict[str, tuple[tuple[str, ...], FilterCounts]] = {}
     outputs = {output.model: output for output in plan.outputs}
-    for id_, filtered in sorted(results.counted.kept.items()):
+    for id_, filtered in sorted(results.counted.filters.items()):
         if id_ in outputs and filtered.read >= LEAST_ROWS:
             chain = chain_of(outputs[id_], outputs, {filtered.source: filtered.read})
             if chain is not None and (chain.source, chain.digest) == (filtered.source, filtered.digest):
@@ -157,7 +159,7 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
 
 
 def _solved(
-    shares: Mapping[str, tuple[tuple[str, ...], Kept]], declared: Mapping[str, float]
+    shares: Mapping[str, tuple[tuple[str, ...], FilterCounts]], declared: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, tuple[int, float]]]:
     """Derive the share of each model while exactly one share of a chain is unknown.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from millstream import __version__
@@ -104,7 +104,7 @@ class ModelResult(Struct, frozen=True):
     """None if records can't be counted one by one: their rows are grouped, joined or stored with others."""
 
 
-class Kept(Struct, frozen=True):
+class FilterCounts(Struct, frozen=True):
     """How many of a topic's records a model wrote to its own topic, in all builds since its SQL changed."""
 
     source: str
@@ -125,7 +125,7 @@ class Came(Struct, frozen=True):
 class Counted(Struct, frozen=True):
     """The counts of all builds so far; see `millstream.measured`."""
 
-    kept: dict[str, Kept] = {}
+    filters: dict[str, FilterCounts] = field(default_factory=dict, name="kept")
     """By id of a model."""
     came: dict[str, Came] = {}
     """By id of a source."""

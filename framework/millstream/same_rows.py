@@ -27,16 +27,16 @@ class SameRows:
     def __init__(self, old: Version, new: Version) -> None:
         self._old, self._new = old, new
         self._functions = function_digests(old[0]) == function_digests(new[0])
-        self._known: dict[str, bool] = {}
+        self._answers: dict[str, bool] = {}
 
     def __contains__(self, id_: str) -> bool:
-        if id_ not in self._known:
-            self._known[id_] = self._is_same(id_)
-        return self._known[id_]
+        if id_ not in self._answers:
+            self._answers[id_] = self._is_same(id_)
+        return self._answers[id_]
 
     def _is_same(self, id_: str) -> bool:
         was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
-        if was is None or now is None or _place(was) != _place(now):
+        if was is None or now is None or _storage(was) != _storage(now):
             return False
         if was == now and self._functions:
             # The same SQL over the same rows needs no comparison, which takes much longer.
@@ -59,7 +59,7 @@ class SameRows:
         return equal_values(self._old[0], self._new[0])
 
 
-def _place(model: ModelSpec) -> object:
+def _storage(model: ModelSpec) -> object:
     """Return what must be the same besides the rows."""
     types = {column.name.lower(): (str(column.type), column.nullable) for column in model.columns}
     kept_out = tuple(check for check in model.checks if check.keeps_out)

@@ -46,9 +46,9 @@ class Topology(Struct, frozen=True):
     optimized: Optimized
     measured: Measured = Measured()
     """Figures from builds, used for those that YAML does not declare."""
-    kept: QueryCache | None = None
+    cache: QueryCache | None = None
     """Queries of an earlier plan, to reuse; with it, queries have no SQL and can only be compared."""
-    apart: frozenset[str] = frozenset()
+    unshared: frozenset[str] = frozenset()
     """Models that share nothing with others."""
     roots: dict[str, Node] = {}
     """By model: its rows as written, before they are stored."""
@@ -134,7 +134,7 @@ def topology_of(
     cache: QueryCache | None = None,
     other: Topology | None = None,
 ) -> Topology:
-    """Return the plan of a catalog without figures of builds; models that are `apart` share nothing."""
+    """Return the plan of a catalog without figures of builds; models that are `unshared` share nothing."""
     written = written_models(catalog, other)
     plan = with_own_nodes(written.plan, unshared) if unshared else written.plan
     optimization = catalog.target.get("optimization")
@@ -144,7 +144,9 @@ def topology_of(
     built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
     deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
     optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
-    return Topology(catalog, optimized, apart=unshared, roots=written.roots, deferred=deferred, kept=cache)
+    return Topology(
+        catalog, optimized, unshared=unshared, roots=written.roots, deferred=deferred, cache=cache
+    )
 
 
 def with_figures(topology: Topology, figures: Measured) -> Topology:
@@ -166,7 +168,7 @@ def with_figures(topology: Topology, figures: Measured) -> Topology:
 
 def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
     """Return the plan in which some models have nodes and queries of their own."""
-    return with_figures(topology_of(topology.catalog, models, topology.kept, topology), topology.measured)
+    return with_figures(topology_of(topology.catalog, models, topology.cache, topology), topology.measured)
 
 
 @collector_paused()
@@ -179,7 +181,7 @@ def physical_of(
     # Of what an environment reads from production, the definitions count as well.
     tables = reference_outputs(topology.signed, topology.catalog.topics)
     return physical_plan(
-        topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.kept
+        topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.cache
     )
 
 

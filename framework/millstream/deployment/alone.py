@@ -85,7 +85,7 @@ def leaving_models(
         case Apply():
             unfit_models = {model for name in unfit for model in running.records[name].stored}
             shared = {model for model in unfit_models if len(running.records[homes[model]].stored) > 1}
-            verdicts = verdicts_alone(old, new, shared, topology.kept) if shared else {}
+            verdicts = verdicts_alone(old, new, shared, topology.cache) if shared else {}
             accepted = accepted_by(intent)
             rebuilt.update(model for model in unfit_models - shared if model in new.models)
             rebuilt.update(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))

@@ -30,7 +30,7 @@ from millstream.same_rows import SameRows
 from millstream.topology import Topology, physical_of, topology_of, with_apart, with_figures, written_models
 
 
-class Kept(Struct, frozen=True):
+class ReusedPlan(Struct, frozen=True):
     """A plan that keeps what runs as far as it can."""
 
     topology: Topology
@@ -54,7 +54,7 @@ def with_kept(
     running: Deployed,
     intent: Intent = CONTINUE,
     selected: Collection[str] | None = None,
-) -> Kept:
+) -> ReusedPlan:
     """Return the plan of a project on what runs: each query keeps what its state needs.
 
     Queries that would not fit their state keep the SQL that runs, if it is equal. Models that an intent
@@ -64,7 +64,7 @@ def with_kept(
         topology = with_apart(topology, newer)
         physical = physical_of(topology, running.lock)
     if not _must_keep(physical, running, intent, selected):
-        return Kept(topology, physical, running)
+        return ReusedPlan(topology, physical, running)
     old = running_catalog(running.records.values())
     return kept_form(topology, physical, running, old, intent, selected=selected)
 
@@ -79,7 +79,7 @@ def kept_form(
     selected: Collection[str] | None = None,
     only: Collection[str] | None = None,
     same_rows: SameRows | None = None,
-) -> Kept:
+) -> ReusedPlan:
     """Return the same for the version that runs, if it is known; `only` are names of the planned queries.
 
     `same_rows` are the models with the same rows in the two versions, if they were compared before.
@@ -109,7 +109,7 @@ def _gone(before: Record, after: Record) -> tuple[str, ...]:
 
 
 def _misfits(
-    written: _Written, plan: Kept, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
+    written: _Written, plan: ReusedPlan, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the queries that an update refuses, with those of several models that don't fit."""
     if not isinstance(intent, Update):
@@ -118,7 +118,7 @@ def _misfits(
     for name in unfit(plan.physical, plan.running):
         stored = plan.running.records[name].stored
         if len(stored) > 1 and not _fits(plan, name, intent):
-            verdicts = verdicts_alone(old, new, stored, plan.topology.kept)
+            verdicts = verdicts_alone(old, new, stored, plan.topology.cache)
             yield name, tuple(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))
 
 
@@ -151,7 +151,7 @@ class _Written(Struct, frozen=True):
         same: Mapping[str, ModelSpec] | None = None,
         rebuilt: Collection[str] = (),
         names: Collection[str] = (),
-    ) -> Kept:
+    ) -> ReusedPlan:
         """Plan with the SQL of some models that means the same, and with former models.
 
         Queries that are `rebuilt` have none; `names` are planned besides those that were requested.
@@ -162,11 +162,11 @@ class _Written(Struct, frozen=True):
         if not specs:
             is_same = lock == self.lock and not names
             physical = self.physical if is_same else physical_of(self.topology, lock, only)
-            return Kept(self.topology, physical, running)
+            return ReusedPlan(self.topology, physical, running)
         before = self.topology
-        topology = topology_of(with_specs(before.catalog, specs), before.apart, before.kept, before)
+        topology = topology_of(with_specs(before.catalog, specs), before.unshared, before.cache, before)
         topology = with_figures(topology, before.measured)
-        return Kept(topology, physical_of(topology, lock, only), running, tuple(same or ()))
+        return ReusedPlan(topology, physical_of(topology, lock, only), running, tuple(same or ()))
 
     def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[str, ModelSpec]:
         catalog = self.topology.catalog
@@ -179,7 +179,7 @@ class _Written(Struct, frozen=True):
                 former_specs |= models
         return former_specs
 
-    def same_sql(self, old: Catalog, plan: Kept, intent: Intent) -> dict[str, ModelSpec]:
+    def same_sql(self, old: Catalog, plan: ReusedPlan, intent: Intent) -> dict[str, ModelSpec]:
         """Return the SQL that runs, where it means the same, of queries that don't fit.
 
         The same for the models whose topics they read: what these send from now on is counted by the state.
@@ -201,12 +201,12 @@ class _Written(Struct, frozen=True):
 
 def _with_splits(
     written: _Written,
-    plan: Kept,
+    plan: ReusedPlan,
     old: Catalog,
     same: Mapping[str, ModelSpec],
     intent: Intent,
     selected: Collection[str] | None,
-) -> Kept:
+) -> ReusedPlan:
     """Return the plan in which models that are rebuilt leave the queries of others."""
     running = plan.running
     names = [name for name in unfit(plan.physical, running) if not _fits(plan, name, intent)]
@@ -229,15 +229,15 @@ def _with_splits(
     return plan
 
 
-def _reasons(plan: Kept, old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
+def _reasons(plan: ReusedPlan, old: Catalog, new: Catalog) -> dict[str, tuple[str, ...]]:
     reasons: dict[str, tuple[str, ...]] = {}
     for split in plan.splits:
-        verdicts = verdicts_alone(old, new, split.models, plan.topology.kept).values()
+        verdicts = verdicts_alone(old, new, split.models, plan.topology.cache).values()
         reasons[split.name] = tuple(dict.fromkeys(why for verdict in verdicts for why in verdict.reasons))
     return reasons
 
 
-def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Intent) -> bool:
+def _splits_well(split: ReusedPlan, name: str, old: Catalog, new: Catalog, intent: Intent) -> bool:
     """Return whether the models that stay in a query keep their state, if they would in separate queries."""
     homes = {model: query.name for query in split.physical.queries for model in query.stored}
     moved = [(part.name, model) for part in split.splits if part.query == name for model in part.models]
@@ -247,11 +247,11 @@ def _splits_well(split: Kept, name: str, old: Catalog, new: Catalog, intent: Int
     if _fits(split, name, intent):
         return True
     accepted = accepted_by(intent)
-    verdicts = verdicts_alone(old, new, stored, split.topology.kept)
+    verdicts = verdicts_alone(old, new, stored, split.topology.cache)
     return not all(accepted.covers(verdict) for verdict in verdicts.values())
 
 
-def _fits(plan: Kept, name: str, intent: Intent) -> bool:
+def _fits(plan: ReusedPlan, name: str, intent: Intent) -> bool:
     """Return whether a query can continue, as far as users accept it, with all of its models."""
     query = next((candidate for candidate in plan.physical.queries if candidate.name == name), None)
     record = plan.running.records[name]
@@ -262,8 +262,8 @@ def _fits(plan: Kept, name: str, intent: Intent) -> bool:
 
 
 def _without_outdated(
-    written: _Written, plan: Kept, intent: Intent, selected: Collection[str] | None
-) -> Kept:
+    written: _Written, plan: ReusedPlan, intent: Intent, selected: Collection[str] | None
+) -> ReusedPlan:
     """Return the plan in which queries that are rebuilt as a whole have no former models."""
     requested: Collection[str] = ()
     match intent:

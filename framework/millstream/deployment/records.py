@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.physical.lock import Lock
 from millstream.physical.values import Query, Signature
@@ -39,7 +39,7 @@ class Record(Struct, frozen=True):
     """Models whose tables it wrote before, and no longer writes."""
     outputs: dict[str, str] | None = None
     """The topic of each stored model, empty for a table. All have everything that the query has read."""
-    made: str = ""
+    created: str = field(default="", name="made")
     format: int = FORMAT
     folder: str = "spark"
     """The folder of Spark's checkpoint, within the query's folder."""
@@ -92,7 +92,7 @@ def new_record(project: str, query: Query, ids: dict[str, str], definition: byte
         models=query.models,
         tables={table.model: table.columns for table in query.tables},
         outputs=query.stored,
-        made=now,
+        created=now,
         ids=ids,
         definition=definition,
         defined=now,

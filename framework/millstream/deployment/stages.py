@@ -33,7 +33,7 @@ class OfQuery(Struct, frozen=True):
 class Refuse(OfQuery, frozen=True):
     """The query's checkpoint does not fit, and the command may not rebuild it."""
 
-    problem: Diagnostic
+    diagnostic: Diagnostic
 
 
 class Reset(OfQuery, frozen=True):

@@ -134,7 +134,7 @@ def _of_query(query: Query, numbers: Mapping[str, int], *, state: bool) -> Entry
     models = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
     about = f"Computes {len(models)} models." if len(models) != 1 else f"Computes {query.models[0]}."
     if query.keeps:
-        about = f"Stores {query.kept} as a table."
+        about = f"Stores {query.stored_rows} as a table."
     elif not models:
         about = "Writes records that can't be decoded."
     return Entry(

@@ -81,7 +81,7 @@ def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
     if material.planned:
         for unsupported in material.planned.about.unsupported:
             by_id.setdefault(f"model.{unsupported.model}", []).append(f"Instead: {unsupported.remedy}")
-        for separation in material.planned.about.apart:
+        for separation in material.planned.about.separations:
             others = f" with {', '.join(separation.others)}" if separation.others else ""
             by_id.setdefault(f"model.{separation.model}", []).append(
                 f"Does not share a query{others}: {separation.why}"

@@ -48,7 +48,7 @@ def about_of(
             explain_query(query, topology.catalog, state_stores, (batches or {}).get(query.name))
             for query in physical.queries
         ),
-        apart=tuple(map(explain_separation, physical.separations)),
+        separations=tuple(map(explain_separation, physical.separations)),
         unsupported=unsupported(topology.catalog, compiled, target_path, ids, maintained),
         obstacles=_obstacles(compiled, topology, root),
         one_state=tuple(could_be_one(topology.optimized, physical_settings(topology.catalog), hints)),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.explain.calls import Call, python_calls
 from millstream.explain.figures import Figure
 from millstream.explain.names import plain
 from millstream.explain.one_state import OneState
 from millstream.explain.opaque import Unsupported
-from millstream.explain.queries import Apart, Query
+from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.savings import Cost, Costs, added, alone, saved
 from millstream.explain.topology import Drawing, draw
 from millstream.optimizer.context import Change, Hints
@@ -48,7 +48,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """What one plan saves that runs common parts of several outputs once."""
     rules: tuple[RuleReport, ...] = ()
     queries: tuple[Query, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    separations: tuple[SeparationReason, ...] = field(default=(), name="apart")
     calls: tuple[Call, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -66,7 +66,7 @@ class About(Struct, frozen=True):
     """Ids of the selected models; empty: all."""
     hints: Hints = Hints()
     queries: tuple[Query, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    separations: tuple[SeparationReason, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     figures: tuple[Figure, ...] = ()
     obstacles: Mapping[str, str] = {}
@@ -94,9 +94,9 @@ def explain(plans: Optimized, about: About) -> Explanation:
         together=saved(separately, before),
         rules=_rules(plans.steps, chosen, costs),
         queries=queries,
-        apart=tuple(
+        separations=tuple(
             separation
-            for separation in about.apart
+            for separation in about.separations
             if chosen is None or f"model.{separation.model}" in chosen
         ),
         calls=tuple(python_calls(optimized, about.obstacles)),

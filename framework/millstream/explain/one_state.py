@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.explain.names import plain
 from millstream.explain.savings import Cost, Costs
@@ -23,7 +23,7 @@ class OneState(Struct, frozen=True):
     """What models cost now, and what they would cost."""
 
     models: tuple[str, ...]
-    apart: Cost
+    separate: Cost = field(name="apart")
     merged: Cost
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.batch_figures import BatchFigures
 from millstream.explain.names import plain
@@ -50,11 +50,11 @@ class Query(Struct, frozen=True):
     """Its records are sent in transactions."""
     keeps: str = ""
     """The reference topic that it stores as a table."""
-    kept: str = ""
+    stored_rows: str = field(default="", name="kept")
     """What it stores of that topic: its newest rows, or versions of rows."""
 
 
-class Apart(Struct, frozen=True):
+class SeparationReason(Struct, frozen=True):
     """Why a model does not share a query with others."""
 
     model: str
@@ -147,5 +147,5 @@ def _step(step: Step) -> str:
             return f"-- view {step.name}: {step.function}() over {step.of} by {', '.join(step.keys)}{ttl}"
 
 
-def explain_separation(separation: Separation) -> Apart:
-    return Apart(plain(separation.model), separation.why, tuple(map(plain, separation.other)))
+def explain_separation(separation: Separation) -> SeparationReason:
+    return SeparationReason(plain(separation.model), separation.why, tuple(map(plain, separation.other)))

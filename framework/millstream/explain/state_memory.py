@@ -140,7 +140,7 @@ def memory_warnings(
     """
 
     def warning(message: str, remedy: str, concerned: Sequence[StateMemory]) -> Diagnostic:
-        location, line = _place(files.get(max(concerned, key=_memory).model))
+        location, line = _config_location(files.get(max(concerned, key=_memory).model))
         return Diagnostic("MS675", message, location, remedy, line, severity="warning")
 
     limited = [state for state in states if state.limit is not None]
@@ -163,7 +163,7 @@ def memory_warnings(
         yield warning(message, remedy, states)
 
 
-def _place(file: Text | None) -> tuple[Location | None, str]:
+def _config_location(file: Text | None) -> tuple[Location | None, str]:
     """Return where a model sets options: its `config`, or its first line."""
     if file is None:
         return None, ""

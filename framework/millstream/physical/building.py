@@ -357,7 +357,7 @@ def _versions(output: Output, table: Table) -> Versions | None:
         return None
     # The records of a reference topic have times of their own, also those that delete a key.
     replaces = traits_of(output.input).mode == "upsert" and not output.model.startswith("source.")
-    return Versions(table.unique_key, table.kept, replaces)
+    return Versions(table.unique_key, table.kept_for, replaces)
 
 
 def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:

@@ -120,7 +120,7 @@ class Signatures:
             tuple(key.lower() for key in output.keys),
             self._rows(output, root),
             tuple(sorted(self._dependencies.stored(output, root))),
-            stored.kept if isinstance(stored, Table) else "",
+            stored.kept_for if isinstance(stored, Table) else "",
             self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
             _written(stored) if isinstance(stored, Sink) else "",
         )

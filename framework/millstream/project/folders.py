@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from millstream.own_folder import OWN
+from millstream.own_folder import OWN_FOLDER
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
@@ -13,7 +13,7 @@ BROKER = "broker"
 
 
 def own_folder(root: Path) -> Path:
-    return root.resolve() / OWN
+    return root.resolve() / OWN_FOLDER
 
 
 def broker_folder(root: Path) -> Path:

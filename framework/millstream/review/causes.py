@@ -68,7 +68,7 @@ def compare_meanings(
     )
     changes: dict[str, MeaningChange] = {}
     for id_ in new_models:  # each model after those that it reads
-        if id_ in touched and id_ in before.whole:
+        if id_ in touched and id_ in before.by_sources:
             change = _change(new[0].nodes[id_], before, after, edited, changes)
             if change.changed or change.sql_changed:
                 changes[id_] = change
@@ -125,8 +125,8 @@ def _change(
     changes: Mapping[str, MeaningChange],
 ) -> MeaningChange:
     same = ModelMeaning("", {})
-    sql_meanings = before.own.get(node.id, same), after.own.get(node.id, same)
-    full_meanings = before.whole[node.id], after.whole[node.id]
+    sql_meanings = before.by_inputs.get(node.id, same), after.by_inputs.get(node.id, same)
+    full_meanings = before.by_sources[node.id], after.by_sources[node.id]
     functions = edited.intersection(f"function.{name}" for name in node.functions)
     itself = Causes((node.id,))
     if full_meanings[0].rows == full_meanings[1].rows:
@@ -147,23 +147,23 @@ def _change(
             read = [(influence.relation, influence.column) for influence in column.influences]
             columns[name] = _above(read, edited, changes) or functions or itself
     extras = {*full_meanings[0].extras.items()} ^ {*full_meanings[1].extras.items()}
-    if sql_meanings[0].kept != sql_meanings[1].kept:
+    if sql_meanings[0].retention != sql_meanings[1].retention:
         rows |= itself
-    elif full_meanings[0].kept != full_meanings[1].kept:
+    elif full_meanings[0].retention != full_meanings[1].retention:
         # The column by which the table keeps the newest row has other values.
         rows = rows.union(*columns.values()) or itself
     return MeaningChange(
         rows=rows,
         columns=columns,
-        sql_changed=replace(sql_meanings[0], kept="") != replace(sql_meanings[1], kept=""),
+        sql_changed=replace(sql_meanings[0], retention="") != replace(sql_meanings[1], retention=""),
         extras=tuple(sorted({name for name, _ in extras})),
-        only_kept_rows=sql_meanings[0].kept != sql_meanings[1].kept
+        only_kept_rows=sql_meanings[0].retention != sql_meanings[1].retention
         and _sql(sql_meanings[0]) == _sql(sql_meanings[1]),
     )
 
 
 def _sql(meaning: ModelMeaning) -> ModelMeaning:
-    return replace(meaning, kept="", extras={})
+    return replace(meaning, retention="", extras={})
 
 
 def _above(read: Iterable[tuple[str, str]], edited: Causes, changes: Mapping[str, MeaningChange]) -> Causes:

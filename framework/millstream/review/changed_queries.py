@@ -130,7 +130,7 @@ def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
     for output in outputs:
         compute = partial(_pruned, output, settings.switched_off)
         key = b"narrowed" + off + shape((output,))
-        fingerprints[output.model] = topology.kept.text(key, compute) if topology.kept else compute()
+        fingerprints[output.model] = topology.cache.text(key, compute) if topology.cache else compute()
     return fingerprints
 
 

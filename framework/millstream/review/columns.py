@@ -70,7 +70,7 @@ def _in_both(
 
 def _expression(meanings: ModelMeanings, id_: str, name: str) -> str:
     """Return the expression of a column of an edited model; empty for other models."""
-    return meanings.own[id_].columns.get(name, "") if id_ in meanings.own else ""
+    return meanings.by_inputs[id_].columns.get(name, "") if id_ in meanings.by_inputs else ""
 
 
 def _with(
@@ -104,9 +104,13 @@ def _renamed(
     comparison: Comparison | None,
 ) -> dict[str, str]:
     """Pair removed columns with new ones of the same meaning."""
-    if comparison is None or id_ not in comparison.before.whole or id_ not in comparison.after.whole:
+    if (
+        comparison is None
+        or id_ not in comparison.before.by_sources
+        or id_ not in comparison.after.by_sources
+    ):
         return {}
-    was, now = comparison.before.whole[id_].columns, comparison.after.whole[id_].columns
+    was, now = comparison.before.by_sources[id_].columns, comparison.after.by_sources[id_].columns
     left = [name for name in after if name not in before]
     renamed: dict[str, str] = {}
     for name, column in before.items():

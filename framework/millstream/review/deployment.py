@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from millstream.deployment.keeping import Kept
+from millstream.deployment.keeping import ReusedPlan
 from millstream.manifest import Compiled
 from millstream.physical.verdict import Accepted
 from millstream.review.compare import levels_of, review, with_state
@@ -24,7 +24,7 @@ _UNKNOWN = (
 def deployment(
     old: Version | None,
     new: Version,
-    reused: Kept,
+    reused: ReusedPlan,
     statistics: Statistics,
     accepted: Accepted,
 ) -> Review:

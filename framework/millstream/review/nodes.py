@@ -96,11 +96,11 @@ class Nodes:
             return {}
         was = {
             _key(meaning, before[id_]): id_
-            for id_, meaning in self._comparison.before.whole.items()
+            for id_, meaning in self._comparison.before.by_sources.items()
             if id_ not in after and id_ in before
         }
         renamed: dict[str, str] = {}
-        for id_, meaning in self._comparison.after.whole.items():
+        for id_, meaning in self._comparison.after.by_sources.items():
             if id_ not in before and (old := was.pop(_key(meaning, after[id_]), None)):
                 renamed[id_] = old
         return renamed

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from millstream.deployment.intents import Apply
-from millstream.deployment.keeping import Kept, kept_form
+from millstream.deployment.keeping import ReusedPlan, kept_form
 from millstream.deployment.leaving import Split
 from millstream.deployment.newer_models import newer_models
 from millstream.deployment.records import Deployed, Record, new_record
@@ -31,7 +31,7 @@ class Running(Struct, frozen=True):
     old: Physical
     new: Physical
     groups: tuple[Groups, Groups]
-    reused: Kept
+    reused: ReusedPlan
     """The newer version on the older one."""
 
 
@@ -70,7 +70,9 @@ def query_changes(compared: Running, statistics: Statistics) -> tuple[QueryChang
     return tuple(_changes(compared.reused, homes, remaining, statistics, Apply()))
 
 
-def deployed_changes(reused: Kept, statistics: Statistics, accepted: Accepted) -> tuple[QueryChange, ...]:
+def deployed_changes(
+    reused: ReusedPlan, statistics: Statistics, accepted: Accepted
+) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
     new, running = reused.physical, reused.running
     homes = {model: name for name, record in running.records.items() for model in record.stored}
@@ -97,7 +99,11 @@ def deployed_changes(reused: Kept, statistics: Statistics, accepted: Accepted) -
 
 
 def _changes(
-    reused: Kept, homes: Mapping[str, str], remaining: Collection[str], statistics: Statistics, intent: Apply
+    reused: ReusedPlan,
+    homes: Mapping[str, str],
+    remaining: Collection[str],
+    statistics: Statistics,
+    intent: Apply,
 ) -> Iterator[QueryChange]:
     running, new = reused.running, reused.physical
     left = {split.name: split for split in reused.splits}

@@ -72,7 +72,7 @@ def with_plan(
         topology = compiled_topology(version.compiled, other=other.topology if other else None)
         if cache is not None:
             save_plan(cache, version.compiled, topology)
-    return replace(version, topology=replace(topology, kept=queries))
+    return replace(version, topology=replace(topology, cache=queries))
 
 
 def version_of_manifest(path: Path) -> Version:

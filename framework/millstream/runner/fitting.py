@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deployment.keeping import Kept, with_kept
+from millstream.deployment.keeping import ReusedPlan, with_kept
 from millstream.deployment.records import Deployed
 from millstream.runner.values import Job
 from millstream.topology import physical_of
@@ -16,7 +16,7 @@ class Fitted(Struct, frozen=True):
     """A job that is planned on what is deployed."""
 
     job: Job
-    reused: Kept | None = None
+    reused: ReusedPlan | None = None
 
     def changes(self, deployed: Deployed) -> bool:
         """Whether records or groups of what is deployed must change before queries start."""

@@ -80,7 +80,7 @@ def test_apply_rebuilds_the_edited_model_alone(shop):
 def test_build_names_the_edited_model_alone(shop):
     _, found, listed = planned(shop, deployed(shop), MOST, Update())
     assert set(found.values()) == {"refuse"}
-    (problem,) = (stage.problem for stage in listed if isinstance(stage, Refuse))
+    (problem,) = (stage.diagnostic for stage in listed if isinstance(stage, Refuse))
     assert problem.message.startswith("total can't continue from its checkpoint: ")
     assert problem.message.endswith("; last, number share its query, and continue then")
     assert problem.help.endswith(": millstream apply")

@@ -69,7 +69,7 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
         About(
             hints=hints_of(topology.catalog),
             queries=tuple(explain_query(each, topology.catalog, StateStores()) for each in physical.queries),
-            apart=tuple(map(explain_separation, physical.separations)),
+            separations=tuple(map(explain_separation, physical.separations)),
             unsupported=unsupported(topology.catalog, found, "target", None),
         ),
     )

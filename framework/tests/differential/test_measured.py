@@ -14,7 +14,15 @@ from millstream.compile import compile_project
 from millstream.measured import Measured, measured, with_counts, with_measured
 from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Filter
-from millstream.results import Came, Counted, Kept, ModelResult, RunResults, read_results, write_results
+from millstream.results import (
+    Came,
+    Counted,
+    FilterCounts,
+    ModelResult,
+    RunResults,
+    read_results,
+    write_results,
+)
 from millstream.topology import compiled_topology, physical_of, read_catalog, with_figures, written_plan
 
 EVENTS = "{{ source('shop', 'events') }}"
@@ -160,7 +168,7 @@ def test_yaml_wins():
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
-    kept = Kept(SOURCE, 10, 1, "d")
+    kept = FilterCounts(SOURCE, 10, 1, "d")
     found = results(result("a", 1, 1), counted=Counted({"model.a": kept}, {SOURCE: Came(1, 2.0)}))
     write_results(tmp_path / "target", found)
     assert read_results(tmp_path / "target", "shop", "local") == found

@@ -28,7 +28,7 @@ def example() -> Explanation:
         "local",
         hints=hints_of(topology().catalog),
         queries=tuple(explain_query(each, topology().catalog, StateStores()) for each in physical.queries),
-        apart=tuple(map(explain_separation, physical.separations)),
+        separations=tuple(map(explain_separation, physical.separations)),
     )
     return explain(topology().optimized, about)
 

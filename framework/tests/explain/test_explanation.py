@@ -5,7 +5,7 @@ from shop_plan import named, stored
 from support.plans import topic, where
 
 from millstream.explain.explanation import About, explain, explain_step, outputs_of
-from millstream.explain.queries import Apart, Query
+from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.savings import added, alone, cost
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
@@ -78,8 +78,11 @@ def test_queries_of_other_models_are_left_out() -> None:
     about = About(
         models=("model.counts",),
         queries=(Query("a", models=("scored", "clicks")), Query("b", models=("counts",))),
-        apart=(Apart("counts", "it keeps state"), Apart("scored", "of another kind")),
+        separations=(
+            SeparationReason("counts", "it keeps state"),
+            SeparationReason("scored", "of another kind"),
+        ),
     )
     found = explain(shop_plan.found(), about)
     assert [query.name for query in found.queries] == ["b"]
-    assert [each.model for each in found.apart] == ["counts"]
+    assert [each.model for each in found.separations] == ["counts"]

@@ -19,7 +19,7 @@ from millstream.explain.formats.kafka_streams import kafka_streams
 from millstream.explain.formats.text import lines, text
 from millstream.explain.formats.wrap import cells
 from millstream.explain.opaque import Unsupported
-from millstream.explain.queries import Apart, Query
+from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.topology import Drawing, draw
 from millstream.optimizer.context import Change
 from millstream.optimizer.driver import Optimized, Step
@@ -43,7 +43,7 @@ ABOUT = About(
         Query("scored_and_clicks", "stateless", ("scored", "clicks"), ("events", "products"), "append", sql="select 1"),
         Query("counts", "stateful", ("counts",), ("events",), "update", ("counts keeps state",), "16 bytes a key"),
     ),
-    apart=(Apart("counts", "it keeps state, which stateless models don't share"),),
+    separations=(SeparationReason("counts", "it keeps state, which stateless models don't share"),),
     unsupported=(
         Unsupported(
             "odd", "models/odd.sql", "target/compiled/models/odd.sql", 4, "GROUP BY CUBE", "cube(a, b)",

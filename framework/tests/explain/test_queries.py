@@ -1,7 +1,7 @@
 """Descriptions of physical queries."""
 
-from millstream.explain.queries import Apart, explain_separation
 from millstream.explain.queries import Query as Explained
+from millstream.explain.queries import SeparationReason, explain_separation
 from millstream.explain.queries import explain_query as explained
 from millstream.explain.state_memory import StateStores
 from millstream.physical.emit.steps import DedupeView, SqlView
@@ -75,6 +75,6 @@ def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
 
 
 def test_models_apart_are_told_by_their_names() -> None:
-    assert explain_separation(Separation("model.a", "it keeps state", ("model.b",))) == Apart(
+    assert explain_separation(Separation("model.a", "it keeps state", ("model.b",))) == SeparationReason(
         "a", "it keeps state", ("b",)
     )

@@ -3,7 +3,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.own_folder import OWN
+from millstream.own_folder import OWN_FOLDER
 from millstream.project.folders import broker_folder, folder_name, target_folder, target_of_folder
 from millstream.project.values import Target
 
@@ -22,5 +22,5 @@ def test_no_two_targets_share_a_folder_and_none_has_the_broker_s(one, other):
     root = Path("/project")
     found = target_folder(root, Target("shop", one, {}))
     assert found != broker_folder(root)
-    assert found.parent == root / OWN
+    assert found.parent == root / OWN_FOLDER
     assert found.name not in {".", ".."}

@@ -88,9 +88,9 @@ def test_queries_that_are_known_are_as_they_would_be_made(tmp_path, seed):
     for place, models in enumerate(random_edit(seed)):
         if (now := compiled(tmp_path / str(place), models)) is not None:
             plain = compiled_topology(now.compiled)
-            first = physical_of(replace(plain, kept=queries))
+            first = physical_of(replace(plain, cache=queries))
             queries = QueryCache(queries.used)
-            assert physical_of(replace(plain, kept=queries)) == first == without_sql(physical_of(plain))
+            assert physical_of(replace(plain, cache=queries)) == first == without_sql(physical_of(plain))
             assert not queries.has_new
 
 
@@ -98,7 +98,7 @@ def test_queries_without_sql_are_otherwise_the_same():
     plain = compiled_topology(compile_project(Path(__file__).parents[3], use_cache=False))
     queries = physical_of(plain)
     assert all(query.sql for query in queries.queries)
-    assert physical_of(replace(plain, kept=QueryCache())) == without_sql(queries)
+    assert physical_of(replace(plain, cache=QueryCache())) == without_sql(queries)
 
 
 def without_sql(physical):

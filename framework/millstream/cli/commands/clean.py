@@ -22,7 +22,7 @@ from millstream.cli.project import root_of, target_of
 from millstream.errors import Diagnostic, MillstreamError, os_reason
 from millstream.machine.holders import Holder, holder_of
 from millstream.machine.locks import is_locked
-from millstream.own_folder import OWN
+from millstream.own_folder import OWN_FOLDER
 from millstream.project.folders import (
     broker_folder,
     checkpoints_of,
@@ -98,10 +98,10 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
         settings, problems = read_settings(root)
         if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
-        paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN])]
+        paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN_FOLDER])]
     sizes = {path: measure(root, path) for path in paths if os.path.lexists(path)}
     removed = [*sizes.values()]
-    data = [removal for removal in removed if Path(removal.path).parts[0] == OWN]
+    data = [removal for removal in removed if Path(removal.path).parts[0] == OWN_FOLDER]
     if data and not force:
         _check_idle(root, common.target)
     if data and not yes and not common.style.json:
@@ -156,8 +156,8 @@ def _orphan_line(orphan: Orphan) -> str:
 
 def folder_of_target(common: Common, root: Path, name: str) -> Path:
     """Return the folder of a target, which may be one that profiles.yml no longer has."""
-    folder = root / OWN / folder_name(name)
-    return folder if folder.is_dir() else root / OWN / folder_name(target_of(common, root).name)
+    folder = root / OWN_FOLDER / folder_name(name)
+    return folder if folder.is_dir() else root / OWN_FOLDER / folder_name(target_of(common, root).name)
 
 
 def stored_elsewhere(common: Common, root: Path) -> list[Left]:
@@ -194,7 +194,7 @@ def artifacts_folder(root: Path, settings: Settings) -> Path:
 def _check_idle(root: Path, target: str | None) -> None:
     if sys.platform == "win32":
         return
-    for lock in sorted((root / OWN).glob("*/build.lock")):
+    for lock in sorted((root / OWN_FOLDER).glob("*/build.lock")):
         name = lock.parent.name
         if (folder_name(target) if target else name) == name and is_locked(lock, shared=True):
             raise _in_use(f"target '{target_of_folder(name)}'", holder_of(lock))

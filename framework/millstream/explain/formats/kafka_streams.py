@@ -62,9 +62,9 @@ def _sub_topology(
             store_names = ", ".join(dict.fromkeys([*node_store, *stores[node.id]]))
             yield f"    Processor: {name} (stores: [{store_names}])"
         if node.kind != "sink":
-            yield f"      --> {_listed(after[node.id])}"
+            yield f"      --> {_joined_names(after[node.id])}"
         if node.kind != "topic":
-            yield f"      <-- {_listed(before[node.id])}"
+            yield f"      <-- {_joined_names(before[node.id])}"
 
 
 def _at_rest(node: DrawnNode) -> bool:
@@ -76,7 +76,7 @@ def _store(node: DrawnNode) -> list[str]:
     return [_plain(node.relation.rpartition(".")[2] or node.id)] if node.kind in _STORES else []
 
 
-def _listed(names: Iterable[str]) -> str:
+def _joined_names(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names)) or "none"
 
 

@@ -139,7 +139,7 @@ def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
     yield Line("QUERIES", "title")
     for query in explanation.queries:
         outputs = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
-        outputs += [f"{query.kept}, stored as a table"] if query.keeps else []
+        outputs += [f"{query.stored_rows}, stored as a table"] if query.keeps else []
         yield from _bullet(
             f"{query.name} ({query.kind}, {query.mode} mode): {', '.join(outputs)}", width, "  "
         )
@@ -155,7 +155,7 @@ def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
             yield from _bullet("sends records exactly once: a transaction for each batch", width, "    ")
         real = "; ".join(query.realtime)
         yield from _bullet(f"real-time mode: {f'no: {real}' if real else 'possible'}", width, "    ")
-    for separation in explanation.apart:
+    for separation in explanation.separations:
         others = f"does not share a query with {', '.join(separation.others)}"
         sentence = others if separation.others else "runs in a separate query"
         yield from _bullet(f"{separation.model} {sentence}: {separation.why}", width, "  ")
@@ -167,7 +167,7 @@ def _one_state(states: Sequence[OneState], width: int) -> Iterator[Line]:
     yield Line("COULD KEEP ONE STATE", "title")
     for state in states:
         yield from _bullet(", ".join(state.models), width, "  ")
-        yield from _bullet(f"now: {', '.join(in_words(state.apart))}; each row is moved", width, "    ")
+        yield from _bullet(f"now: {', '.join(in_words(state.separate))}; each row is moved", width, "    ")
         merged = f"{', '.join(in_words(state.merged))}; of a batch, one row for each key and task is moved"
         yield from _bullet(f"as one: {merged}", width, "    ")
     yield from _bullet(

@@ -180,7 +180,7 @@ def _tell_ends(running: Engine, topics: Collection[str]) -> None:
 
 def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
     """Refuse to start before anything runs, and report all problems."""
-    problems = [stage.problem for stage in deployment if isinstance(stage, Refuse)]
+    problems = [stage.diagnostic for stage in deployment if isinstance(stage, Refuse)]
     continuing = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
     fresh = {stage.query for stage in deployment if isinstance(stage, Reset)}
     for query in queries:

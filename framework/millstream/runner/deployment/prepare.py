@@ -65,7 +65,7 @@ def prepare(
     opened: Opened | None = None
     for stage in chain:
         match stage, ready, opened:
-            case Refuse(problem=diagnostic), _, _:
+            case Refuse(diagnostic=diagnostic), _, _:
                 raise MillstreamError(diagnostic)
             case ((Create() | Continue()), _, _):
                 opened = open_checkpoint(running, query)

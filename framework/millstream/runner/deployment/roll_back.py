@@ -70,7 +70,7 @@ def put_back(running: Engine, rollback: Rollback) -> None:
     joined = JoinedSwap(tuple(retained), applied.lock, back=True)
     swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
     for name, version in retained.items():
-        note = f"version of {version.record.made}" if version.record else "belongs to another query again"
+        note = f"version of {version.record.created}" if version.record else "belongs to another query again"
         running.tell(Setup(name, note, done=True))
     for name in applied.begun:
         # The query did not run before the apply.

@@ -74,7 +74,7 @@ def _planned(older: Engine, rollback: Rollback) -> Engine:
 def _check(older: Engine, rollback: Rollback) -> None:
     queries = older.job.physical.queries
     planned = stages(queries, _restored(older, rollback), Update(), queries)
-    refused = [stage.problem.message for stage in planned if isinstance(stage, Refuse)]
+    refused = [stage.diagnostic.message for stage in planned if isinstance(stage, Refuse)]
     if refused:
         message = f"the project is not the version that ran before the last apply: {'; '.join(refused)}"
         remedy = "check out that version, and repeat `millstream apply --rollback`"

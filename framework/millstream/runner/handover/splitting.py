@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from millstream.deployment.intents import Update
-from millstream.deployment.keeping import Kept, unfit
+from millstream.deployment.keeping import ReusedPlan, unfit
 from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.runner.checkpoints.splitting import split
 from millstream.runner.engine import Engine
@@ -42,7 +42,7 @@ def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> Non
     running.tell(Applying("split", (*finished.replaced, *finished.added)))
 
 
-def _in_more_queries(running: Engine, reused: Kept) -> Engine:
+def _in_more_queries(running: Engine, reused: ReusedPlan) -> Engine:
     """Return the version that runs, as it continues after the splits."""
     job = replace(running.job, lock=None, intent=Update())
     job = fitted_to_run(job, reused.running)
