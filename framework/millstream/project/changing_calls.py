@@ -39,10 +39,10 @@ def changing_call(statements: Sequence[ast.stmt]) -> str:
     nodes = [node for statement in statements for node in ast.walk(statement)]
     imports = _imports(nodes)
     named = [
-        (each, _qualified(each, imports)) for each in nodes if isinstance(each, ast.Attribute | ast.Name)
+        (node, _qualified(node, imports)) for node in nodes if isinstance(node, ast.Attribute | ast.Name)
     ]
     arguments = {
-        id(each.func): len(each.args) + len(each.keywords) for each in nodes if isinstance(each, ast.Call)
+        id(call.func): len(call.args) + len(call.keywords) for call in nodes if isinstance(call, ast.Call)
     }
     seeded = {name.rpartition(".")[0] for _, name in named if name.rpartition(".")[2] == "seed"}
     for node, name in named:
@@ -62,16 +62,18 @@ def _is_random(name: str, seeded: Iterable[str]) -> bool:
 
 def _imports(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Return what imported names stand for: `dt` → `datetime`, `now` → `time.time`."""
-    found: dict[str, str] = {}
+    qualified_names: dict[str, str] = {}
     for node in nodes:
         match node:
             case ast.Import(names=names):
-                for each in names:
-                    whole = each.name if each.asname else each.name.partition(".")[0]
-                    found[each.asname or whole] = whole
+                for alias in names:
+                    name = alias.name if alias.asname else alias.name.partition(".")[0]
+                    qualified_names[alias.asname or name] = name
             case ast.ImportFrom(module=str(module), names=names, level=0):
-                found.update((each.asname or each.name, f"{module}.{each.name}") for each in names)
-    return found
+                qualified_names.update(
+                    (alias.asname or alias.name, f"{module}.{alias.name}") for alias in names
+                )
+    return qualified_names
 
 
 def _qualified(node: ast.expr, imports: dict[str, str]) -> str:

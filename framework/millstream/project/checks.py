@@ -36,12 +36,12 @@ class Lines(Struct):
         line = self.text(location.path).line(location.line)
         return Diagnostic(code, message, location, remedy, line, notes)
 
-    def word_after(self, location: Location, wanted: str, key: str = "") -> Location:
+    def word_after(self, location: Location, word: str, key: str = "") -> Location:
         """Return the location of a word after a location (and after a key there), or else that location."""
         text = self.text(location.path)
-        pattern = re.compile(rf"{re.escape(key)}.*?(?<!\w)({re.escape(wanted)})(?!\w)", re.DOTALL)
-        found = pattern.search(text.content, text.offset(location.line, location.column))
-        return text.location(*found.span(1)) if found else location
+        pattern = re.compile(rf"{re.escape(key)}.*?(?<!\w)({re.escape(word)})(?!\w)", re.DOTALL)
+        word_match = pattern.search(text.content, text.offset(location.line, location.column))
+        return text.location(*word_match.span(1)) if word_match else location
 
 
 def check_project(
@@ -60,20 +60,20 @@ def check_project(
             yield lines.diagnostic(function.location, "MS117", message, hint)
     for generator in project.generators:
         yield from _topic(project, generator, lines)
-    known = _Relations(project, lines)
+    relations = _Relations(project, lines)
     for exposure in project.exposures:
         for id_, location in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
-            yield from known.check(id_, location)
+            yield from relations.check(id_, location)
     for metric in project.metrics:
-        yield from known.check(_id(metric.model), metric.model_location or metric.location)
+        yield from relations.check(_id(metric.model), metric.model_location or metric.location)
     for unit in project.unit_tests:
-        yield from _unit_test(project, unit, known, lines)
+        yield from _unit_test(project, unit, relations, lines)
     for test in _tests(project):
         to = test.arguments.get("to") if test.name == "relationships" else None
         relation = reference(to) if isinstance(to, str) else None
-        if relation and known.lacks(relation):
+        if relation and relations.lacks(relation):
             location = lines.word_after(test.location, relation.rpartition(".")[2], "to:")
-            yield from known.check(relation, location)
+            yield from relations.check(relation, location)
 
 
 def _shared_names(project: Project) -> Iterator[Diagnostic]:
@@ -96,10 +96,10 @@ class _Relations:
             "seed": list(project.seeds),
             "source": list(project.sources),
         }
-        self.known = {f"{kind}.{name}" for kind, names in self.names.items() for name in names}
+        self.ids = {f"{kind}.{name}" for kind, names in self.names.items() for name in names}
 
     def lacks(self, id_: str) -> bool:
-        return id_ not in self.known
+        return id_ not in self.ids
 
     def check(self, id_: str, location: Location) -> Iterator[Diagnostic]:
         if self.lacks(id_):
@@ -112,18 +112,18 @@ def _id(written: str) -> str:
     return written if "." in written else f"model.{written}"
 
 
-def _unit_test(project: Project, unit: UnitTest, known: _Relations, lines: Lines) -> Iterator[Diagnostic]:
+def _unit_test(project: Project, unit: UnitTest, relations: _Relations, lines: Lines) -> Iterator[Diagnostic]:
     if unit.model not in project.models:
         hint = did_you_mean(unit.model, project.models, "name a model of the project")
         yield lines.diagnostic(unit.location, "MS117", f"model '{unit.model}' does not exist", hint)
-    for given in _inputs(unit.body):
-        if given != "this" and (id_ := reference(given)) and known.lacks(id_):
-            yield from known.check(id_, lines.word_after(unit.location, given))
+    for name in _inputs(unit.body):
+        if name != "this" and (id_ := reference(name)) and relations.lacks(id_):
+            yield from relations.check(id_, lines.word_after(unit.location, name))
 
 
 def _inputs(body: dict[str, Any]) -> Iterator[str]:
-    for given in body.get("given") or ():
-        yield given["input"]
+    for input_rows in body.get("given") or ():
+        yield input_rows["input"]
     for step in body.get("steps") or ():
         yield from _inputs(step)
 
@@ -141,13 +141,13 @@ def _tests(project: Project) -> Iterator[DataTest]:
 
 
 def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Diagnostic]:
-    found = topics_of(generator.topic, project.sources)
-    if not found:
+    sources = topics_of(generator.topic, project.sources)
+    if not sources:
         names = [topic.name for topic in project.sources.values()]
         hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
         message = f"no source has a topic '{generator.topic}'"
         yield lines.diagnostic(generator.location, "MS117", message, hint)
-    elif len(found) > 1:
-        message = f"'{generator.topic}' is a topic of {' and '.join(found)}"
-        hint = f"name the function {found[0].replace('.', '__')}"
+    elif len(sources) > 1:
+        message = f"'{generator.topic}' is a topic of {' and '.join(sources)}"
+        hint = f"name the function {sources[0].replace('.', '__')}"
         yield lines.diagnostic(generator.location, "MS109", message, hint)

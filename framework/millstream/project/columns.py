@@ -30,17 +30,17 @@ class ColumnReader(Reader):
     def location(self, shape: Shape, key: str = "name") -> Location:
         return shape.locations.get(key, shape.location)
 
-    def at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
+    def report_at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
         line = self.text.line(location.line)
         self.diagnostics.append(Diagnostic(code, message, location, remedy, line, notes))
 
     def check_name(self, shape: Shape, name: str, what: str) -> None:
         if not IDENTIFIER.match(name):
             remedy = "use letters, digits and '_', not starting with a digit"
-            self.at(self.location(shape), "MS110", f"'{name}' can't be the name of a {what}", remedy)
+            self.report_at(self.location(shape), "MS110", f"'{name}' can't be the name of a {what}", remedy)
         elif name.lower() in RESERVED and what != "column":
             message = f"'{name}' is a reserved name"
-            self.at(self.location(shape), "MS110", message, f"give the {what} another name")
+            self.report_at(self.location(shape), "MS110", message, f"give the {what} another name")
 
     def check_unique(self, shapes: Iterable[Named], name: Callable[[Named], str], what: str) -> None:
         """Report names that are not unique."""
@@ -50,7 +50,7 @@ class ColumnReader(Reader):
             if key in seen:
                 note = Note("first defined here", self.location(seen[key]))
                 message = f"{what} '{name(shape)}' is defined twice"
-                self.at(self.location(shape), "MS109", message, "keep one of them", note)
+                self.report_at(self.location(shape), "MS109", message, "keep one of them", note)
             seen.setdefault(key, shape)
 
     def columns(self, shapes: list[ColumnShape], *, metadata: bool = False) -> tuple[Column, ...]:
@@ -60,10 +60,12 @@ class ColumnReader(Reader):
             self.check_column(shape, shape.name)
             if metadata and shape.name.lower() in METADATA:
                 message = f"'{shape.name}' is a metadata column of every topic"
-                self.at(self.location(shape), "MS110", message, "remove it, or give the column another name")
+                self.report_at(
+                    self.location(shape), "MS110", message, "remove it, or give the column another name"
+                )
             elif metadata and shape.name.lower() in RESERVED_COLUMNS:
                 message = f"'{shape.name}' is a reserved column that queries add to rows"
-                self.at(self.location(shape), "MS110", message, "remove it, or rename the column")
+                self.report_at(self.location(shape), "MS110", message, "remove it, or rename the column")
         return tuple(map(self.column, shapes))
 
     def check_column(self, shape: Shape, name: str) -> None:
@@ -71,12 +73,12 @@ class ColumnReader(Reader):
         if not _QUOTABLE.fullmatch(name):
             message = f"'{name}' can't be the name of a column"
             remedy = "use no backtick, no line break, and no space at its start or end"
-            self.at(self.location(shape), "MS110", message, remedy)
+            self.report_at(self.location(shape), "MS110", message, remedy)
 
     def column(self, shape: ColumnShape) -> Column:
         if shape.type and shape.data_type:
             location = shape.locations["data_type"]
-            self.at(location, "MS107", "'data_type' and 'type' are the same option", "keep only type")
+            self.report_at(location, "MS107", "'data_type' and 'type' are the same option", "keep only type")
         expression = self.expression(shape.from_)
         return Column(
             name=shape.name,

@@ -54,14 +54,14 @@ def resolve_config(
     """
     merge = _Merge()
     for layer in _folder_layers(settings.models, folders):
-        merge.add(layer, own=False)
+        merge.add(layer, of_model=False)
     merge.diagnostics.clear()
     if properties:
-        merge.add(_yaml_layer(properties), own=True)
-    merge.add(in_file, own=True)
+        merge.add(_yaml_layer(properties), of_model=True)
+    merge.add(in_file, of_model=True)
     config = ModelConfig(**merge.values)
     # After a wrong option, contradictions between the others are uncertain.
-    return config, merge.diagnostics or _contradictions(config, merge.own)
+    return config, merge.diagnostics or _contradictions(config, merge.model_options)
 
 
 def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[Diagnostic]:
@@ -71,27 +71,27 @@ def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[
         locations = settings.model_locations
         location = locations.get(f"{path}{key}") or locations.get(path.rstrip("."))
         line = text.line(location.line) if text and location else ""
-        merge.add({key.removeprefix("+"): ConfigValue(value, location, line)}, own=False)
+        merge.add({key.removeprefix("+"): ConfigValue(value, location, line)}, of_model=False)
     return merge.diagnostics
 
 
 def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> list[Diagnostic]:
     """Warn about defaults for folders without models; `folders` are those of all models."""
     folders = list(folders)
-    known = {parts[: n + 1] for parts in folders for n in range(len(parts))}
-    found: list[Diagnostic] = []
+    prefixes = {parts[: n + 1] for parts in folders for n in range(len(parts))}
+    diagnostics: list[Diagnostic] = []
     if not folders and (first := next(_folders(settings.models, ()), None)):
         message, location = "the project has no models yet", settings.model_locations.get(".".join(first))
         hint = f"add one, such as models/{'/'.join(first)}/orders.sql"
         return [Diagnostic("MS117", message, location, hint, severity="warning")]
     for path in _folders(settings.models, ()):
-        if path not in known:
-            near = [parts[-1] for parts in known if parts[:-1] == path[:-1]]
+        if path not in prefixes:
+            near = [parts[-1] for parts in prefixes if parts[:-1] == path[:-1]]
             message = f"models/{'/'.join(path)} contains no models"
             hint = did_you_mean(path[-1], near, "fix the folder's name, or remove its defaults")
             location = settings.model_locations.get(".".join(path))
-            found.append(Diagnostic("MS117", message, location, hint, severity="warning"))
-    return found
+            diagnostics.append(Diagnostic("MS117", message, location, hint, severity="warning"))
+    return diagnostics
 
 
 def read_options(
@@ -112,18 +112,20 @@ def read_options(
             reader.report(key, "MS120", f"unknown option '{name}'", _near(name))
             continue
         before = len(reader.diagnostics)
-        found = reader.value(value, _FIELDS[name].type, name)
+        option = reader.value(value, _FIELDS[name].type, name)
         wrong = reader.diagnostics[before:]
         if isinstance(value, ScalarNode) and name == "materialized" and value.value in _WORDS:
-            wrong = [msgspec.structs.replace(each, help=_WORDS[value.value]) for each in wrong]
+            wrong = [msgspec.structs.replace(diagnostic, help=_WORDS[value.value]) for diagnostic in wrong]
         reader.diagnostics[before:] = [
-            msgspec.structs.replace(each, code="MS120") if each.code in {"MS106", "MS107", "MS108"} else each
-            for each in wrong
+            msgspec.structs.replace(diagnostic, code="MS120")
+            if diagnostic.code in {"MS106", "MS107", "MS108"}
+            else diagnostic
+            for diagnostic in wrong
         ]
-        if name == "producer" and found is not None and not wrong:
-            wrong = check_options(reader, "producer", value, found)
-        if not wrong and found is not None:
-            config[name] = msgspec.to_builtins(found)
+        if name == "producer" and option is not None and not wrong:
+            wrong = check_options(reader, "producer", value, option)
+        if not wrong and option is not None:
+            config[name] = msgspec.to_builtins(option)
             locations[name] = reader.locate(value)
             lines[name] = reader.text.line(locations[name].line)
     return config, locations, lines
@@ -134,11 +136,11 @@ class _Merge:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
-        self.own: Layer = {}
+        self.model_options: Layer = {}
         """Options that the model itself sets, in YAML or in its file."""
         self.diagnostics: list[Diagnostic] = []
 
-    def add(self, layer: Layer, *, own: bool) -> None:
+    def add(self, layer: Layer, *, of_model: bool) -> None:
         for name, entry in layer.items():
             if name not in _FIELDS:
                 self.diagnostics.append(_diagnostic(entry, f"unknown option '{name}'", _near(name)))
@@ -158,8 +160,8 @@ class _Merge:
             elif name == "meta":
                 value = self.values.get(name, {}) | value
             self.values[name] = value
-            if own:
-                self.own[name] = entry
+            if of_model:
+                self.model_options[name] = entry
 
 
 class _WrongError(Exception):
@@ -168,20 +170,20 @@ class _WrongError(Exception):
 
 def _converted(name: str, value: Any) -> Any:
     """Convert a value to its option's type; if it does not fit directly, by the rules of YAML."""
-    wanted = _FIELDS[name].type
+    type_ = _FIELDS[name].type
     if name == "producer" and isinstance(value, dict):
         for wrong in wrong_options("producer", value):
             raise _WrongError(wrong.message, wrong.remedy, CODE)
     try:
-        return msgspec.convert(value, wanted)
+        return msgspec.convert(value, type_)
     except msgspec.ValidationError:
         if name == "materialized" and isinstance(value, str) and value in _WORDS:
             raise _WrongError(f"there is no materialization '{value}'", _WORDS[value]) from None
         reader = Reader(Text("", ""))
-        found = reader.value(node_of(value), wanted, name)
+        converted = reader.value(node_of(value), type_, name)
         if reader.diagnostics:
             raise _WrongError(reader.diagnostics[0].message, reader.diagnostics[0].help) from None
-        return found
+        return converted
 
 
 def _near(name: str) -> str:
@@ -194,30 +196,32 @@ _OF_TABLES = {
 """How a sink comes by what an option of tables does."""
 
 
-def _contradictions(config: ModelConfig, own: Layer) -> list[Diagnostic]:
+def _contradictions(config: ModelConfig, model_options: Layer) -> list[Diagnostic]:
     """Find options of another materialization, except in folder defaults, which may fit only some models."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     allowed = KINDS[config.materialized].__struct_fields__
     for word, kind in KINDS.items():
         for name in kind.__struct_fields__:
-            if name in own and own[name].value is not None and name not in allowed:
+            if name in model_options and model_options[name].value is not None and name not in allowed:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
                 instead = _OF_TABLES.get(name) if config.materialized == "sink" else None
                 remedy = instead or f"set materialized='{word}', or remove '{name}'"
-                found.append(_diagnostic(own[name], message, remedy, "MS121"))
-    if config.emit == CHANGES and config.materialized != "sink" and "emit" in own:
+                diagnostics.append(_diagnostic(model_options[name], message, remedy, "MS121"))
+    if config.emit == CHANGES and config.materialized != "sink" and "emit" in model_options:
         message = f"emit='{CHANGES}' is for a sink, but this model is a {config.materialized}"
         remedy = "remove it: a sink that selects from this model can have it"
-        found.append(_diagnostic(own["emit"], message, remedy, "MS689"))
-    if config.emit != CHANGES and config.materialized == "sink" and "tombstones" in own:
+        diagnostics.append(_diagnostic(model_options["emit"], message, remedy, "MS689"))
+    if config.emit != CHANGES and config.materialized == "sink" and "tombstones" in model_options:
         message = f"'tombstones' needs emit='{CHANGES}'"
-        found.append(_diagnostic(own["tombstones"], message, f"set emit='{CHANGES}', or remove it", "MS121"))
-    if config.guarantee == EXACTLY_ONCE and "producer" in own:
+        diagnostics.append(
+            _diagnostic(model_options["tombstones"], message, f"set emit='{CHANGES}', or remove it", "MS121")
+        )
+    if config.guarantee == EXACTLY_ONCE and "producer" in model_options:
         for name, value in (config.producer or {}).items():
             if prevents_transactions(name, value):
                 message = f"'{name}: {str(value).lower()}' of 'producer' contradicts guarantee: exactly_once"
-                found.append(_diagnostic(own["producer"], message, f"remove '{name}'"))
-    return found
+                diagnostics.append(_diagnostic(model_options["producer"], message, f"remove '{name}'"))
+    return diagnostics
 
 
 def _diagnostic(entry: ConfigValue, message: str, remedy: str, code: str = "MS120") -> Diagnostic:
@@ -231,8 +235,8 @@ def _yaml_layer(properties: ModelProperties) -> Layer:
     }
     if properties.owner and "owner" not in layer:
         layer["owner"] = ConfigValue(properties.owner, properties.location)
-    given = layer["tags"].value if "tags" in layer else []
-    tags = [*properties.tags, *([given] if isinstance(given, str) else given)]
+    yaml_tags = layer["tags"].value if "tags" in layer else []
+    tags = [*properties.tags, *([yaml_tags] if isinstance(yaml_tags, str) else yaml_tags)]
     if tags:
         layer["tags"] = ConfigValue(tags, properties.location)
     meta = properties.meta | (layer["meta"].value if "meta" in layer else {})

@@ -16,13 +16,13 @@ from millstream.project.values import Project
 def with_contents(project: Project) -> Project:
     """Return a project that no longer reads these files."""
     functions, seeds = project.functions.values(), project.seeds.values()
-    paths = {*(each.path for each in functions), *(each.path for each in seeds)}
+    paths = {*(declared.path for declared in functions), *(declared.path for declared in seeds)}
     return replace(project, contents={path: Path(project.root, path).read_bytes() for path in sorted(paths)})
 
 
 def content_of(project: Project, path: str) -> bytes:
-    found = project.contents.get(path)
-    return Path(project.root, path).read_bytes() if found is None else found
+    content = project.contents.get(path)
+    return Path(project.root, path).read_bytes() if content is None else content
 
 
 def has_unchanged_imports(project: Project) -> bool:

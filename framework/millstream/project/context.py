@@ -23,7 +23,7 @@ from millstream.project.values import Project
 MISSING = object()
 
 
-class Problem(Struct, frozen=True):
+class RenderDiagnostic(Struct, frozen=True):
     """An error found while rendering; `needle` is the text that the caret marks."""
 
     code: str
@@ -32,12 +32,12 @@ class Problem(Struct, frozen=True):
     needle: str = ""
 
 
-class ProblemError(Exception):
-    """A problem that ends the rendering of a template."""
+class RenderError(Exception):
+    """A diagnostic that ends the rendering of a template."""
 
     def __init__(self, code: str, message: str, help_: str, needle: str = "") -> None:
         super().__init__(message)
-        self.problem = Problem(code, message, help_, needle)
+        self.diagnostic = RenderDiagnostic(code, message, help_, needle)
 
 
 class Recorder(Struct):
@@ -46,7 +46,7 @@ class Recorder(Struct):
     base_config: Mapping[str, Any] = {}
     references: list[tuple[str, tuple[str, int] | None]] = []
     config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
-    problems: list[tuple[Problem, tuple[str, int] | None]] = []
+    problems: list[tuple[RenderDiagnostic, tuple[str, int] | None]] = []
     vars: dict[str, Any] = {}
     env: dict[str, str | None] = {}
     logs: list[str] = []
@@ -100,16 +100,16 @@ class Functions:
     def ref(self, *names: str, **unknown: Any) -> str:
         if unknown or not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             message = "ref() takes the name of one model or seed"
-            raise ProblemError("MS206", message, "write ref('model_name')", "ref")
+            raise RenderError("MS206", message, "write ref('model_name')", "ref")
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
         if package != self.project.settings.name:
             message = f"package '{package}' does not exist"
-            self._report(Problem("MS203", message, "write ref('model')", package))
+            self._report(RenderDiagnostic("MS203", message, "write ref('model')", package))
         return self._relation(name)
 
     def _relation(self, name: str) -> str:
-        for kind, known in (("model", self.project.models), ("seed", self.project.seeds)):
-            if name in known:
+        for kind, names in (("model", self.project.models), ("seed", self.project.seeds)):
+            if name in names:
                 self.recorder.references.append((f"{kind}.{name}", calling_position()))
                 return f"{kind}s.{name}"
         hint = did_you_mean(name, [*self.project.models, *self.project.seeds])
@@ -117,13 +117,13 @@ class Functions:
             source, topic = self._topics[name][0].split(".", 1)
             hint = f"it is a source: write source('{source}', '{topic}')"
         hint = hint or f"add models/{name}.sql or fix the name"
-        self._report(Problem("MS203", f"model or seed '{name}' does not exist", hint, name))
+        self._report(RenderDiagnostic("MS203", f"model or seed '{name}' does not exist", hint, name))
         return f"models.{_quoted(name)}"
 
     def source(self, *names: str, **unknown: Any) -> str:
         if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
             message = "source() takes a source and one of its topics"
-            raise ProblemError("MS206", message, "write source('source', 'topic')", "source")
+            raise RenderError("MS206", message, "write source('source', 'topic')", "source")
         source, topic = names
         if f"{source}.{topic}" in self.project.sources:
             self.recorder.references.append((f"source.{source}.{topic}", calling_position()))
@@ -131,33 +131,33 @@ class Functions:
             self._report(self._unknown_source(source, topic))
         return f"sources.{_quoted(source)}.{_quoted(topic)}"
 
-    def _unknown_source(self, source: str, topic: str) -> Problem:
+    def _unknown_source(self, source: str, topic: str) -> RenderDiagnostic:
         topics = [t.name for t in self.project.sources.values() if t.source == source]
         if not topics:
-            known = {t.source for t in self.project.sources.values()}
-            hint = did_you_mean(source, known, "declare it under `sources:` in a YAML file of models/")
-            return Problem("MS204", f"source '{source}' does not exist", hint, source)
+            sources = {t.source for t in self.project.sources.values()}
+            hint = did_you_mean(source, sources, "declare it under `sources:` in a YAML file of models/")
+            return RenderDiagnostic("MS204", f"source '{source}' does not exist", hint, source)
         hint = did_you_mean(topic, topics, f"it has {', '.join(sorted(topics)[:8])}")
-        return Problem("MS204", f"source '{source}' has no topic '{topic}'", hint, topic)
+        return RenderDiagnostic("MS204", f"source '{source}' has no topic '{topic}'", hint, topic)
 
     def var(self, name: str, default: Any = MISSING) -> Any:
         value = self.project.vars.get(name, default)
         if value is MISSING:
             hint = did_you_mean(name, self.project.vars, f"set it: --vars '{name}: …', or give a default")
-            raise ProblemError("MS205", f"variable '{name}' is not set", hint, name)
+            raise RenderError("MS205", f"variable '{name}' is not set", hint, name)
         self.recorder.vars[name] = self.project.vars.get(name)
         return value
 
     def env_var(self, name: str, default: Any = MISSING) -> Any:
-        if problem := misplaced_variable(name, self.project.settings.env_vars):
-            raise ProblemError("MS113", *problem, name)
+        if reason := misplaced_variable(name, self.project.settings.env_vars):
+            raise RenderError("MS113", *reason, name)
         value = os.environ.get(name)
         self.recorder.env[name] = value
         if value is not None:
             return value
         if default is MISSING:
             hint = "export it, or give a default: env_var('NAME', 'default')"
-            raise ProblemError("MS114", f"environment variable '{name}' is not set", hint, name)
+            raise RenderError("MS114", f"environment variable '{name}' is not set", hint, name)
         return default
 
     def log(self, message: object, info: bool = False) -> str:
@@ -176,8 +176,8 @@ class Functions:
         entries = f"map_from_entries(collect_list(struct(lookup.{key}, lookup.{value})))"
         return f"(select {entries} from {name} as lookup)"  # noqa: S608 - this builds SQL
 
-    def _report(self, problem: Problem) -> None:
-        self.recorder.problems.append((problem, calling_position()))
+    def _report(self, diagnostic: RenderDiagnostic) -> None:
+        self.recorder.problems.append((diagnostic, calling_position()))
 
 
 class _Config:
@@ -190,13 +190,13 @@ class _Config:
         for mapping in positional:
             if not isinstance(mapping, dict):
                 message = "config() takes options by name"
-                raise ProblemError("MS206", message, "write config(materialized='sink')", "config")
+                raise RenderError("MS206", message, "write config(materialized='sink')", "config")
             options = mapping | options
         position = calling_position()
         for name, value in options.items():
             plain = _plain(value)
-            if problem := _unfit(plain):
-                raise ProblemError("MS206", f"config option '{name}' {problem[0]}", problem[1], name)
+            if reason := _unfit(plain):
+                raise RenderError("MS206", f"config option '{name}' {reason[0]}", reason[1], name)
             self._functions.recorder.config[name] = (plain, position)
         return ""
 
@@ -210,7 +210,7 @@ class _Config:
         value = self.get(name, MISSING)
         if value is MISSING:
             message = f"config option '{name}' is required here"
-            raise ProblemError("MS206", message, f"set it: config({name}=…)", name)
+            raise RenderError("MS206", message, f"set it: config({name}=…)", name)
         return value
 
 
@@ -219,7 +219,7 @@ class _Exceptions:
         self._functions = functions
 
     def raise_compiler_error(self, message: object) -> NoReturn:
-        raise ProblemError("MS208", str(shown(message)), "the project's own check failed")
+        raise RenderError("MS208", str(shown(message)), "the project's own check failed")
 
     def warn(self, message: object) -> str:
         self._functions.recorder.logs.append(f"warning: {shown(message)}")

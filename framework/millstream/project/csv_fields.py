@@ -28,19 +28,19 @@ def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> l
     # Not `splitlines`, which treats more characters as line ends than editors do.
     lines = text.content.removesuffix("\n").split("\n") if text.content else []
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-    found: list[Record] = []
+    records: list[Record] = []
     while True:
         line = reader.line_num + 1
         try:
             fields = next(reader)
         except StopIteration:
-            return found
+            return records
         except csv.Error:
             # The reader continues with the next line.
             diagnostics.append(_broken(text, line, delimiter))
             continue
         if fields:
-            found.append(Record(line, fields))
+            records.append(Record(line, fields))
 
 
 def spans(text: Text, line: int, delimiter: str) -> list[Span]:
@@ -58,23 +58,23 @@ class _Scan(Struct, frozen=True):
 
 def _scan(content: str, start: int, delimiter: str) -> _Scan:
     unquoted = re.compile(rf"[^{re.escape(delimiter)}\n]*")
-    found: list[Span] = []
+    fields: list[Span] = []
     while True:
         if content.startswith('"', start):
             stop = start + 1
             while (stop := content.find('"', stop)) >= 0 and content.startswith('""', stop):
                 stop += 2
             if stop < 0:
-                return _Scan(found, start, unclosed=True)
+                return _Scan(fields, start, unclosed=True)
             stop += 1
             if stop < len(content) and content[stop] not in {delimiter, "\n"}:
-                return _Scan(found, stop - 1)
+                return _Scan(fields, stop - 1)
         else:
             match = unquoted.match(content, start)
             stop = match.end() if match else start
-        found.append((start, stop))
+        fields.append((start, stop))
         if not content.startswith(delimiter, stop):
-            return _Scan(found)
+            return _Scan(fields)
         start = stop + 1
 
 

@@ -129,15 +129,15 @@ def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
 def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
     if isinstance(node, ScalarNode) and node.value:
         return _data_test(reader, node, None, column=column)
-    found = list(entries(node).values())
-    if not found:
+    pairs = list(entries(node).values())
+    if not pairs:
         reader.report(node, "MS107", "a test is a name, or a name with arguments", "write - not_null")
         return None
-    key, value = found[0]
-    if len(found) > 1:
+    key, value = pairs[0]
+    if len(pairs) > 1:
         # The usual mistake: arguments that are not indented below the test.
-        remedy = f"indent '{found[1][0].value}' below '{key.value}:', or start it with '-'"
-        reader.report(found[1][0], "MS107", "a test is one name with its arguments below it", remedy)
+        remedy = f"indent '{pairs[1][0].value}' below '{key.value}:', or start it with '-'"
+        reader.report(pairs[1][0], "MS107", "a test is one name with its arguments below it", remedy)
         return None
     return _data_test(reader, key, None if value.tag.endswith(":null") else value, column=column)
 
@@ -181,22 +181,22 @@ def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node |
         first = ScalarNode("tag:yaml.org,2002:str", _SHORT[name][0], value.start_mark, value.end_mark)
         return MappingNode("tag:yaml.org,2002:map", [(first, value)], value.start_mark, value.end_mark)
     if not isinstance(value, MappingNode):
-        known = ", ".join(f"{argument}: …" for argument in list(keys_of(KINDS[name].arguments))[-2:])
+        examples = ", ".join(f"{argument}: …" for argument in list(keys_of(KINDS[name].arguments))[-2:])
         message = f"the arguments of '{name}' are a mapping"
-        reader.report(value, "MS107", message, f"write {name}: {{{known}}}")
+        reader.report(value, "MS107", message, f"write {name}: {{{examples}}}")
         return None
     return MappingNode(value.tag, _flat(value), value.start_mark, value.end_mark)
 
 
 def _flat(value: Node) -> list[tuple[Node, Node]]:
     """Move what dbt nests under `arguments:` and `config:` up to the arguments themselves."""
-    found: list[tuple[Node, Node]] = []
-    for name, (key, given) in entries(value).items():
-        if name in {"arguments", "config"} and isinstance(given, MappingNode):
-            found += entries(given).values()
+    pairs: list[tuple[Node, Node]] = []
+    for name, (key, child) in entries(value).items():
+        if name in {"arguments", "config"} and isinstance(child, MappingNode):
+            pairs += entries(child).values()
         else:
-            found.append((key, given))
-    return found
+            pairs.append((key, child))
+    return pairs
 
 
 def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
@@ -215,14 +215,14 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
         reader.report(value, "MS107", message, f"write {name}: {{argument: value}}")
         return None
     pairs = _flat(value)
-    given = {str(argument.value): _argument(reader, node, plain(node)) for argument, node in pairs}
+    arguments = {str(argument.value): _argument(reader, node, plain(node)) for argument, node in pairs}
     _check_name(reader, value)
     severity: Severity = "error"
     for argument, node in pairs:
         if str(argument.value) == "severity":
             severity = reader.value(node, Severity, "severity") or "error"
-    given.pop("severity", None)
-    return DataTest(name, reader.locate(key), given, severity)
+    arguments.pop("severity", None)
+    return DataTest(name, reader.locate(key), arguments, severity)
 
 
 def unknown_test(name: str) -> str:
@@ -235,9 +235,9 @@ def _argument(reader: Reader, node: Node, value: Any) -> Any:
         case str() if call := relation_call(value):
             return call
         case dict():
-            return {key: _argument(reader, node, each) for key, each in value.items()}
+            return {key: _argument(reader, node, inner) for key, inner in value.items()}
         case list():
-            return [_argument(reader, node, each) for each in value]
+            return [_argument(reader, node, inner) for inner in value]
         case _:
             return reader.rendered(node, value)
 
@@ -269,7 +269,7 @@ def _check_relation(reader: Reader, node: Node) -> None:
 
 def _arguments(shape: CommonArguments) -> dict[str, Any]:
     """Return the given arguments as written; `to` becomes the id of a node."""
-    found = {name: getattr(shape, name) for name in sorted(shape.locations.keys() - {"severity"})}
+    arguments = {name: getattr(shape, name) for name in sorted(shape.locations.keys() - {"severity"})}
     if isinstance(shape, RelationshipsArguments):
-        found["to"] = reference(shape.to) or shape.to
-    return found
+        arguments["to"] = reference(shape.to) or shape.to
+    return arguments

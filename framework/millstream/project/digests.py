@@ -64,13 +64,15 @@ class Digests:
     def of_name(self, name: str) -> tuple[str, list[ast.stmt]]:
         """Return the digest of a name of the module, or of all of it, and the statements that it covers."""
         touching = self._touchers.get(name, [])
-        whole = set(range(len(self._statements)))
-        chosen = set[int]().union(*map(self._reachable, touching)) if touching else whole
+        everything = set(range(len(self._statements)))
+        chosen = set[int]().union(*map(self._reachable, touching)) if touching else everything
         return self._digest(name, chosen)
 
     def of_statements(self, first: Iterable[ast.stmt]) -> tuple[str, list[ast.stmt]]:
         """Return the digest of statements and all that they read, and the statements that it covers."""
-        chosen = set[int]().union(*(self._reachable(self._statements.index(each)) for each in first))
+        chosen = set[int]().union(
+            *(self._reachable(self._statements.index(statement)) for statement in first)
+        )
         return self._digest("", chosen)
 
     @property
@@ -141,14 +143,18 @@ def names_of(statement: ast.stmt) -> Names:
     return Names(frozenset(reads), frozenset(touches))
 
 
-def _with_calls(statements: list[ast.stmt], found: list[Names]) -> list[Names]:
+def _with_calls(statements: list[ast.stmt], per_statement: list[Names]) -> list[Names]:
     """Let statements that run on import touch the functions they reach that change the module's values."""
-    defs = {node.name: names for node, names in zip(statements, found, strict=True) if isinstance(node, Def)}
+    defs = {
+        node.name: names
+        for node, names in zip(statements, per_statement, strict=True)
+        if isinstance(node, Def)
+    }
     changing = {name for name, names in defs.items() if len(names.touches) > 1}
     if not changing:
-        return found
+        return per_statement
     result: list[Names] = []
-    for node, names in zip(statements, found, strict=True):
+    for node, names in zip(statements, per_statement, strict=True):
         reached: set[str] = set()
         todo = [] if isinstance(node, Def) else [*names.reads]
         while todo:

@@ -57,22 +57,22 @@ class _Names(Struct, frozen=True):
 
     def within(self, function: Def) -> _Names:
         """Return what names stand for in a function, whose parameters and variables hide those outside."""
-        own = _names_in(function.body)
-        parameters = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+        inner = _names_in(function.body)
+        parameters = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         declared = {name for e in ast.walk(function) if isinstance(e, ast.Global) for name in e.names}
-        hidden = parameters | (own.values.keys() - declared)
+        hidden = parameters | (inner.values.keys() - declared)
         return _Names(
-            {name: each for name, each in self.imports.items() if name not in hidden} | own.imports,
-            {name: each for name, each in self.defs.items() if name not in hidden} | own.defs,
-            {name: each for name, each in self.values.items() if name not in hidden} | own.values,
+            {name: module for name, module in self.imports.items() if name not in hidden} | inner.imports,
+            {name: definitions for name, definitions in self.defs.items() if name not in hidden} | inner.defs,
+            {name: values for name, values in self.values.items() if name not in hidden} | inner.values,
         )
 
 
 class Effects:
-    """The effects of one module's statements; `own` says whether a module is one of the project."""
+    """The effects of one module's statements; `of_project` says whether a module is one of the project."""
 
-    def __init__(self, statements: Iterable[ast.stmt], own: Callable[[str], bool]) -> None:
-        self._own = own
+    def __init__(self, statements: Iterable[ast.stmt], of_project: Callable[[str], bool]) -> None:
+        self._of_project = of_project
         self._names = _names_in(statements)
         self._seen: set[int] = set()
         """The `id`s of the definitions that are followed."""
@@ -92,7 +92,7 @@ class Effects:
                 bases = [*node.bases, *(keyword.value for keyword in node.keywords)]
                 effects = (
                     *map(self._applied, node.decorator_list),
-                    *(self._inherited(each) for each in bases),
+                    *(self._inherited(base) for base in bases),
                     *map(self._statement, node.body),
                 )
                 return _strongest(effects)
@@ -107,7 +107,7 @@ class Effects:
             case ast.Expr(value=ast.Call() as call):
                 return _strongest((self._call(call, result=False), self._expression(call)))
             case _:
-                return _strongest(self._part(each) for each in ast.iter_child_nodes(node))
+                return _strongest(self._part(child) for child in ast.iter_child_nodes(node))
 
     def _part(self, node: ast.AST) -> Effect:
         match node:
@@ -116,7 +116,7 @@ class Effects:
             case ast.expr():
                 return self._expression(node)
             case _:
-                return _strongest(self._part(each) for each in ast.iter_child_nodes(node))
+                return _strongest(self._part(child) for child in ast.iter_child_nodes(node))
 
     def _applied(self, decorator: ast.expr) -> Effect:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -156,7 +156,7 @@ class Effects:
         match value:
             case ast.Constant() | ast.List() | ast.Dict() | ast.Set() | ast.Tuple():
                 return not any(
-                    isinstance(each, ast.Name) and each.id in self._names.imports for each in ast.walk(value)
+                    isinstance(part, ast.Name) and part.id in self._names.imports for part in ast.walk(value)
                 )
             case ast.ListComp() | ast.DictComp() | ast.SetComp():
                 return True
@@ -168,13 +168,13 @@ class Effects:
     # -- expressions
 
     def _expression(self, root: ast.expr) -> Effect:
-        found: list[Effect] = ["any"] if _is_dynamic(root) else []
+        effects: list[Effect] = ["any"] if _is_dynamic(root) else []
         for node in ast.walk(root):
             if isinstance(node, ast.Call):
-                found.append(self._call(node, result=True))
+                effects.append(self._call(node, result=True))
             elif isinstance(node, ast.NamedExpr):
-                found.append(self._target(node.target))
-        return _strongest(found)
+                effects.append(self._target(node.target))
+        return _strongest(effects)
 
     def _call(self, call: ast.Call, *, result: bool) -> Effect:
         return self._called(call.func, result=result)
@@ -208,21 +208,21 @@ class Effects:
 
     def _is_own(self, module: str) -> bool:
         top = module.partition(".")[0]
-        return not top or (top not in sys.stdlib_module_names and self._own(top))
+        return not top or (top not in sys.stdlib_module_names and self._of_project(top))
 
     def _defined(self, name: str) -> Effect:
         """Return what a call of a function, or the creation of an object, of this module changes."""
-        found: list[Effect] = []
-        for each in self._names.defs[name]:
-            if id(each) in self._seen:
+        effects: list[Effect] = []
+        for definition in self._names.defs[name]:
+            if id(definition) in self._seen:
                 continue
-            self._seen.add(id(each))
-            if isinstance(each, ast.ClassDef):
-                methods = [e for e in each.body if isinstance(e, Def) and e.name in _ON_CREATION]
-                found += [self._body(method) for method in methods]
+            self._seen.add(id(definition))
+            if isinstance(definition, ast.ClassDef):
+                methods = [e for e in definition.body if isinstance(e, Def) and e.name in _ON_CREATION]
+                effects += [self._body(method) for method in methods]
             else:
-                found.append(self._body(each))
-        return _strongest(found)
+                effects.append(self._body(definition))
+        return _strongest(effects)
 
     def _body(self, function: Def) -> Effect:
         """Return the effect of a function's statements."""
@@ -235,21 +235,23 @@ class Effects:
 
 
 def _names_in(statements: Iterable[ast.stmt]) -> _Names:
-    found = _Names({}, {}, {})
-    for node in (node for each in statements for node in _within(each)):
+    names_in_scope = _Names({}, {}, {})
+    for node in (node for statement in statements for node in _within(statement)):
         match node:
             case ast.Import(names=names):
-                found.imports.update((e.asname or e.name.partition(".")[0], e.name) for e in names)
+                names_in_scope.imports.update((e.asname or e.name.partition(".")[0], e.name) for e in names)
             case ast.ImportFrom(module=module, names=names, level=level):
-                found.imports.update((e.asname or e.name, "." if level else module or "") for e in names)
+                names_in_scope.imports.update(
+                    (e.asname or e.name, "." if level else module or "") for e in names
+                )
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.defs.setdefault(node.name, []).append(node)
+                names_in_scope.defs.setdefault(node.name, []).append(node)
             case ast.Assign(targets=targets, value=value):
                 for name in (target for target in targets if isinstance(target, ast.Name)):
-                    found.values.setdefault(name.id, []).append(value)
+                    names_in_scope.values.setdefault(name.id, []).append(value)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                found.values.setdefault(name, []).append(value)
-    return found
+                names_in_scope.values.setdefault(name, []).append(value)
+    return names_in_scope
 
 
 def _within(root: ast.AST) -> Iterator[ast.AST]:
@@ -280,5 +282,5 @@ def _is_dynamic(root: ast.AST) -> bool:
 
 
 def _strongest(effects: Iterable[Effect]) -> Effect:
-    found = set(effects)
-    return "any" if "any" in found else "module" if "module" in found else ""
+    kinds = set(effects)
+    return "any" if "any" in kinds else "module" if "module" in kinds else ""

@@ -33,15 +33,15 @@ def read_encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) 
     """Return how the values of a topic are encoded."""
     parts, name = (source, shape), shape.format or source.format or DEFAULT.name
     framing = shape.framing or source.framing
-    found = Encoding(
+    encoding = Encoding(
         name=name,
         decoding=shape.decoding or source.decoding or DEFAULT.decoding,
         framing=framing or _usual_framing(shape),
         options=_format_options(reader, parts, name),
     )
     if framing:
-        _check_framing(reader, parts, found, "values")
-    return found
+        _check_framing(reader, parts, encoding, "values")
+    return encoding
 
 
 def _usual_framing(shape: TopicShape | KeyShape) -> Framing:
@@ -66,13 +66,13 @@ def read_key(
     if shape.framing:
         _check_framing(reader, (shape,), encoding, "keys")
     encoding = any_value(encoding)
-    given, columns = reader.type(shape.type), format_of(encoding).columns
+    type_, columns = reader.type(shape.type), format_of(encoding).columns
     key = Key(
         shape.name,
-        given or (columns[0].type if columns else STRING),
+        type_ or (columns[0].type if columns else STRING),
         encoding,
         read_schema_use(reader, shape, topic, shape.format, (shape,)),
-        reader.location(shape, "type") if given else None,
+        reader.location(shape, "type") if type_ else None,
     )
     if key.schema is None:
         _check_type(reader, shape, key)
@@ -81,18 +81,20 @@ def read_key(
 
 def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
     """Report a key whose type is missing, or is not one of its format."""
-    found, written = format_of(key.format), "type" in shape.locations
-    if found.schemas is not None and found.schemas.required:
+    format_, written = format_of(key.format), "type" in shape.locations
+    if format_.schemas is not None and format_.schemas.required:
         message = f"key '{key.name}' has no schema, which {key.format} needs"
-        remedy = f"add `schema: schemas/{key.name}{found.schemas.suffix}`"
-        reader.at(reader.location(shape), "MS108", message, remedy)
-    elif not (found.columns or written):
+        remedy = f"add `schema: schemas/{key.name}{format_.schemas.suffix}`"
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
+    elif not (format_.columns or written):
         message = f"key '{key.name}' has no type"
         remedy = f"add `type: …`: {key.format} values have no types"
-        reader.at(reader.location(shape), "MS108", message, remedy)
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
     elif (key.type_location or not written) and (why := misfit(KeyFormat(key.format, key.type))):
-        place = key.type_location or reader.location(shape, "format")
-        reader.at(place, "MS107", f"key '{key.name}' can't be read: {why}", "change its type or its format")
+        location = key.type_location or reader.location(shape, "format")
+        reader.report_at(
+            location, "MS107", f"key '{key.name}' can't be read: {why}", "change its type or its format"
+        )
 
 
 def read_schema_use(
@@ -102,7 +104,7 @@ def read_schema_use(
     location, message = reader.location(shape, "schema"), shape.message or ""
     key = isinstance(shape, KeyShape)
     if format_ and (function := function_of(format_)) and not shape.schema:
-        places = [_place(reader, parts, option) for option in ("format", "format_options")]
+        places = [_location(reader, parts, option) for option in ("format", "format_options")]
         return FunctionUse(function, places[0], places[1], key)
     usual = f"{topic}-{'key' if key else 'value'}"
     match shape.schema:
@@ -110,9 +112,9 @@ def read_schema_use(
             return None
         case "registry":
             return RegistryUse(usual, location, format=format_ or "", message=message, key=key)
-        case SubjectShape() as given:
-            subject = _subject(reader, given, topic, usual)
-            return RegistryUse(subject, location, given.version, format_ or "", message, key)
+        case SubjectShape() as subject_shape:
+            subject = _subject(reader, subject_shape, topic, usual)
+            return RegistryUse(subject, location, subject_shape.version, format_ or "", message, key)
         case path:
             return SchemaUse(posixpath.normpath(path), location, message, key)
 
@@ -121,14 +123,16 @@ def _subject(reader: ColumnReader, shape: SubjectShape, topic: str, usual: str) 
     """Return the name of a subject as the naming strategies of Confluent's serializers make it."""
     if shape.subject is not None and (shape.strategy or shape.record):
         message = "'subject' is the whole name: it excludes 'strategy' and 'record'"
-        reader.at(reader.location(shape, "subject"), "MS107", message, "remove it, or the other two")
+        reader.report_at(reader.location(shape, "subject"), "MS107", message, "remove it, or the other two")
     elif shape.strategy in {"record_name", "topic_record_name"} and not shape.record:
         message = f"the strategy {shape.strategy} needs 'record'"
         remedy = "add the record's full name: record: com.example.Order"
-        reader.at(reader.location(shape, "strategy"), "MS108", message, remedy)
+        reader.report_at(reader.location(shape, "strategy"), "MS108", message, remedy)
     elif shape.record and shape.strategy in {None, "topic_name"}:
         message = "the strategy topic_name doesn't use 'record'"
-        reader.at(reader.location(shape, "record"), "MS107", message, "remove it, or change the strategy")
+        reader.report_at(
+            reader.location(shape, "record"), "MS107", message, "remove it, or change the strategy"
+        )
     match shape.strategy:
         case "record_name":
             return shape.record or ""
@@ -138,25 +142,33 @@ def _subject(reader: ColumnReader, shape: SubjectShape, topic: str, usual: str) 
             return shape.subject or usual
 
 
-def _place(reader: ColumnReader, parts: _Parts, option: str) -> Location:
+def _location(reader: ColumnReader, parts: _Parts, option: str) -> Location:
     part = next((part for part in reversed(parts) if option in part.locations), parts[-1])
     return reader.location(part, option)
 
 
-def _check_framing(reader: ColumnReader, parts: _Parts, found: Encoding, what: str) -> None:
-    if found.framing != DEFAULT.framing and format_of(found).schemas is None:
-        message = f"{what} in {found} have no schema, and no id of one"
-        reader.at(_place(reader, parts, "framing"), "MS107", message, "remove it, or change the format")
+def _check_framing(reader: ColumnReader, parts: _Parts, encoding: Encoding, what: str) -> None:
+    if encoding.framing != DEFAULT.framing and format_of(encoding).schemas is None:
+        message = f"{what} in {encoding} have no schema, and no id of one"
+        reader.report_at(
+            _location(reader, parts, "framing"), "MS107", message, "remove it, or change the format"
+        )
 
 
 def _format_options(reader: ColumnReader, parts: _Parts, name: str) -> tuple[tuple[str, str], ...]:
     """Return the options that differ from their defaults."""
-    known = format_of(name).options
-    given: dict[str, str] = {}
+    defaults = format_of(name).options
+    options: dict[str, str] = {}
     for part in parts:
-        wrong = {each.option: each for each in wrong_options(name, part.format_options)}
-        for each in wrong.values():
-            code = "MS106" if each.unknown else "MS107"
-            reader.at(reader.location(part, "format_options"), code, each.message, each.remedy)
-        given |= {o: text_of(value) for o, value in part.format_options.items() if o not in wrong}
-    return tuple(sorted((option, text) for option, text in given.items() if text != known[option].default))
+        wrong = {
+            option_error.option: option_error for option_error in wrong_options(name, part.format_options)
+        }
+        for option_error in wrong.values():
+            code = "MS106" if option_error.unknown else "MS107"
+            reader.report_at(
+                reader.location(part, "format_options"), code, option_error.message, option_error.remedy
+            )
+        options |= {o: text_of(value) for o, value in part.format_options.items() if o not in wrong}
+    return tuple(
+        sorted((option, text) for option, text in options.items() if text != defaults[option].default)
+    )

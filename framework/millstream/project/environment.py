@@ -100,9 +100,9 @@ class TracingEnvironment(LimitedEnvironment):
     # -- called by generated code
 
     def computed(self, value: object, path: str, offset: int, width: int) -> Piece:
-        found = computed(value, path, offset, width)
-        self.budget.output(len(found))
-        return found
+        piece = computed(value, path, offset, width)
+        self.budget.output(len(piece))
+        return piece
 
     def written(self, text: str, segments: list[tuple[int, str, int, int | None]]) -> Piece:
         self.budget.output(len(text))
@@ -138,8 +138,8 @@ class TracingEnvironment(LimitedEnvironment):
         """Return where the first text that spans lines begins in the tag before an offset."""
         tags = self._long_texts.get(name, [])
         index = bisect_right([start for start, _ in tags], offset) - 1
-        found = tags[index][1] if index >= 0 else None
-        return found if found is not None and found < offset else None
+        start = tags[index][1] if index >= 0 else None
+        return start if start is not None and start < offset else None
 
     def _tokenize(
         self, source: str, name: str | None, filename: str | None = None, state: str | None = None
@@ -202,8 +202,8 @@ _UNEXPECTED_AT = re.compile(r" at (\d+)$")
 def _with_offset(error: TemplateSyntaxError, source: str, position: int) -> TemplateSyntaxError:
     """Give a lexer's error, which counts lines, the offset where reading stopped."""
     message = error.message or "syntax error"
-    if found := _UNEXPECTED_AT.search(message):
-        position, message = int(found.group(1)), message[: found.start()]
+    if unexpected := _UNEXPECTED_AT.search(message):
+        position, message = int(unexpected.group(1)), message[: unexpected.start()]
     else:
         while position < len(source) and source[position].isspace():
             position += 1

@@ -21,5 +21,5 @@ def project_files(root: Path, settings: Settings) -> tuple[list[str], list[Diagn
     Also return why some can't be read.
     """
     problems: list[Diagnostic] = []
-    found = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
-    return [*found, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems
+    paths = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
+    return [*paths, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems

@@ -63,8 +63,8 @@ class _Walk(Struct):
             real = os.path.realpath(full)
             if real in above:
                 return  # a link to a folder that contains it
-            with os.scandir(full) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(full) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -105,8 +105,8 @@ class _Walk(Struct):
 def intended_name(name: str, suffixes: tuple[str, ...]) -> str:
     """Return how a file would have to be named to be read, if it looks as if it should be."""
     base = name.lower()
-    added = next((each for each in _ADDED if base.endswith(each)), "")
-    suffix = next((each for each in suffixes if base.removesuffix(added).endswith(each)), "")
+    added = next((ending for ending in _ADDED if base.endswith(ending)), "")
+    suffix = next((ending for ending in suffixes if base.removesuffix(added).endswith(ending)), "")
     stem = name[: len(name) - len(added) - len(suffix)]
     return f"{stem}{suffix}" if suffix and stem else ""
 
@@ -119,8 +119,8 @@ def forbidden_target(root: str, path: str, folder: str) -> str:
     real = Path(os.path.realpath(f"{root}/{path}"))
     if not (real.is_file() or real.is_dir()):
         return ""  # reading it reports why it can't be read
-    for each in (f"{root}/{folder}", root, _repository(root)):
-        allowed = Path(os.path.realpath(each))
+    for boundary in (f"{root}/{folder}", root, _repository(root)):
+        allowed = Path(os.path.realpath(boundary))
         if real.is_relative_to(allowed):
             parts = real.relative_to(allowed).parts
             # Kubernetes mounts files as links to folders such as ..2026_11_27.
@@ -132,7 +132,7 @@ def forbidden_target(root: str, path: str, folder: str) -> str:
 def _repository(root: str) -> Path:
     """Return the folder of the repository that has the project, or else of the project."""
     folder = Path(root).absolute()
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
@@ -173,11 +173,11 @@ def read_data(path: str) -> bytes:
     """Return the content of a regular file, or one byte more than `LARGEST` of a larger one."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        found = bytearray()
+        content = bytearray()
         # The size may be wrong: the file may grow, and some file systems don't know it.
-        while len(found) <= LARGEST and (data := file.read(min(size, LARGEST) + 1)):
-            found += data
-        return bytes(found)
+        while len(content) <= LARGEST and (data := file.read(min(size, LARGEST) + 1)):
+            content += data
+        return bytes(content)
 
 
 def _opened(path: str, flags: int) -> int:

@@ -24,9 +24,9 @@ def target_folder(root: Path, target: Target) -> Path:
     return folder_in(own_folder(root), target)
 
 
-def folder_in(own: Path, target: Target) -> Path:
+def folder_in(project_data: Path, target: Target) -> Path:
     """Return the folder of a target, or of its environment, within that of the project's own data."""
-    folder = own / folder_name(target.name)
+    folder = project_data / folder_name(target.name)
     return folder / target.environment.folder if target.environment else folder
 
 
@@ -51,25 +51,25 @@ def checkpoints_of(target: Target, root: Path) -> str:
     return place_of(target, root, target.settings.get("checkpoints"), "checkpoints")
 
 
-def place_of(target: Target, root: Path, given: str | Secret | None, usual: str) -> str:
+def place_of(target: Target, root: Path, setting: str | Secret | None, usual: str) -> str:
     """Return a folder that a target may set; an environment has one of its own below it."""
-    if not given:
+    if not setting:
         return str(target_folder(root, target) / usual)
-    folder = absolute_path(given, root)
+    folder = absolute_path(setting, root)
     return f"{folder.rstrip('/')}/{target.environment.folder}" if target.environment else folder
 
 
-def absolute_path(given: str | Secret, root: Path) -> str:
+def absolute_path(path: str | Secret, root: Path) -> str:
     """Return an address as it is, and a path relative to the project as an absolute one."""
-    text = given.reveal() if isinstance(given, Secret) else str(given)
+    text = path.reveal() if isinstance(path, Secret) else str(path)
     return (
         text if "://" in text or text.startswith("file:") else str(root.resolve() / Path(text).expanduser())
     )
 
 
-def is_outside(path: str, own: Path) -> bool:
+def is_outside(path: str, folder: Path) -> bool:
     """Return whether a path is outside a folder of the project: an address, or an existing path elsewhere."""
-    return "://" in path or (not Path(path).is_relative_to(own) and Path(path).exists())
+    return "://" in path or (not Path(path).is_relative_to(folder) and Path(path).exists())
 
 
 def local_path(path: str) -> Path | None:

@@ -73,13 +73,13 @@ def sink_format(
     return ReadSchema(columns, _essence(decode, encode), single=single)
 
 
-def _columns(given: Type, fields: tuple[Field, ...]) -> tuple[tuple[Field, ...], bool]:
+def _columns(type_: Type, fields: tuple[Field, ...]) -> tuple[tuple[Field, ...], bool]:
     """Return the columns of a value, and whether it is a single one."""
-    match given:
+    match type_:
         case Row(fields=of_type):
             return fields or of_type, False
         case _:
-            return (Field("key", given),), True
+            return (Field("key", type_),), True
 
 
 def _essence(decode: Function | None, encode: Function | None) -> str:
@@ -95,23 +95,23 @@ def _ref(function: Function | None) -> CodeRef | None:
 
 
 def _decoder(name: str, functions: Mapping[str, Function], *, key: bool) -> Function | Unusable:
-    found = _function(name, functions, _DECODER)
-    if isinstance(found, Unusable):
-        return found
-    takes = [each for each in found.parameters if each.required] or found.parameters[:1]
+    function = _function(name, functions, _DECODER)
+    if isinstance(function, Unusable):
+        return function
+    takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1 or takes[0].type != BINARY:
         return Unusable(f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
-    if not (key or isinstance(found.returns, Row)):
-        message = f"{name}() returns {found.returns}, not the columns of a row"
+    if not (key or isinstance(function.returns, Row)):
+        message = f"{name}() returns {function.returns}, not the columns of a row"
         return Unusable(message, "return a dataclass, a TypedDict or a NamedTuple")
-    return found
+    return function
 
 
 def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> Function | Unusable:
-    found = _function(name, functions, _ENCODER)
-    if isinstance(found, Unusable):
-        return found
-    takes = [each for each in found.parameters if each.required] or found.parameters[:1]
+    function = _function(name, functions, _ENCODER)
+    if isinstance(function, Unusable):
+        return function
+    takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1:
         return Unusable(f"{name}() does not take one row", f"write `{_ENCODER}`")
     if row is None and not isinstance(takes[0].type, Row):
@@ -119,20 +119,20 @@ def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> 
         return Unusable(message, "take a dataclass, a TypedDict or a NamedTuple")
     if row is not None and takes[0].type != row:
         return Unusable(f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
-    if found.returns != BINARY:
-        return Unusable(f"{name}() returns {found.returns}, not bytes", f"write `{_ENCODER}`")
-    return found
+    if function.returns != BINARY:
+        return Unusable(f"{name}() returns {function.returns}, not bytes", f"write `{_ENCODER}`")
+    return function
 
 
 def _function(name: str, functions: Mapping[str, Function], example: str) -> Function | Unusable:
-    found = functions.get(name)
-    if found is None:
+    function = functions.get(name)
+    if function is None:
         hint = did_you_mean(name, functions, f"write `{example}` into a file such as macros/codecs.py")
         return Unusable(f"the function '{name}' does not exist", hint)
-    if found.table:
-        remedy = "return the row" if not found.keyed else "use a function without state"
+    if function.table:
+        remedy = "return the row" if not function.keyed else "use a function without state"
         return Unusable(f"{name}() yields rows, but a record has one", remedy)
-    types = [found.returns, *(each.type for each in found.parameters)]
-    if any(UNKNOWN in types_within(each) for each in types):
+    types = [function.returns, *(parameter.type for parameter in function.parameters)]
+    if any(UNKNOWN in types_within(type_) for type_ in types):
         return Unusable("", "", reported=True)
-    return found
+    return function

@@ -46,11 +46,11 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
     if module is None:
         return (), errors
     hints, digests = Hints(module), Digests(module)
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for node in module.functions():
-        if node.name in found:
+        if node.name in functions:
             message = f"the function '{node.name}' is defined twice in this file"
-            first = Note("it is first defined here", found[node.name].location)
+            first = Note("it is first defined here", functions[node.name].location)
             error = module.error(node, "MS311", message, "rename one of them; SQL calls functions by name.")
             errors.append(structs.replace(error, notes=(first,)))
             continue
@@ -61,9 +61,9 @@ def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
         errors += _unknown(module, statements)
         function = _function(module, node, hints, digest)
         changing = changing_call(statements)
-        found[node.name] = structs.replace(function, imports=imports, changing=changing)
+        functions[node.name] = structs.replace(function, imports=imports, changing=changing)
     errors = [*dict.fromkeys(errors), *hints.errors]  # several functions can use one statement
-    return tuple(found.values()), sorted(errors, key=lambda error: error.order)
+    return tuple(functions.values()), sorted(errors, key=lambda error: error.order)
 
 
 def _check_name(module: Module, node: Def) -> Iterator[Diagnostic]:
@@ -139,8 +139,8 @@ def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
             continue
         hint = argument.annotation
         row = hints.rows(hint) if keyed and argument.arg == "rows" else None
-        found = hints.read(row if row is not None else hint)
-        yield Parameter(argument.arg, found.type, found.nullable, required, found.fields)
+        read = hints.read(row if row is not None else hint)
+        yield Parameter(argument.arg, read.type, read.nullable, required, read.fields)
 
 
 def _example(name: str) -> str:
@@ -192,14 +192,14 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
 
 
 def _row(rows: ast.expr, hints: Hints) -> Hint:
-    found = hints.read(rows)
-    match found.type:
+    row = hints.read(rows)
+    match row.type:
         case types.Row():
-            if found.nullable:
+            if row.nullable:
                 message = "a row can't be NULL"
                 hints.error(rows, "MS316", message, "remove the `None`; to return no row, yield nothing.")
-            return Hint(found.type)
+            return Hint(row.type)
         case types.Simple(name="unknown"):
             return Hint(types.UNKNOWN)
         case other:
-            return Hint(types.Row((types.Field("value", other),)), found.nullable)
+            return Hint(types.Row((types.Field("value", other),)), row.nullable)

@@ -33,15 +33,15 @@ def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]
     if module is None:
         return (), errors
     hints, digests = Hints(module), Digests(module)
-    found: dict[str, Generator] = {}
+    generators: dict[str, Generator] = {}
     for node in module.functions():
-        if node.name in found:
+        if node.name in generators:
             message = f"the generator '{node.name}' is defined twice in this file"
             errors.append(module.error(node, "MS322", message, "keep one generator for a topic."))
             continue
         errors += check_plain(module, node, "the generator")
         errors += _check(module, node, hints)
-        found[node.name] = Generator(
+        generators[node.name] = Generator(
             name=node.name,
             path=text.path,
             location=module.location(node),
@@ -49,7 +49,7 @@ def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]
             description=description(node),
             digest=digests.of(node)[0],
         )
-    return tuple(found.values()), sorted(errors, key=lambda error: error.order)
+    return tuple(generators.values()), sorted(errors, key=lambda error: error.order)
 
 
 def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
@@ -71,9 +71,9 @@ def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
             message = f"the parameter '{argument.arg}' of the generator '{name}' has no default"
             yield module.error(argument, "MS320", message, remedy)
         for argument in positional[:2]:
-            hint, wanted = argument.annotation, SIGNATURE[argument.arg]
-            if hint is not None and module.qualified(hints.resolve(hint)) != wanted:
-                message = f"'{argument.arg}' of '{name}' must be a {wanted}"
+            hint, expected = argument.annotation, SIGNATURE[argument.arg]
+            if hint is not None and module.qualified(hints.resolve(hint)) != expected:
+                message = f"'{argument.arg}' of '{name}' must be a {expected}"
                 yield module.error(hint, "MS320", message, remedy)
     if node.returns is not None and hints.rows(node.returns) is None:
         message = f"the generator '{name}' must return an iterator of keys and values"

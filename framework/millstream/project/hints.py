@@ -53,9 +53,9 @@ class Hints(Struct):
     """The names of the structs and aliases that are being read."""
 
     def error(self, node: ast.expr, code: str, message: str, remedy: str = "") -> Hint:
-        found = self.module.error(node, code, message, remedy)
-        if found not in self.errors:
-            self.errors.append(found)
+        diagnostic = self.module.error(node, code, message, remedy)
+        if diagnostic not in self.errors:
+            self.errors.append(diagnostic)
         return UNKNOWN
 
     def read(self, hint: ast.expr) -> Hint:
@@ -64,9 +64,9 @@ class Hints(Struct):
             if name in self.path:
                 return self._recursive(hint, name)
         self.path += aliases
-        found = self._read(node)
+        read = self._read(node)
         del self.path[len(self.path) - len(aliases) :]
-        return found
+        return read
 
     def _read(self, node: ast.expr) -> Hint:
         match node:
@@ -148,9 +148,9 @@ class Hints(Struct):
 
     def _inside(self, node: ast.Constant, written: str) -> int | None:
         """Return how far into its literal a string starts, if it is written plainly."""
-        found = re.fullmatch(r"""(\w*["'])(.*)["']""", self.module.source(node))
-        plain = found and found.group(2) == written == written.strip()
-        return len(found.group(1)) if found and plain else None
+        literal = re.fullmatch(r"""(\w*["'])(.*)["']""", self.module.source(node))
+        plain = literal and literal.group(2) == written == written.strip()
+        return len(literal.group(1)) if literal and plain else None
 
     def _named(self, node: ast.Name | ast.Attribute) -> Hint:
         module = self.module
@@ -182,9 +182,9 @@ class Hints(Struct):
             if home.endswith(f".{written}"):
                 remedy = f"write `from {home.rpartition('.')[0]} import {written}` above."
                 return self.error(node, "MS305", f"`{written}` is not imported", remedy)
-        known = [*self.module.classes, *self.module.aliases, *self.module.imports]
-        known += [name.rpartition(".")[2] for name in SCALARS]
-        remedy = did_you_mean(written, known, "define it in this file, or import it.")
+        names = [*self.module.classes, *self.module.aliases, *self.module.imports]
+        names += [name.rpartition(".")[2] for name in SCALARS]
+        remedy = did_you_mean(written, names, "define it in this file, or import it.")
         return self.error(node, "MS305", f"`{written}` is not defined in this file", remedy)
 
     def _misplaced_rows(self, node: ast.expr) -> Hint:
@@ -234,16 +234,16 @@ class Hints(Struct):
         if len(types_given) != 1:
             remedy = "choose one type; `X | None` is the only union that SQL supports."
             return self.error(node, "MS303", f"`{ast.unparse(node)}` is several types", remedy)
-        found = self.read(types_given[0])
-        return replace(found, nullable=found.nullable or len(types_given) < len(members))
+        inner = self.read(types_given[0])
+        return replace(inner, nullable=inner.nullable or len(types_given) < len(members))
 
     def _map(self, key: ast.expr, value: ast.expr) -> Hint:
-        found = self.read(key)
-        if found.nullable:
+        key_hint = self.read(key)
+        if key_hint.nullable:
             self.error(key, "MS316", "the key of a map can't be NULL", "remove the `None`.")
-        elif not isinstance(found.type, types.Simple | types.Decimal):
-            self.error(key, "MS303", f"the key of a map can't be {found.type}", "use `dict[str, ...]`.")
-        return Hint(types.Map(found.type, self.read(value).type))
+        elif not isinstance(key_hint.type, types.Simple | types.Decimal):
+            self.error(key, "MS303", f"the key of a map can't be {key_hint.type}", "use `dict[str, ...]`.")
+        return Hint(types.Map(key_hint.type, self.read(value).type))
 
     def _literal(self, node: ast.expr, parts: list[ast.expr]) -> Hint:
         values = [part for part in parts if not _is_none(part)]
@@ -286,9 +286,11 @@ class Hints(Struct):
             if inner is None:
                 return self.error(node, "MS306", message, remedy).type
             start = self.module.span(node)[0] + inner + error.offset
-            found = at(self.module.text, start, start + max(len(error.name), 1), "MS306", message, remedy)
-            if found not in self.errors:
-                self.errors.append(found)
+            diagnostic = at(
+                self.module.text, start, start + max(len(error.name), 1), "MS306", message, remedy
+            )
+            if diagnostic not in self.errors:
+                self.errors.append(diagnostic)
             return types.UNKNOWN
 
     def _struct(self, node: ast.Name) -> Hint:

@@ -60,15 +60,15 @@ def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> 
         for node in ast.walk(statement):
             match node:
                 case ast.Import(names=names):
-                    yield from (Import(each.name) for each in names)
+                    yield from (Import(alias.name) for alias in names)
                 case ast.ImportFrom(module=module, names=names, level=level):
                     parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
                     base = ".".join([*parents, *([module] if module else [])])
-                    yield from (Import(base, "" if each.name == "*" else each.name) for each in names)
+                    yield from (Import(base, "" if alias.name == "*" else alias.name) for alias in names)
                 case ast.Call() if (code := _code(node)) is not None:
                     yield from imports_of(code, file, package)
-                case ast.Call() if (found := _argument(node, file)) is not None:
-                    yield found
+                case ast.Call() if (import_ := _argument(node, file)) is not None:
+                    yield import_
 
 
 def _code(call: ast.Call) -> list[ast.stmt] | None:
@@ -86,8 +86,8 @@ def unknown_in(statements: Iterable[ast.stmt], file: str) -> Iterator[ast.Call]:
     for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and not _is_literal(node, file):
-                name, own = _name(node.func), isinstance(node.func, ast.Name)
-                if name in _READING or (own and name in _RUNNING):
+                name, is_name = _name(node.func), isinstance(node.func, ast.Name)
+                if name in _READING or (is_name and name in _RUNNING):
                     yield node
 
 
@@ -99,10 +99,10 @@ def _argument(call: ast.Call, file: str) -> Import | None:
         return None if text is None else Import(text)
     if name not in _OPENING:
         return None
-    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-    places = own if own and name in _METHODS else [*own, *first]
-    found = next((path for each in places if (path := path_of(each, file)) is not None), file)
-    return Import(found, file=True) if found != file else None
+    receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    places = receiver if receiver and name in _METHODS else [*receiver, *first]
+    path_read = next((path for expression in places if (path := path_of(expression, file)) is not None), file)
+    return Import(path_read, file=True) if path_read != file else None
 
 
 def _is_literal(call: ast.Call, file: str) -> bool:
@@ -132,19 +132,19 @@ def with_imports(
     """Return functions whose digests cover what they import, all that they import, and its syntax errors."""
     files: dict[str, str] = {}
     libraries: dict[str, str] = {}
-    found: dict[str, Function] = {}
+    updated: dict[str, Function] = {}
     modules = _Modules(root, {function.path.rpartition("/")[0] for function in functions.values()})
     for name, function in functions.items():
         reached = modules.of_function(function)
         contents = sorted(reached.contents)
         digest = _digest("\n".join([function.digest, *contents]).encode()) if contents else function.digest
-        versions = {each: _version(each) for each in sorted(reached.libraries)}
+        versions = {library: _version(library) for library in sorted(reached.libraries)}
         effect = min(reached.effects, default="")
         changing = function.changing or min(reached.changing, default="")
-        found[name] = replace(function, digest=digest, libraries=versions, effect=effect, changing=changing)
+        updated[name] = replace(function, digest=digest, libraries=versions, effect=effect, changing=changing)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
-    return found, Imported(files, libraries), modules.problems
+    return updated, Imported(files, libraries), modules.problems
 
 
 def paths_reached(root: Path, file: Path) -> Iterator[str]:
@@ -152,11 +152,11 @@ def paths_reached(root: Path, file: Path) -> Iterator[str]:
     path = file.relative_to(root).as_posix()
     module, _ = parse_module(Text(path, _bytes(file).decode(errors="replace")))
     package = path.removeprefix("src/").rpartition("/")[0].replace("/", ".")
-    for each in imports_of(module.body if module else (), path, package):
-        if each.file:
-            yield each.module
+    for import_ in imports_of(module.body if module else (), path, package):
+        if import_.file:
+            yield import_.module
             continue
-        parts = [*each.module.split("."), *filter(None, [each.name])]
+        parts = [*import_.module.split("."), *filter(None, [import_.name])]
         for end in range(1, len(parts) + 1):
             yield from _places(".".join(parts[:end]))
 
@@ -194,88 +194,90 @@ class _Modules:
         return self._reached(function.imports, function.path, self._mode(function))
 
     def _reached(self, imports: Iterable[Import], file: str, runs: Literal["module", "any"]) -> _Reached:
-        found = _Reached(set(), set(), set(), set(), set())
+        reached = _Reached(set(), set(), set(), set(), set())
         done: set[Import] = set()
-        waiting = [*imports, *self._run("", file, runs, found)]
-        found.files.discard(file)
+        waiting = [*imports, *self._run("", file, runs, reached)]
+        reached.files.discard(file)
         while waiting:
-            each = waiting.pop()
-            if each not in done:
-                done.add(each)
-                waiting += self._follow(each, found)
-        return found
+            import_ = waiting.pop()
+            if import_ not in done:
+                done.add(import_)
+                waiting += self._follow(import_, reached)
+        return reached
 
     def _mode(self, function: Function) -> Literal["module", "any"]:
         """Return what may change what a function reads, of all that runs when its file is imported.
 
         Attributes of modules are only read by functions that read modules of the project.
         """
-        reads = any(each.file or self._is_own(each.module) for each in function.imports)
+        reads = any(import_.file or self._is_own(import_.module) for import_ in function.imports)
         return "module" if reads else "any"
 
     def _is_own(self, module: str) -> bool:
         top = module.partition(".")[0]
         return self._path(top) is not None or self._is_folder(top)
 
-    def _run(self, module: str, path: str, runs: Literal["module", "any"], found: _Reached) -> list[Import]:
+    def _run(self, module: str, path: str, runs: Literal["module", "any"], reached: _Reached) -> list[Import]:
         """Add what a module changes elsewhere when it is imported, and return what it imports."""
-        found.files.add(path)
+        reached.files.add(path)
         digests, content = self._parse(path)
         if digests is None:
-            found.contents.add(f"{path} {content}")
+            reached.contents.add(f"{path} {content}")
             return []
         package = _package(module, path)
         imported = list(imports_of(_run_imports(digests.statements), path, package))
-        waiting = [replace(each, name="", runs=runs) for each in imported if not each.file]
-        waiting += [Import(f"{each.module}.{each.name}", runs=runs) for each in imported if each.name]
+        waiting = [replace(import_, name="", runs=runs) for import_ in imported if not import_.file]
+        waiting += [
+            Import(f"{import_.module}.{import_.name}", runs=runs) for import_ in imported if import_.name
+        ]
         effects = self._effects(path, digests)
-        found.effects |= {f"{path}:{each.lineno}" for each, effect in effects if effect == "any"}
-        counted = [each for each, effect in effects if effect in {"any", runs}]
+        reached.effects |= {f"{path}:{statement.lineno}" for statement, effect in effects if effect == "any"}
+        counted = [statement for statement, effect in effects if effect in {"any", runs}]
         if counted:
             digest, statements = digests.of_statements(counted)
-            found.contents.add(f"{path} runs {digest}")
+            reached.contents.add(f"{path} runs {digest}")
             waiting += imports_of(statements, path, package)
         return waiting
 
     def _effects(self, path: str, digests: Digests) -> list[tuple[ast.stmt, Effect]]:
         if path not in self._effects_of:
             effects = Effects(digests.statements, self._is_own)
-            listed = [(each, effects.of(each)) for each in digests.statements]
-            self._effects_of[path] = [pair for pair in listed if pair[1]]
+            pairs = [(statement, effects.of(statement)) for statement in digests.statements]
+            self._effects_of[path] = [pair for pair in pairs if pair[1]]
         return self._effects_of[path]
 
-    def _follow(self, wanted: Import, found: _Reached) -> list[Import]:
-        """Add what an import reads to `found`, and return what that imports."""
-        if wanted.file:
-            if _is_file(self._root / wanted.module):
-                found.files.add(wanted.module)
-                found.contents.add(f"{wanted.module} {_digest(_bytes(self._root / wanted.module))}")
+    def _follow(self, import_: Import, reached: _Reached) -> list[Import]:
+        """Add what an import reads to `reached`, and return what that imports."""
+        if import_.file:
+            if _is_file(self._root / import_.module):
+                reached.files.add(import_.module)
+                reached.contents.add(f"{import_.module} {_digest(_bytes(self._root / import_.module))}")
             return []
-        path = self._path(wanted.module)
-        if wanted.runs:
-            parent = wanted.module.rpartition(".")[0]
-            above = [Import(parent, runs=wanted.runs)] if parent else []
-            return [*above, *(self._run(wanted.module, path, wanted.runs, found) if path else [])]
-        submodule = f"{wanted.module}.{wanted.name}" if wanted.name else ""
+        path = self._path(import_.module)
+        if import_.runs:
+            parent = import_.module.rpartition(".")[0]
+            above = [Import(parent, runs=import_.runs)] if parent else []
+            return [*above, *(self._run(import_.module, path, import_.runs, reached) if path else [])]
+        submodule = f"{import_.module}.{import_.name}" if import_.name else ""
         if submodule and self._path(submodule):
-            return [Import(submodule), *([Import(wanted.module)] if path else [])]
+            return [Import(submodule), *([Import(import_.module)] if path else [])]
         if path is None:
-            top = wanted.module.partition(".")[0]
+            top = import_.module.partition(".")[0]
             if top and top not in sys.stdlib_module_names and not self._is_folder(top):
-                found.libraries.add(top)
+                reached.libraries.add(top)
             return []
-        found.files.add(path)
+        reached.files.add(path)
         digests, content = self._parse(path)
         if digests is None:
-            found.contents.add(f"{path} {content}")
+            reached.contents.add(f"{path} {content}")
             return []
-        digest, statements = digests.of_name(wanted.name)
-        found.contents.add(f"{path} {wanted.name} {digest}")
-        found.changing |= {*filter(None, [changing_call(statements)])}
-        parent = wanted.module.rpartition(".")[0]
+        digest, statements = digests.of_name(import_.name)
+        reached.contents.add(f"{path} {import_.name} {digest}")
+        reached.changing |= {*filter(None, [changing_call(statements)])}
+        parent = import_.module.rpartition(".")[0]
         above = [Import(parent)] if parent and self._path(parent) else []
-        run = Import(wanted.module, runs="module")
-        return [*above, run, *imports_of(statements, path, _package(wanted.module, path))]
+        run = Import(import_.module, runs="module")
+        return [*above, run, *imports_of(statements, path, _package(import_.module, path))]
 
     def _path(self, module: str) -> str | None:
         """Return the file of a module of the project."""
@@ -301,15 +303,15 @@ def _package(module: str, path: str) -> str:
 
 def _run_imports(statements: Iterable[ast.stmt]) -> list[ast.stmt]:
     """Return the imports that run with a module, also those under conditions."""
-    found: list[ast.stmt] = []
+    imports: list[ast.stmt] = []
     todo: list[ast.AST] = list(statements)
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append(node)
+            imports.append(node)
         elif not isinstance(node, Def | ast.Lambda):
             todo.extend(ast.iter_child_nodes(node))
-    return found
+    return imports
 
 
 def _is_file(path: Path) -> bool:
@@ -357,8 +359,8 @@ def _version(module: str) -> str:
 def _is_edited_in_place(distribution: str) -> bool:
     from importlib import metadata
 
-    found = metadata.distribution(distribution).read_text("direct_url.json")
-    return found is not None and '"editable"' in found
+    direct_url = metadata.distribution(distribution).read_text("direct_url.json")
+    return direct_url is not None and '"editable"' in direct_url
 
 
 def _content(module: str) -> str:
@@ -369,7 +371,7 @@ def _content(module: str) -> str:
         return ""
     if spec is None:
         return ""
-    folders = [Path(each) for each in spec.submodule_search_locations or ()]
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
     files = [Path(spec.origin)] if spec.origin and not folders else []
     files += sorted(file for folder in folders for file in folder.rglob("*.py"))
     contents = [f"{file.name} {_digest(_bytes(file))}" for file in files if _is_file(file)]

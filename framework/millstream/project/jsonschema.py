@@ -125,10 +125,10 @@ def _document(title: str, root: Schema, definitions: Schema) -> Schema:
 
 def _components(shape: type[Any]) -> tuple[Schema, Schema]:
     """Return the schema of a shape, and those that it refers to."""
-    (root,), found = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
-    definitions = {_named(name): _clean(schema) for name, schema in found.items()}
-    for own in ("Raw", "Location"):
-        definitions.pop(own, None)
+    (root,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    definitions = {_named(name): _clean(schema) for name, schema in components.items()}
+    for internal in ("Raw", "Location"):
+        definitions.pop(internal, None)
     return definitions.pop(_named(root["$ref"].rpartition("/")[2])), definitions
 
 
@@ -138,44 +138,48 @@ def _named(name: str) -> str:
 
 def _inner(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """Change the schemas inside a schema; names of properties are not keywords."""
-    found = dict(schema)
-    if "properties" in found:
-        found["properties"] = {name: change(each) for name, each in found["properties"].items()}
-    if "anyOf" in found:
-        found["anyOf"] = [change(each) for each in found["anyOf"]]
+    changed = dict(schema)
+    if "properties" in changed:
+        changed["properties"] = {name: change(inner) for name, inner in changed["properties"].items()}
+    if "anyOf" in changed:
+        changed["anyOf"] = [change(inner) for inner in changed["anyOf"]]
     for key in ("items", "additionalProperties"):
-        if isinstance(found.get(key), dict):
-            found[key] = change(found[key])
-    return found
+        if isinstance(changed.get(key), dict):
+            changed[key] = change(changed[key])
+    return changed
 
 
 def _clean(schema: Schema) -> Schema:
     """Remove what only readers use: locations, raw nodes, names of classes."""
-    found = _inner(schema, _clean)
-    if "$ref" in found:
-        found["$ref"] = "#/$defs/" + _named(found["$ref"].rpartition("/")[2])
-        if found["$ref"] == "#/$defs/Raw":
-            del found["$ref"]
-    if {} in found.get("anyOf", ()):
+    cleaned = _inner(schema, _clean)
+    if "$ref" in cleaned:
+        cleaned["$ref"] = "#/$defs/" + _named(cleaned["$ref"].rpartition("/")[2])
+        if cleaned["$ref"] == "#/$defs/Raw":
+            del cleaned["$ref"]
+    if {} in cleaned.get("anyOf", ()):
         # It has its own reader; its annotation describes it.
-        del found["anyOf"]
-    if "properties" in found:
-        found["properties"] = {
-            k: v for k, v in found["properties"].items() if k not in {"location", "locations"}
+        del cleaned["anyOf"]
+    if "properties" in cleaned:
+        cleaned["properties"] = {
+            k: v for k, v in cleaned["properties"].items() if k not in {"location", "locations"}
         }
-        found["additionalProperties"] = False
-        found.pop("title", None)
-        if not found.get("required"):
-            found.pop("required", None)
-    if "default" in found and found["default"] in (None, [], {}, ""):
-        del found["default"]
-    return found
+        cleaned["additionalProperties"] = False
+        cleaned.pop("title", None)
+        if not cleaned.get("required"):
+            cleaned.pop("required", None)
+    if "default" in cleaned and cleaned["default"] in (None, [], {}, ""):
+        del cleaned["default"]
+    return cleaned
 
 
 def _templated(schema: Schema) -> Schema:
     """Allow `{{ … }}` wherever a value is not free text."""
-    found = _inner(schema, _templated)
-    if found.get("type") in ("integer", "number", "boolean") or "pattern" in found or "enum" in found:
-        about: Schema = {key: found.pop(key) for key in ("description", "default") if key in found}
-        return {**about, "anyOf": [found, _TEMPLATE]}
-    return found
+    templated = _inner(schema, _templated)
+    if (
+        templated.get("type") in ("integer", "number", "boolean")
+        or "pattern" in templated
+        or "enum" in templated
+    ):
+        about: Schema = {key: templated.pop(key) for key in ("description", "default") if key in templated}
+        return {**about, "anyOf": [templated, _TEMPLATE]}
+    return templated

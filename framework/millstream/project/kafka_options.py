@@ -134,12 +134,12 @@ _TARGET_KEYS = {
 @cache
 def java_options(owner: str) -> dict[str, Option]:
     """Return all options of a Java client: producer, consumer or admin; or of a topic."""
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for line in FILE.read_text(encoding="utf-8").splitlines():
         whose, name, *rest = line.split()
         if whose == owner:
-            found[name] = _option(*rest)
-    return found
+            options[name] = _option(*rest)
+    return options
 
 
 def _option(type_: str, values: str = "") -> Option:
@@ -161,12 +161,12 @@ def known_options(owner: Owner) -> dict[str, Option]:
     }
 
 
-def wrong_options(owner: Owner, given: Mapping[str, Any]) -> Iterator[Wrong]:
+def wrong_options(owner: Owner, options: Mapping[str, Any]) -> Iterator[Wrong]:
     """Yield the errors of options: unknown names, options that Millstream sets, invalid values."""
-    known = known_options(owner)
-    for name, value in given.items():
-        if name in known:
-            if fault := _fault(known[name], value):
+    allowed = known_options(owner)
+    for name, value in options.items():
+        if name in allowed:
+            if fault := _fault(allowed[name], value):
                 yield Wrong(name, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1])
         elif name in _CONNECTION:
             key = _TARGET_KEYS.get(name, name.replace(".", "_"))
@@ -176,7 +176,7 @@ def wrong_options(owner: Owner, given: Mapping[str, Any]) -> Iterator[Wrong]:
         elif name in _SET_BY_MILLSTREAM[owner]:
             yield Wrong(name, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name])
         else:
-            yield Wrong(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, known))
+            yield Wrong(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, allowed))
 
 
 _WHOSE = {
@@ -187,16 +187,16 @@ _WHOSE = {
 }
 
 
-def _meant(owner: Owner, name: str, known: Mapping[str, Option]) -> str:
+def _meant(owner: Owner, name: str, allowed: Mapping[str, Option]) -> str:
     plain = name.removeprefix("kafka.")
-    if plain in known:
+    if plain in allowed:
         return f"omit 'kafka.': write {plain}"
     for dotted in (plain.replace("_", "."), plain.replace("-", ".")):
-        if dotted in known:
+        if dotted in allowed:
             return f"did you mean '{dotted}'?"
     if others := [o for o in ("producer", "consumer", "admin") if o != owner and plain in java_options(o)]:
         return f"it is an option of Kafka's {others[0]}"
-    return did_you_mean(plain, known, "see the options of Kafka 3.9's clients")
+    return did_you_mean(plain, allowed, "see the options of Kafka 3.9's clients")
 
 
 _VALUE_BITS = {"int": 31, "long": 63, "short": 15}
@@ -216,7 +216,7 @@ def _fault(option: Option, value: Any) -> tuple[str, str] | None:
             return "true or false", "write true or false"
         case "int" | "long" | "short" | "double":
             return _number_fault(option, text)
-        case _ if option.choices and text.lower() not in {choice.lower() for choice in option.choices}:
+        case _ if option.choices and text.lower() not in {allowed.lower() for allowed in option.choices}:
             return f"one of {', '.join(option.choices)}", did_you_mean(text, option.choices, "choose one")
     return None
 

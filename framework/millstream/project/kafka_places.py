@@ -18,11 +18,11 @@ from millstream.text import Location
 _CLIENTS: tuple[Owner, ...] = ("producer", "consumer", "admin")
 
 
-def check_options(reader: Reader, owner: Owner, node: Node, given: Mapping[str, Any]) -> list[Diagnostic]:
+def check_options(reader: Reader, owner: Owner, node: Node, options: Mapping[str, Any]) -> list[Diagnostic]:
     """Report the wrong options of a mapping, each at its key, and return the diagnostics."""
     before = len(reader.diagnostics)
     written = entries(node)
-    for wrong in wrong_options(owner, given):
+    for wrong in wrong_options(owner, options):
         key = written[wrong.name][0] if wrong.name in written else node
         reader.report(key, CODE, wrong.message, wrong.remedy)
     return reader.diagnostics[before:]
@@ -35,16 +35,16 @@ def check_clients(reader: Reader, output: Node, shape: TargetShape) -> None:
         return
     written = entries(kafka[1])
     for client in _CLIENTS:
-        given = getattr(shape.kafka, client)
-        if client in written and isinstance(given, Mapping):
-            check_options(reader, client, written[client][1], given)
+        options = getattr(shape.kafka, client)
+        if client in written and isinstance(options, Mapping):
+            check_options(reader, client, written[client][1], options)
 
 
-def check_source(reader: Reader, location: Location, given: Mapping[str, Any]) -> None:
+def check_source(reader: Reader, location: Location, options: Mapping[str, Any]) -> None:
     """Check a source's options, for which only the location of the whole mapping is known."""
     text = reader.text
-    for wrong in wrong_options("source", given):
+    for wrong in wrong_options("source", options):
         start = text.offset(location.line, location.column)
-        found = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
-        span = found.span() if found else (start, start + 1)
+        word = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
+        span = word.span() if word else (start, start + 1)
         reader.diagnostics.append(at(text, *span, CODE, wrong.message, wrong.remedy))

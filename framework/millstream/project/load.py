@@ -76,21 +76,21 @@ def load_project(
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
-    project, found = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
-    if errors := [d for d in (*problems, *more, *others, *found) if d.severity == "error"]:
+    project, file_diagnostics = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
+    if errors := [d for d in (*problems, *more, *others, *file_diagnostics) if d.severity == "error"]:
         raise MillstreamError(*errors)
     return project
 
 
 def locate_functions(root: Path, settings: Settings) -> None:
     """Let formats find the functions of a project that was not loaded, since nothing in it changed."""
-    found: dict[str, Function] = {}
+    by_name: dict[str, Function] = {}
     for path in find_files(root, settings.macro_paths, (".py",)):
         file = read_file(root, path)
         if not isinstance(file, Diagnostic):
             functions, _ = read_functions(Text(file.path, file.content))
-            found |= {function.name: function for function in functions}
-    _locate(root, with_imports(found, root)[0].values())
+            by_name |= {function.name: function for function in functions}
+    _locate(root, with_imports(by_name, root)[0].values())
 
 
 def _locate(root: Path, functions: Iterable[Function]) -> None:
@@ -146,10 +146,10 @@ def _described(functions: dict[str, Function], properties: list[PropertiesFile])
     """Return functions with what YAML says of how they run."""
     said = {function.name: function for file in properties for function in file.functions}
     return {
-        name: msgspec.structs.replace(each, cost=said[name].cost, runs=said[name].runs)
+        name: msgspec.structs.replace(function, cost=said[name].cost, runs=said[name].runs)
         if name in said
-        else each
-        for name, each in functions.items()
+        else function
+        for name, function in functions.items()
     }
 
 
@@ -171,7 +171,7 @@ class _Loader(Struct):
         properties = self.properties()
         seeds = self._seeds(properties)
         functions, imported, problems = with_imports(_described(self._functions(), properties), self.root)
-        self.diagnostics += [each for each in problems if each not in self.diagnostics]
+        self.diagnostics += [diagnostic for diagnostic in problems if diagnostic not in self.diagnostics]
         _locate(self.root, functions.values())
         generators = self._generators()
         schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
@@ -216,7 +216,7 @@ class _Loader(Struct):
     def _sql(
         self, folders: tuple[str, ...], what: str, reserved: frozenset[str] = frozenset()
     ) -> dict[str, SqlFile]:
-        found: dict[str, SqlFile] = {}
+        files: dict[str, SqlFile] = {}
         folded: dict[str, SqlFile] = {}
         for file in self._files(folders, ".sql"):
             if not file.content.strip():
@@ -231,8 +231,8 @@ class _Loader(Struct):
                 message = f"two {what}s are named '{file.name}'"
                 self._report("MS109", message, file.path, "rename one of the files", note)
             else:
-                found[file.name] = folded[file.name.lower()] = file
-        return found
+                files[file.name] = folded[file.name.lower()] = file
+        return files
 
     def _report(self, code: str, message: str, path: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(Diagnostic(code, message, Location(path, 1, 1, 2), remedy, "", notes))
@@ -241,30 +241,30 @@ class _Loader(Struct):
         self,
         kind: str,
         file: File,
-        wanted: type[V],
+        type_: type[V],
         read: Callable[[Text], tuple[V, list[Diagnostic]]],
         variables: RecordedVariables | None = None,
         environment: dict[str, str | None] | None = None,
     ) -> V:
         """Read a file, or return the cached result for the same text; files with errors are read again."""
         key = f"{kind}:{file.path}:{file.digest}"
-        if known := self.memo.get(key):
+        if cached := self.memo.get(key):
             with suppress(msgspec.MsgspecError):
-                last = from_msgpack(known, _CachedRead)
+                last = from_msgpack(cached, _CachedRead)
                 if self._is_current(last):
-                    result = from_msgpack(last.result, wanted)
+                    result = from_msgpack(last.result, type_)
                     self.environment |= last.env
                     return result
-        found, problems = read(Text(file.path, file.content))
+        parsed, problems = read(Text(file.path, file.content))
         self.diagnostics += problems
         env = environment or {}
         self.environment |= env
         if not problems:
             used, missed = ({}, ()) if variables is None else (variables.used, tuple(variables.missed))
             self.memo[key] = msgspec.msgpack.encode(
-                _CachedRead(msgspec.msgpack.encode(found), env, used, missed)
+                _CachedRead(msgspec.msgpack.encode(parsed), env, used, missed)
             )
-        return found
+        return parsed
 
     def _is_current(self, last: _CachedRead) -> bool:
         """Return whether a file's templates would read the same values again."""
@@ -294,13 +294,13 @@ class _Loader(Struct):
     ) -> dict[str, Topic]:
         topics = self.declared_topics(properties)
         schemas = TopicSchemas(files, self.settings, self.lines, self.memo, functions)
-        found = {id_: schemas.complete(topic) for id_, topic in topics.items()}
+        completed = {id_: schemas.complete(topic) for id_, topic in topics.items()}
         self.diagnostics += schemas.diagnostics
-        return found
+        return completed
 
     def _seeds(self, properties: list[PropertiesFile]) -> dict[str, Seed]:
         described = self._once((s for p in properties for s in p.seeds), "seed")
-        found: dict[str, Seed] = {}
+        seeds: dict[str, Seed] = {}
         folded: dict[str, Seed] = {}
         for file in self._texts(self.settings.seed_paths, ".csv"):
             if not IDENTIFIER.match(file.stem) or file.stem.lower() in RESERVED:
@@ -312,12 +312,12 @@ class _Loader(Struct):
                 note = Note("the other file", other.location)
                 self._report("MS109", f"two seeds are named '{seed.name}'", file.path, "rename one", note)
                 continue
-            found[seed.name] = folded[seed.name.lower()] = seed
+            seeds[seed.name] = folded[seed.name.lower()] = seed
         for name, seed_properties in described.items():
-            if name not in found:
-                hint = did_you_mean(name, found, f"add seeds/{name}.csv")
-                self._at(seed_properties.location, "MS117", f"seed '{name}' does not exist", hint)
-        return found
+            if name not in seeds:
+                hint = did_you_mean(name, seeds, f"add seeds/{name}.csv")
+                self._report_at(seed_properties.location, "MS117", f"seed '{name}' does not exist", hint)
+        return seeds
 
     def _seed(self, file: File, properties: SeedProperties | None) -> Seed:
         # YAML also decides types, and the locations of errors in columns.
@@ -325,18 +325,18 @@ class _Loader(Struct):
         return self._cached(f"seed:{properties_digest}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:
-        found: list[Function] = []
+        functions: list[Function] = []
         for file in self._texts(self.settings.macro_paths, ".py"):
-            found += self._cached("functions", file, tuple[Function, ...], read_functions)
+            functions += self._cached("functions", file, tuple[Function, ...], read_functions)
             self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
-        return self._once(found, "function")
+        return self._once(functions, "function")
 
     def _generators(self) -> tuple[Generator, ...]:
-        found: list[Generator] = []
+        generators: list[Generator] = []
         for file in self._texts(self.settings.seed_paths, ".py"):
-            found += self._cached("generators", file, tuple[Generator, ...], read_generators)
+            generators += self._cached("generators", file, tuple[Generator, ...], read_generators)
             self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
-        return tuple(found)
+        return tuple(generators)
 
     def _selectors(self) -> dict[str, Any]:
         if not (self.root / SELECTORS).exists():
@@ -345,25 +345,25 @@ class _Loader(Struct):
         if isinstance(file, Diagnostic):
             self.diagnostics.append(file)
             return {}
-        found, problems = read_selectors(Text(file.path, file.content))
+        selectors, problems = read_selectors(Text(file.path, file.content))
         self.diagnostics += problems
-        return found
+        return selectors
 
     # -- checks across files
 
     def _once(
         self, values: Iterable[N], what: str, key: Callable[[N], str] = lambda value: value.name
     ) -> dict[str, N]:
-        found: dict[str, N] = {}
+        by_name: dict[str, N] = {}
         for value in values:
             name = key(value)
             # Duplicates within one file were reported by its reader.
-            if name in found and found[name].location.path != value.location.path:
-                note = Note("first defined here", found[name].location)
+            if name in by_name and by_name[name].location.path != value.location.path:
+                note = Note("first defined here", by_name[name].location)
                 message = f"{what} '{name}' is defined twice"
-                self._at(value.location, "MS109", message, "keep one of them", note)
-            found.setdefault(name, value)
-        return found
+                self._report_at(value.location, "MS109", message, "keep one of them", note)
+            by_name.setdefault(name, value)
+        return by_name
 
-    def _at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
+    def _report_at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
         self.diagnostics.append(self.lines.diagnostic(location, code, message, remedy, *notes))

@@ -46,18 +46,18 @@ def kafka_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]
 def oauth_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
     """Yield what librdkafka lacks for OAUTHBEARER; Java's clients may get their tokens in other ways."""
     clients = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
-    if settings.get("sasl_mechanism") == "OAUTHBEARER" and not any(TOKEN_URL in each for each in clients):
+    if settings.get("sasl_mechanism") == "OAUTHBEARER" and not any(TOKEN_URL in client for client in clients):
         remedy = f"write it in producer:, consumer: and admin: as {TOKEN_URL}: https://…"
         yield Contradiction("sasl_mechanism", f"OAUTHBEARER needs {TOKEN_URL}", remedy)
 
 
 def _login(settings: Mapping[str, Any], protocol: str, mechanism: str) -> Iterator[Contradiction]:
-    own = [key for key in settings if key.startswith("sasl_")]
+    login_keys = [key for key in settings if key.startswith("sasl_")]
     if not protocol.startswith("SASL_"):
-        if own:
+        if login_keys:
             yield Contradiction(
-                own[0],
-                f"'{own[0]}' has no effect: clients don't log in with security_protocol {protocol}",
+                login_keys[0],
+                f"'{login_keys[0]}' has no effect: clients don't log in with security_protocol {protocol}",
                 "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove the option",
             )
         return

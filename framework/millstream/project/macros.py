@@ -43,16 +43,16 @@ class MacroLibrary:
 
     def paths_behind(self, names: Iterable[str]) -> frozenset[str]:
         """Return the macro files that these names reach, through macros that call macros."""
-        found: set[str] = set()
+        paths: set[str] = set()
         pending = [self.macros[name].path for name in names if name in self.macros]
         while pending:
             path = pending.pop()
-            if path not in found:
-                found.add(path)
+            if path not in paths:
+                paths.add(path)
                 pending += [
                     self.macros[name].path for name in self._by_path[path].reads if name in self.macros
                 ]
-        return frozenset(found)
+        return frozenset(paths)
 
     def names_behind(self, paths: Iterable[str]) -> frozenset[str]:
         """Return every name that these macro files read."""
@@ -88,8 +88,8 @@ def read_macros(
         macros = []
         for node in tree.find_all(nodes.Macro):
             macro = Macro(node.name, file.path, node.lineno - 1, tuple(arg.name for arg in node.args))
-            if problem := _name_conflict(macro, text, seen, reserved):
-                diagnostics.append(problem)
+            if diagnostic := _name_conflict(macro, text, seen, reserved):
+                diagnostics.append(diagnostic)
                 continue
             seen[macro.name] = (macro, text)
             macros.append(macro)
@@ -143,11 +143,11 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     if instead := _UNKNOWN_TAG.match(message):
         block = re.compile(r"\w+\s+(\w+)").match(text.content, start, stop)
         remedy = dbt.TAGS.get(instead[1], remedy).replace("NAME", block[1] if block else "name")
-    for kind, known in (("filter", environment.filters), ("test", environment.tests)):
+    for kind, names in (("filter", environment.filters), ("test", environment.tests)):
         if message.startswith(f"No {kind} named "):
             name = message.split("'")[1]
-            found = text.content.find(name, start, stop)
-            start, stop = (found, found + len(name)) if found >= 0 else (start, stop)
-            message, remedy = f"unknown {kind} '{name}'", did_you_mean(name, known, f"see Jinja's {kind}s")
+            position = text.content.find(name, start, stop)
+            start, stop = (position, position + len(name)) if position >= 0 else (start, stop)
+            message, remedy = f"unknown {kind} '{name}'", did_you_mean(name, names, f"see Jinja's {kind}s")
             break
     return at(text, start, stop, "MS201", message.rstrip("."), remedy)

@@ -27,7 +27,7 @@ def missing_modules(root: Path, text: Text) -> Iterator[Diagnostic]:
                 yield from _from(root, module, node, node.module)
         else:
             yield from (
-                _missing(module, node, each.name) for each in node.names if not _exists(root, each.name)
+                _missing(module, node, alias.name) for alias in node.names if not _exists(root, alias.name)
             )
 
 
@@ -48,11 +48,11 @@ def _from(root: Path, module: Module, node: ast.ImportFrom, name: str) -> Iterat
     names = _names(root / file) if file else set[str]()
     if not _is_own(root, name.partition(".")[0]) or names is None:
         return
-    for each in node.names:
-        if each.name != "*" and each.name not in names and not _exists(root, f"{name}.{each.name}"):
-            message = f"'{name}' has no '{each.name}'"
+    for alias in node.names:
+        if alias.name != "*" and alias.name not in names and not _exists(root, f"{name}.{alias.name}"):
+            message = f"'{name}' has no '{alias.name}'"
             remedy = did_you_mean(
-                each.name, names, f"define it in {file}" if file else f"add {_new(name, each.name)}"
+                alias.name, names, f"define it in {file}" if file else f"add {_new(name, alias.name)}"
             )
             yield module.error(node, "MS324", message, remedy)
 
@@ -60,7 +60,7 @@ def _from(root: Path, module: Module, node: ast.ImportFrom, name: str) -> Iterat
 def _relative(module: Module, node: ast.ImportFrom) -> Diagnostic:
     """Functions and generators run in modules without a package."""
     name = ".".join([*module.text.path.split("/")[: -node.level], *([node.module] if node.module else [])])
-    remedy = f"write from {name} import {', '.join(ast.unparse(each) for each in node.names)}"
+    remedy = f"write from {name} import {', '.join(ast.unparse(alias) for alias in node.names)}"
     return module.error(node, "MS324", "a relative import does not work in this file", remedy)
 
 
@@ -92,7 +92,7 @@ def _is_own(root: Path, top: str) -> bool:
 def _file(root: Path, name: str) -> str | None:
     parts = name.replace(".", "/")
     files = (f"{folder}{parts}{end}" for folder in ("", "src/") for end in (".py", "/__init__.py"))
-    return next((each for each in files if (root / each).is_file()), None)
+    return next((candidate for candidate in files if (root / candidate).is_file()), None)
 
 
 def _is_folder(root: Path, name: str) -> bool:
@@ -105,19 +105,19 @@ def _names(file: Path) -> set[str] | None:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = {"__name__", "__doc__", "__file__"}
+    names = {"__name__", "__doc__", "__file__"}
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name="__getattr__"):
                 return None
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
+                names.add(node.name)
             case ast.Name(ctx=ast.Store()):
-                found.add(node.id)
+                names.add(node.id)
             case ast.alias(name="*"):
                 return None
             case ast.alias():
-                found.add((node.asname or node.name).partition(".")[0])
+                names.add((node.asname or node.name).partition(".")[0])
             case ast.Call(func=ast.Name(id="globals" | "exec" | "setattr")):
                 return None
-    return found
+    return names

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.formats import DEFAULT_FORMAT, FormatName, Framing
 from millstream.materialization import KINDS, Word
-from millstream.project.shapes import Duration, Kept, Positive, Size, TopicName, about
+from millstream.project.shapes import Duration, DurationOrAll, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
 
 Guarantee = Literal["at_least_once", "exactly_once"]
@@ -133,7 +133,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     )
     retention: Annotated[Duration | None, about("table: how long a row is kept, by event time")] = None
     versions: Annotated[
-        Kept | None,
+        DurationOrAll | None,
         about("table: keeps each version of a row, this long after its end: 30 days, or all"),
     ] = None
     store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None

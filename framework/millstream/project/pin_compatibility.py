@@ -23,12 +23,14 @@ def files_of(version: Version, pins: Pins) -> SchemaFiles:
 
 def forbidden(format_: str, new: SchemaFiles, subject: Subject, pins: Pins) -> tuple[Finding, ...]:
     """Return what the pinned compatibility level of a subject forbids about a new schema."""
-    live = [each for each in subject.versions if not each.deleted]
+    live = [version for version in subject.versions if not version.deleted]
     level = level_of(subject.compatibility)
     if live and level != "NONE" and format_named(live[-1].type) != format_:
         what = f"it is {format_}, and the subject has {live[-1].type}"
         return (Finding("", what, "backward", live[-1].version, "type_changed"),)
-    old = {each.version: files_of(each, pins) for each in live if format_named(each.type) == format_}
+    old = {
+        version.version: files_of(version, pins) for version in live if format_named(version.type) == format_
+    }
     return incompatibilities(format_, new, old, level)
 
 
@@ -38,13 +40,13 @@ def changed(old: Version, old_pins: Pins, new: Version, new_pins: Pins) -> tuple
         what = f"it is {new.type} instead of {old.type}"
         return tuple(Finding("", what, way, old.version, "type_changed") for way in _BOTH)
     before, after = files_of(old, old_pins), files_of(new, new_pins)
-    found: Iterable[Finding] = (
-        Finding(each.path, each.what, way, old.version, each.rule)
+    findings: Iterable[Finding] = (
+        Finding(difference.path, difference.what, way, old.version, difference.rule)
         for way in _BOTH
-        for each in differences(format_named(old.type), after, before, way)
-        if each.breaks
+        for difference in differences(format_named(old.type), after, before, way)
+        if difference.breaks
     )
-    return tuple(found)
+    return tuple(findings)
 
 
 _BOTH: tuple[Direction, ...] = ("backward", "forward")

@@ -34,10 +34,10 @@ def pinned_schema(use: RegistryUse, encoding: Encoding, pins: Pins, read: Read) 
         return Unusable("MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`")
     version = chosen(use, versions)
     if version is None:
-        known = ", ".join(str(each.version) for each in versions)
+        pinned_versions = ", ".join(str(pinned.version) for pinned in versions)
         which = f"version {use.version}" if use.version else "a version that is not deleted"
         message = f"{which} of subject '{use.subject}' is not pinned"
-        return Unusable("MS125", message, f"run `{PULL}`, or choose another version: {known}")
+        return Unusable("MS125", message, f"run `{PULL}`, or choose another version: {pinned_versions}")
     name = format_named(version.type)
     if name not in NAMES:
         remedy = "declare the columns and a format instead of it"
@@ -61,8 +61,8 @@ def pinned_schema(use: RegistryUse, encoding: Encoding, pins: Pins, read: Read) 
 def chosen(use: RegistryUse, versions: tuple[Version, ...]) -> Version | None:
     """Return the version that has a topic's columns, if it is pinned."""
     if use.version is None:
-        return next((each for each in reversed(versions) if not each.deleted), None)
-    return next((each for each in versions if each.version == use.version), None)
+        return next((version for version in reversed(versions) if not version.deleted), None)
+    return next((version for version in versions if version.version == use.version), None)
 
 
 def format_named(kind: str) -> str:
@@ -82,19 +82,21 @@ class Texts(Struct, frozen=True):
     def files(self, version: Version) -> SchemaFiles:
         """Return a version with all that it refers to."""
         others = references_of(self.pins, version)
-        own = f"schema{self.language.suffix}"
-        while own in others:
-            own = f"_{own}"
-        return SchemaFiles(own, {**others, own: version.text}, (), self.message, self.key)
+        name = f"schema{self.language.suffix}"
+        while name in others:
+            name = f"_{name}"
+        return SchemaFiles(name, {**others, name: version.text}, (), self.message, self.key)
 
 
 def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
     schema = read(texts.language, texts.files(version))
-    own = replace(texts, message=schema.message)
+    decoded = replace(texts, message=schema.message)
     named = texts.language.place is not None and encoding.framing != "plain"
     # A subject may change its type if its compatibility is NONE; values of the old type can't be decoded.
-    written = [each for each in texts.versions if each.type == version.type]
-    writers = [writer_schema(own, each, read) for each in written if texts.language.by_writer or named]
+    written = [pinned for pinned in texts.versions if pinned.type == version.type]
+    writers = [
+        writer_schema(decoded, pinned, read) for pinned in written if texts.language.by_writer or named
+    ]
     return PinnedSchema(
         schema,
         replace(
@@ -102,18 +104,18 @@ def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) 
             schema=schema.essence,
             message=schema.message,
             schema_id=version.id,
-            writers=tuple(sorted(writers, key=lambda each: each.id)),
+            writers=tuple(sorted(writers, key=lambda writer: writer.id)),
         ),
     )
 
 
 def writer_schema(texts: Texts, version: Version, read: Read) -> WriterSchema:
     """Return what decoding needs of a version; raise SchemaError if that can't be used."""
-    if (place := texts.language.place) is None:
+    if (add_message := texts.language.place) is None:
         return WriterSchema(version.id, read(texts.language, texts.files(version)).essence)
     try:
-        found = read(texts.language, texts.files(version))
+        schema = read(texts.language, texts.files(version))
     except SchemaError:
         # It has no such message, or none with columns: none of its values is read.
         return WriterSchema(version.id, "")
-    return WriterSchema(version.id, place(found.essence, texts.message))
+    return WriterSchema(version.id, add_message(schema.essence, texts.message))

@@ -105,7 +105,7 @@ def read_pins(
 ) -> tuple[dict[str, Subject], list[Diagnostic]]:
     """Return the pinned subjects among the files of the schema folders (path and text), by name."""
     start = f"{pins_folder(settings)}/"
-    found: dict[str, Subject] = {}
+    subjects: dict[str, Subject] = {}
     problems: list[Diagnostic] = []
     for path, text in files:
         if not path.startswith(start):
@@ -114,11 +114,11 @@ def read_pins(
             subject = msgspec.convert(json.loads(text), Subject)
         except (ValueError, RecursionError) as error:
             message = f"{path} is not a pinned schema: {error}"
-            place = Location(path, 1, 1, 2)
-            problems.append(Diagnostic("MS127", message, place, f"remove it, then run `{PULL}`"))
+            location = Location(path, 1, 1, 2)
+            problems.append(Diagnostic("MS127", message, location, f"remove it, then run `{PULL}`"))
             continue
-        found[subject.subject] = subject
-    return found, problems
+        subjects[subject.subject] = subject
+    return subjects, problems
 
 
 def file_names(subjects: Iterable[str]) -> dict[str, str]:
@@ -156,10 +156,10 @@ def _digest(subject: str) -> str:
 
 def references_of(pins: Pins, version: Version) -> dict[str, str]:
     """Return the schemas that a version needs, directly or not, each after those that it needs itself."""
-    found: dict[str, str] = {}
+    schemas: dict[str, str] = {}
     for name, needed in _needed(pins, version, frozenset()):
-        found.setdefault(name, needed.text)
-    return found
+        schemas.setdefault(name, needed.text)
+    return schemas
 
 
 def _needed(pins: Pins, version: Version, above: frozenset[tuple[str, int]]) -> Iterator[tuple[str, Version]]:
@@ -168,7 +168,7 @@ def _needed(pins: Pins, version: Version, above: frozenset[tuple[str, int]]) -> 
         if key in above:
             continue
         versions = pins[reference.subject].versions if reference.subject in pins else ()
-        needed = next((each for each in versions if each.version == reference.version), None)
+        needed = next((candidate for candidate in versions if candidate.version == reference.version), None)
         if needed is None:
             raise NotPinnedError(f"version {reference.version} of subject '{reference.subject}'")
         yield from _needed(pins, needed, above | {key})

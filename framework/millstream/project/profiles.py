@@ -66,18 +66,18 @@ def read_target(
     Without `strict_env`, settings whose environment variables are not set are left out: what is read then is
     enough to compile, but not to connect.
     """
-    found, problems = _read_target(root, settings, target, profiles_dir, variables, strict_env=strict_env)
-    given = _revealed(found.settings.get("environment") or "")
+    chosen, problems = _read_target(root, settings, target, profiles_dir, variables, strict_env=strict_env)
+    in_target = _revealed(chosen.settings.get("environment") or "")
     # Compiled models do not depend on it.
-    found = replace(found, settings={k: v for k, v in found.settings.items() if k != "environment"})
-    name = environment or given
+    chosen = replace(chosen, settings={k: v for k, v in chosen.settings.items() if k != "environment"})
+    name = environment or in_target
     if not name:
-        return found, problems
+        return chosen, problems
     if not is_name(name):
         message = f"'{name}' can't be the name of an environment"
-        problems.append(Diagnostic("MS130", message, None if environment else found.location, _NAMES))
-        return found, problems
-    return replace(found, environment=Environment(name, settings.name)), problems
+        problems.append(Diagnostic("MS130", message, None if environment else chosen.location, _NAMES))
+        return chosen, problems
+    return replace(chosen, environment=Environment(name, settings.name)), problems
 
 
 def _read_target(
@@ -91,34 +91,34 @@ def _read_target(
 ) -> tuple[Target, list[Diagnostic]]:
     """Choose the target; only its values are rendered, since others may need variables that are not set."""
     fallback = Target(settings.profile, target or "local", DEFAULT, None, settings.env_vars)
-    found = profiles_file(root, profiles_dir)
-    if isinstance(found, Diagnostic):
-        return fallback, [found]
-    if found is None:
+    path = profiles_file(root, profiles_dir)
+    if isinstance(path, Diagnostic):
+        return fallback, [path]
+    if path is None:
         if target in {None, "local"}:
             return fallback, []
         remedy = "add profiles.yml, or omit --target"
         message = f"target '{target}' requires a profiles.yml, which does not exist"
-        problem = Diagnostic("MS112", message, None, remedy)
-        return Target(settings.profile, "local", DEFAULT), [problem]
-    file = read_file(root, found)
+        diagnostic = Diagnostic("MS112", message, None, remedy)
+        return Target(settings.profile, "local", DEFAULT), [diagnostic]
+    file = read_file(root, path)
     if isinstance(file, Diagnostic):
         return fallback, [file]
-    text = Text(found, file.content)
+    text = Text(path, file.content)
     node, diagnostics = parse_yaml(text)
     unreadable = node is None and diagnostics
     chosen, more = (
         (None, []) if unreadable else _read(text, node, settings, target, variables, strict_env=strict_env)
     )
     hidden = written_secrets(node)
-    return chosen or fallback, [_masked(problem, hidden) for problem in [*diagnostics, *more]]
+    return chosen or fallback, [_masked(diagnostic, hidden) for diagnostic in [*diagnostics, *more]]
 
 
 def profiles_file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | None:
     """Return the path of profiles.yml, relative to the project's folder where it is inside."""
     named, how = profiles_dir, "--profiles-dir"
-    if named is None and (given := os.environ.get("MILLSTREAM_PROFILES_DIR")):
-        named, how = Path(given), "MILLSTREAM_PROFILES_DIR"
+    if named is None and (variable := os.environ.get("MILLSTREAM_PROFILES_DIR")):
+        named, how = Path(variable), "MILLSTREAM_PROFILES_DIR"
     if named is not None:
         path = named.absolute() / FILE
         if not os.path.lexists(path):
@@ -152,8 +152,10 @@ def _read(
         return Target(settings.profile, name, DEFAULT, reader.locate(output)), reader.diagnostics
     _check(reader, shape)
     check_clients(reader, output, shape)
-    found = with_timezone(_settings_of(shape))
-    return Target(settings.profile, name, found, reader.locate(output), settings.env_vars), reader.diagnostics
+    target_settings = with_timezone(_settings_of(shape))
+    return Target(
+        settings.profile, name, target_settings, reader.locate(output), settings.env_vars
+    ), reader.diagnostics
 
 
 def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
@@ -199,8 +201,8 @@ def _default(reader: Reader, node: Node | None) -> str | None:
     """Return the default target of the profile."""
     if node is None:
         return "local"
-    found: str | Secret | None = reader.value(node, str, "target")
-    return found.reveal() if isinstance(found, Secret) else found
+    default: str | Secret | None = reader.value(node, str, "target")
+    return default.reveal() if isinstance(default, Secret) else default
 
 
 def _plain_secrets(reader: Reader, node: Node) -> None:
@@ -218,11 +220,11 @@ def _plain_secrets(reader: Reader, node: Node) -> None:
 def _settings(node: Node | None) -> list[tuple[str, ScalarNode]]:
     """Return every setting of a tree with its value."""
     if isinstance(node, SequenceNode):
-        return [found for item in node.value for found in _settings(item)]
-    found: list[tuple[str, ScalarNode]] = []
+        return [setting for item in node.value for setting in _settings(item)]
+    settings: list[tuple[str, ScalarNode]] = []
     for name, (_, value) in entries(node).items() if node is not None else ():
-        found += [(name, value)] if isinstance(value, ScalarNode) else _settings(value)
-    return found
+        settings += [(name, value)] if isinstance(value, ScalarNode) else _settings(value)
+    return settings
 
 
 def _is_template(node: ScalarNode) -> bool:
@@ -231,19 +233,19 @@ def _is_template(node: ScalarNode) -> bool:
 
 def written_secrets(node: Node | None) -> list[str]:
     """Return the secrets in plain text, the longest first."""
-    found = [
+    secrets = [
         v.value for name, v in _settings(node) if is_secret_setting(name, v.value) and not _is_template(v)
     ]
-    return sorted(found, key=len, reverse=True)
+    return sorted(secrets, key=len, reverse=True)
 
 
-def _masked(problem: Diagnostic, hidden: list[str]) -> Diagnostic:
+def _masked(diagnostic: Diagnostic, hidden: list[str]) -> Diagnostic:
     """Mask secrets; those of the line keep their width, so that the caret still fits."""
-    message, remedy, line = problem.message, problem.help, problem.line
+    message, remedy, line = diagnostic.message, diagnostic.help, diagnostic.line
     for text in hidden:
         message, remedy = message.replace(text, "****"), remedy.replace(text, "****")
         line = line.replace(text, "*" * len(text))
-    return msgspec.structs.replace(problem, message=message, help=remedy, line=line)
+    return msgspec.structs.replace(diagnostic, message=message, help=remedy, line=line)
 
 
 def _check(reader: Reader, shape: TargetShape) -> None:
@@ -262,8 +264,8 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         else:
             remedy = "write kafka: {bootstrap_servers: …}"
             report(shape, "kafka", "MS107", "'kafka' must be embedded or a mapping", remedy)
-    elif problem := _check_servers(kafka):
-        report(kafka, "bootstrap_servers", "MS107", *problem)
+    elif reason := _check_servers(kafka):
+        report(kafka, "bootstrap_servers", "MS107", *reason)
     master: Any = shape.master
     if not isinstance(master, Placeholder) and not _MASTER.fullmatch(master := _revealed(master)):
         remedy = "use local[*], local[4], spark://host:7077, yarn or k8s://…"
@@ -273,18 +275,18 @@ def _check(reader: Reader, shape: TargetShape) -> None:
         if zone is not None and not isinstance(zone, Placeholder) and (unknown := _unknown_zone(zone)):
             report(shape, key, "MS107", *unknown)
     zones: list[Any] = [shape.timezone, spark_zone]
-    known = [as_text(each) for each in zones if each is not None and not isinstance(each, Placeholder)]
-    if len(set(known)) > 1:
+    texts = [as_text(zone) for zone in zones if zone is not None and not isinstance(zone, Placeholder)]
+    if len(set(texts)) > 1:
         message = f"'{TIMEZONE}' is not the target's timezone"
         report(shape, "spark", "MS107", message, f"remove it: timezone: {shape.timezone} sets it")
     # With errors, a key may only be missing because it is misspelled.
-    readable = all(each.severity == "warning" for each in reader.diagnostics)
+    readable = all(diagnostic.severity == "warning" for diagnostic in reader.diagnostics)
     if readable:
         for owner, code, contradiction in _contradictions(shape):
             report(owner, contradiction.key, code, contradiction.message, contradiction.remedy)
-    for each in (shape.notifications or []) if readable else []:
-        if wrong := _check_notification(each):
-            report(each, "command" if each.command else "webhook", *wrong)
+    for notification in (shape.notifications or []) if readable else []:
+        if wrong := _check_notification(notification):
+            report(notification, "command" if notification.command else "webhook", *wrong)
     tables = shape.tables
     if isinstance(tables, TablesShape):
         store = declaration(tables.store)
@@ -315,26 +317,26 @@ def _written(shape: Shape) -> dict[str, Any]:
 
 def _check_servers(kafka: Any) -> tuple[str, str] | None:
     """Return what is wrong with an address in `bootstrap_servers`; none from the environment is shown."""
-    given: Any = kafka.bootstrap_servers if isinstance(kafka, KafkaShape) else None
-    if given is None or isinstance(given, Placeholder):
+    servers: Any = kafka.bootstrap_servers if isinstance(kafka, KafkaShape) else None
+    if servers is None or isinstance(servers, Placeholder):
         return None
-    for each in _revealed(given).split(","):
-        found = _SERVER.fullmatch(each.strip())
-        if found is None or not 0 < int(found[1]) < 65536:
-            named = "an address" if isinstance(given, Secret) else f"'{each.strip()}'"
+    for server in _revealed(servers).split(","):
+        address = _SERVER.fullmatch(server.strip())
+        if address is None or not 0 < int(address[1]) < 65536:
+            named = "an address" if isinstance(servers, Secret) else f"'{server.strip()}'"
             return f"{named} in 'bootstrap_servers' is not host:port", "write kafka.example:9092"
     return None
 
 
-def _check_notification(given: NotificationShape) -> tuple[str, str, str] | None:
+def _check_notification(notification: NotificationShape) -> tuple[str, str, str] | None:
     """Return what is wrong with a notification: code, message and remedy."""
-    url: Any = given.webhook
-    if bool(url) == bool(given.command):
+    url: Any = notification.webhook
+    if bool(url) == bool(notification.command):
         return "MS107", "a notification needs either 'webhook' or 'command'", "write one of them"
-    if any(isinstance(each, Secret) for each in given.command):
+    if any(isinstance(argument, Secret) for argument in notification.command):
         message = "'command' can't have values of the environment: other users can see arguments"
         return "MS113", message, "read the variable in the program, which gets the run's environment"
-    if given.command and given.format:
+    if notification.command and notification.format:
         return "MS107", "'format' is for webhooks; a command gets JSON", "remove it"
     if (
         url
@@ -370,12 +372,12 @@ def _settings_of(shape: TargetShape) -> dict[str, Any]:
 
 
 def _values(shape: Shape) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in fields(shape):
         value = getattr(shape, field.name)
         if field.name not in {"location", "locations"} and _is_set(value):
-            found[field.name] = _hidden(field.name, value)
-    return found
+            values[field.name] = _hidden(field.name, value)
+    return values
 
 
 def _is_set(value: Any) -> bool:
@@ -387,7 +389,9 @@ def _hidden(name: str, value: Any) -> Any:
     if isinstance(value, Shape):
         return _values(value)
     if isinstance(value, dict):
-        return {key: _hidden(key, each) for key, each in value.items() if not isinstance(each, Placeholder)}
+        return {
+            key: _hidden(key, inner) for key, inner in value.items() if not isinstance(inner, Placeholder)
+        }
     if isinstance(value, list):
-        return [_hidden(name, each) for each in value if not isinstance(each, Placeholder)]
+        return [_hidden(name, inner) for inner in value if not isinstance(inner, Placeholder)]
     return Secret(value) if isinstance(value, str) and is_secret_setting(name, value) else value

@@ -94,8 +94,8 @@ class _Properties(ColumnReader):
 
     def file(self, shape: PropertiesShape) -> PropertiesFile:
         for what in ("model", "seed", "function", "exposure", "metric"):
-            self.check_unique(getattr(shape, f"{what}s"), lambda each: str(each.name), what)
-        self.check_unique(shape.unit_tests, lambda each: f"{each.model}.{each.name}", "unit test")
+            self.check_unique(getattr(shape, f"{what}s"), lambda shape: str(shape.name), what)
+        self.check_unique(shape.unit_tests, lambda test: f"{test.model}.{test.name}", "unit test")
         return PropertiesFile(
             sources=read_sources(self, shape.sources),
             models=tuple(map(self.model, shape.models)),
@@ -182,25 +182,27 @@ class _Properties(ColumnReader):
 
     def references(self, raw: Raw | None) -> dict[str, Location]:
         """Return ids of relations with their locations."""
-        found: dict[str, Location] = {}
+        locations: dict[str, Location] = {}
         node: Node | None = raw.node if raw else None
         for item in node.value if isinstance(node, SequenceNode) else [node] if node else []:
             value = plain(item)
             id_ = reference(value) if isinstance(value, str) else None
             if id_:
-                found.setdefault(id_, self.locate(item))
+                locations.setdefault(id_, self.locate(item))
             else:
                 shown = f"'{value}'" if isinstance(value, str) else "this"
                 message = f"{shown} is not a relation"
                 self.report(item, "MS107", message, "write ref('model') or source('source', 'topic')")
-        return found
+        return locations
 
     def metric(self, shape: MetricShape) -> Metric:
         self.check_name(shape, shape.name, "metric")
         model = reference(shape.model)
         if model is None:
             message = f"'{shape.model}' is not a model"
-            self.at(self.location(shape, "model"), "MS107", message, "write model: ref('name'), or its name")
+            self.report_at(
+                self.location(shape, "model"), "MS107", message, "write model: ref('name'), or its name"
+            )
         return Metric(
             shape.name,
             self.location(shape),
@@ -237,16 +239,16 @@ def _written(value: Any) -> Any:
             key.name: _written(getattr(value, key.attribute)) for key in keys if key.name in value.locations
         }
     if isinstance(value, list):
-        return [_written(each) for each in value]
+        return [_written(inner) for inner in value]
     return value
 
 
 def _hints(shape: ModelShape, hints: HintsShape | None) -> dict[str, Any]:
-    found = {"keeps": shape.keeps, "rows_per_second": shape.rows_per_second}
+    hint_values = {"keeps": shape.keeps, "rows_per_second": shape.rows_per_second}
     if hints:
-        found |= {
+        hint_values |= {
             name: value
             for name in ("keeps", "rows_per_second", "distinct")
             if (value := getattr(hints, name))
         }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in hint_values.items() if value is not None}

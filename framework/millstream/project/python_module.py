@@ -65,8 +65,8 @@ class Module(Struct, frozen=True):
             case ast.Name(id=name):
                 if name in self.classes or name in self.aliases:
                     return ""
-                found = self.imports.get(name) or (f"builtins.{name}" if hasattr(builtins, name) else "")
-                return found.replace("typing_extensions", "typing")
+                imported = self.imports.get(name) or (f"builtins.{name}" if hasattr(builtins, name) else "")
+                return imported.replace("typing_extensions", "typing")
             case ast.Attribute(value=value, attr=name):
                 base = self.qualified(value)
                 return f"{base}.{name}".replace("typing_extensions", "typing") if base else ""
@@ -151,17 +151,17 @@ def _collect_names(
     match statement:
         case ast.Import(names=names):
             for name in names:
-                whole = name.name if name.asname else name.name.partition(".")[0]
-                imports.setdefault(name.asname or whole, whole)
+                module = name.name if name.asname else name.name.partition(".")[0]
+                imports.setdefault(name.asname or module, module)
         case ast.ImportFrom(module=module, names=names, level=level):
             for name in names:
                 imports.setdefault(name.asname or name.name, f"{'.' * level}{module or ''}.{name.name}")
-        case ast.ClassDef(name=own):
-            classes[own] = statement
-        case ast.Assign(targets=[ast.Name(id=own)], value=value):
-            aliases[own] = value
-        case ast.AnnAssign(target=ast.Name(id=own), value=ast.expr() as value):
-            aliases[own] = value
+        case ast.ClassDef(name=defined):
+            classes[defined] = statement
+        case ast.Assign(targets=[ast.Name(id=defined)], value=value):
+            aliases[defined] = value
+        case ast.AnnAssign(target=ast.Name(id=defined), value=ast.expr() as value):
+            aliases[defined] = value
         case _ if type(statement).__name__ == "TypeAlias":  # `type X = ...`, from Python 3.12 on
             aliases[statement.name.id] = statement.value  # type: ignore[attr-defined]
 
@@ -195,11 +195,11 @@ def check_plain(module: Module, function: Def, noun: str) -> Iterator[Diagnostic
         yield module.error(function, "MS308", message, "write a plain `def`: rows are processed one by one.")
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        known = module.qualified(called) in CACHES
-        if known and yields(function):
+        is_cache = module.qualified(called) in CACHES
+        if is_cache and yields(function):
             message = f"'{name}' yields, and a cache would return a generator that is used up"
             yield module.error(decorator, "MS309", message, "remove the decorator.")
-        elif not known:
+        elif not is_cache:
             message = f"{noun} '{name}' has a decorator, which may change what it takes and returns"
             remedy = (
                 "remove it, or call what it returns in a plain function; only functools' caches may stay."

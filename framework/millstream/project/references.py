@@ -18,8 +18,8 @@ _ID = re.compile(r"(?:(?:model|seed)\.[A-Za-z_]\w*|source\.[A-Za-z_]\w*\.[A-Za-z
 
 def relation_call(text: str) -> str | None:
     """Return the call of `ref('x')` or `source('s', 't')` that a text is, with or without braces."""
-    found = _CALL.match(text)
-    return found[1] if found else None
+    call = _CALL.match(text)
+    return call[1] if call else None
 
 
 def reference(text: str) -> str | None:
@@ -27,10 +27,10 @@ def reference(text: str) -> str | None:
     text = text.strip()
     if text.startswith("{{") and text.endswith("}}"):
         text = text[2:-2].strip()
-    if found := _SOURCE.match(text):
-        return f"source.{found[1]}.{found[2]}"
-    if found := _REF.match(text):
-        return f"model.{found[1]}"
+    if call := _SOURCE.match(text):
+        return f"source.{call[1]}.{call[2]}"
+    if call := _REF.match(text):
+        return f"model.{call[1]}"
     if _ID.match(text):
         return text
     return f"model.{text}" if IDENTIFIER.match(text) else None

@@ -78,7 +78,7 @@ class TypeParts(Struct, frozen=True):
     """The parts of an annotated type, determined once."""
 
     annotated: Any
-    wanted: Any
+    type: Any
     origin: Any
     arguments: tuple[Any, ...]
     verbatim: bool
@@ -92,10 +92,10 @@ _type_parts: dict[int, TypeParts] = {}
 def type_parts(annotated: Any) -> TypeParts:
     if parts := _type_parts.get(id(annotated)):
         return parts
-    wanted, known = bare(annotated), metas(annotated)
-    verbatim = any(bool(meta.extra and meta.extra.get("verbatim")) for meta in known)
-    constrained = any(map(_is_constraint, known))
-    parts = TypeParts(annotated, wanted, get_origin(wanted), get_args(wanted), verbatim, constrained)
+    type_, annotations = bare(annotated), metas(annotated)
+    verbatim = any(bool(meta.extra and meta.extra.get("verbatim")) for meta in annotations)
+    constrained = any(map(_is_constraint, annotations))
+    parts = TypeParts(annotated, type_, get_origin(type_), get_args(type_), verbatim, constrained)
     _type_parts[id(annotated)] = parts
     return parts
 
@@ -120,7 +120,7 @@ class Reader(Struct):
             example = ", ".join(f"{name}: …" for name in list(keys)[:2])
             self.report(node, "MS107", f"expected a mapping, not {kind(node)}", f"write {example}")
             return None
-        given: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         locations: dict[str, Location] = {}
         for name, (key_node, value) in entries(node).items():
             key = keys.get(name)
@@ -132,17 +132,17 @@ class Reader(Struct):
                 continue
             locations[name] = self.locate(value)
             before = len(self.diagnostics)
-            found = self.value(value, key.type, name)
-            if found is not None or (len(self.diagnostics) == before and not _is_null(value)):
-                given[key.attribute] = found
+            converted = self.value(value, key.type, name)
+            if converted is not None or (len(self.diagnostics) == before and not _is_null(value)):
+                attributes[key.attribute] = converted
         missing = [key for key in keys.values() if key.required and key.name not in locations]
         for key in missing:
             self.report(node, "MS108", f"'{key.name}' is missing", f"add `{key.name}: …`")
-        if any(key.required and key.attribute not in given for key in keys.values()):
+        if any(key.required and key.attribute not in attributes for key in keys.values()):
             return None
         if issubclass(shape, Shape):
-            given |= {"location": self.locate(node), "locations": locations}
-        return shape(**given)
+            attributes |= {"location": self.locate(node), "locations": locations}
+        return shape(**attributes)
 
     def _unknown(self, node: Node, name: str, keys: dict[str, Key], shape: type[Struct]) -> None:
         if len(self.diagnostics) >= MOST_KEYS:
@@ -151,35 +151,35 @@ class Reader(Struct):
         hint = words.get(name) or did_you_mean(name, keys, f"known keys: {listed_keys(sorted(keys))}")
         self.report(node, "MS106", f"unknown key '{name}'", hint)
 
-    def value(self, node: Node, wanted: Any, name: str = "") -> Any:
+    def value(self, node: Node, type_: Any, name: str = "") -> Any:
         """Read a value of a type; None and a diagnostic if it does not fit."""
-        parts = type_parts(wanted)
+        parts = type_parts(type_)
         if parts.verbatim and self.render:
             render, self.render = self.render, None
             try:
-                return self.value(node, wanted, name)
+                return self.value(node, type_, name)
             finally:
                 self.render = render
         before = len(self.diagnostics)
-        found = self._typed(node, parts, name)
-        if parts.constrained and found is not None and len(self.diagnostics) == before:
-            return self._constrained(node, wanted, found, name)
-        return found
+        converted = self._typed(node, parts, name)
+        if parts.constrained and converted is not None and len(self.diagnostics) == before:
+            return self._constrained(node, type_, converted, name)
+        return converted
 
-    def _constrained(self, node: Node, wanted: Any, found: Any, name: str) -> Any:
+    def _constrained(self, node: Node, type_: Any, value: Any, name: str) -> Any:
         """Check the constraints of an annotation, such as a pattern or a minimum."""
-        if isinstance(found, Secret):
-            return found
+        if isinstance(value, Secret):
+            return value
         try:
-            return msgspec.convert(found, wanted)
+            return msgspec.convert(value, type_)
         except msgspec.ValidationError:
-            self._wrong(node, wanted, name, shown(node))
+            self._wrong(node, type_, name, shown(node))
 
     def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
-        wanted, origin, arguments = parts.wanted, parts.origin, parts.arguments
-        if wanted is Raw:
+        type_, origin, arguments = parts.type, parts.origin, parts.arguments
+        if type_ is Raw:
             return Raw(node)
-        if wanted is Any:
+        if type_ is Any:
             return self.rendered(node, plain(node))
         if origin in {Union, UnionType}:
             return self._union(node, arguments, name)
@@ -187,74 +187,74 @@ class Reader(Struct):
             return self._literal(node, arguments, name)
         if origin is list:
             return self._list(node, parts, name)
-        if origin is dict or wanted is dict:
+        if origin is dict or type_ is dict:
             return self._dict(node, parts, name)
-        if isinstance(wanted, type) and issubclass(wanted, Struct):
-            return self.read(node, wanted)
+        if isinstance(type_, type) and issubclass(type_, Struct):
+            return self.read(node, type_)
         return self._scalar(node, parts, name)
 
     def _union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
         """Choose by the kind of node, so that an error is about the intended choice."""
         if _is_null(node) and NoneType in choices:
             return None
-        choices = tuple(choice for choice in choices if choice is not NoneType)
+        choices = tuple(member for member in choices if member is not NoneType)
         if len(choices) == 1:
             return self.value(node, choices[0], name)
         if self._is_template(node):
             return self._rendered_union(node, choices, name)
-        for choice in choices:
-            if _fits(node, choice):
-                return self.value(node, choice, name)
-        what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
+        for member in choices:
+            if _fits(node, member):
+                return self.value(node, member, name)
+        what = " or ".join(dict.fromkeys(type_name(member) for member in choices))
         self.report(node, "MS107", f"'{name}' must be {what}, not {kind(node)}", f"write {what}")
         return None
 
     def _rendered_union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
-        found = self.rendered(node, plain(node))
-        if found is None or isinstance(found, Secret):
-            return found
-        for choice in choices:
-            if bare(choice) is not Raw:
+        rendered = self.rendered(node, plain(node))
+        if rendered is None or isinstance(rendered, Secret):
+            return rendered
+        for member in choices:
+            if bare(member) is not Raw:
                 try:
-                    return msgspec.convert(found, choice)
+                    return msgspec.convert(rendered, member)
                 except msgspec.ValidationError:
                     continue
-        what = " or ".join(dict.fromkeys(type_name(choice) for choice in choices))
-        message = f"'{name}' must be {what}, not {found!r}"
+        what = " or ".join(dict.fromkeys(type_name(member) for member in choices))
+        message = f"'{name}' must be {what}, not {rendered!r}"
         self.report(node, "MS107", message, f"fix the value of {shown(node)}")
         return None
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
         before = len(self.diagnostics)
-        found = self.rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
-        if isinstance(found, Secret) and found.reveal() in allowed:
-            return found.reveal()  # a fixed choice is not secret
-        if isinstance(found, Placeholder) or found in allowed or len(self.diagnostics) > before:
-            return found
+        rendered = self.rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
+        if isinstance(rendered, Secret) and rendered.reveal() in allowed:
+            return rendered.reveal()  # a fixed choice is not secret
+        if isinstance(rendered, Placeholder) or rendered in allowed or len(self.diagnostics) > before:
+            return rendered
         if isinstance(node, ScalarNode) and node.value in allowed:
             # YAML 1.1 reads on, off, yes and no as booleans.
             return node.value
-        choices = ", ".join(str(choice) for choice in allowed)
-        hint = did_you_mean(str(found), map(str, allowed), f"use one of {choices}")
+        choices = ", ".join(str(option) for option in allowed)
+        hint = did_you_mean(str(rendered), map(str, allowed), f"use one of {choices}")
         self.report(node, "MS107", f"'{name}' must be one of {choices}, not {kind(node)}", hint)
         return None
 
-    def _wrong(self, node: Node, wanted: Any, name: str, found: str) -> None:
-        message = f"'{name}' must be {type_name(wanted)}, not {found}"
-        self.report(node, "MS107", message, remedy(wanted, name, node))
+    def _wrong(self, node: Node, type_: Any, name: str, actual: str) -> None:
+        message = f"'{name}' must be {type_name(type_)}, not {actual}"
+        self.report(node, "MS107", message, remedy(type_, name, node))
 
     def _list(self, node: Node, parts: TypeParts, name: str) -> list[Any] | None:
         if _is_null(node):
             return []
         if self._is_template(node):
-            found = self.rendered(node, plain(node))
-            if isinstance(found, list | tuple):
-                return list(found)
+            rendered = self.rendered(node, plain(node))
+            if isinstance(rendered, list | tuple):
+                return list(rendered)
         if not isinstance(node, SequenceNode):
             self._wrong(node, parts.annotated, name, kind(node))
             return None
         before = len(self.diagnostics)
-        items = [self.value(each, parts.arguments[0], name) for each in node.value]
+        items = [self.value(child, parts.arguments[0], name) for child in node.value]
         return [item for item in items if item is not None or len(self.diagnostics) == before]
 
     def _dict(self, node: Node, parts: TypeParts, name: str) -> dict[str, Any] | None:
@@ -264,19 +264,19 @@ class Reader(Struct):
             self._wrong(node, parts.annotated, name, kind(node))
             return None
         value = parts.arguments[1] if parts.arguments else Any
-        return {key: self.value(each, value, key) for key, (_, each) in entries(node).items()}
+        return {key: self.value(child, value, key) for key, (_, child) in entries(node).items()}
 
     def _scalar(self, node: Node, parts: TypeParts, name: str) -> Any:
-        wanted = parts.wanted
+        type_ = parts.type
         if isinstance(node, ScalarNode):
             before = len(self.diagnostics)
-            found = self.rendered(node, scalar(node))
-            if type(found) is wanted or isinstance(found, Secret) or len(self.diagnostics) > before:
-                return found
-            if wanted is float and type(found) is int:
-                return float(found)
-            if wanted is str and type(found) in {int, float}:
-                return str(found) if self._is_template(node) else str(node.value)
+            rendered = self.rendered(node, scalar(node))
+            if type(rendered) is type_ or isinstance(rendered, Secret) or len(self.diagnostics) > before:
+                return rendered
+            if type_ is float and type(rendered) is int:
+                return float(rendered)
+            if type_ is str and type(rendered) in {int, float}:
+                return str(rendered) if self._is_template(node) else str(node.value)
         self._wrong(node, parts.annotated, name, kind(node))
         return None
 
@@ -287,29 +287,29 @@ class Reader(Struct):
             and ("{{" in node.value or "{%" in node.value)
         )
 
-    def rendered(self, node: Node, found: Any) -> Any:
+    def rendered(self, node: Node, value: Any) -> Any:
         """Return a value with its templates rendered; None with a diagnostic if one is wrong."""
         if self.render is None:
-            return found
-        if isinstance(found, str):
-            if "{{" not in found and "{%" not in found:
-                return found
+            return value
+        if isinstance(value, str):
+            if "{{" not in value and "{%" not in value:
+                return value
             try:
-                return self.render(found)
+                return self.render(value)
             except MillstreamError as error:
                 for diagnostic in error.diagnostics:
                     self.report(node, diagnostic.code, diagnostic.message, diagnostic.help)
                 return None
-        if isinstance(found, dict):
-            return {key: self.rendered(node, each) for key, each in found.items()}
-        if isinstance(found, list):
-            return [self.rendered(node, each) for each in found]
-        return found
+        if isinstance(value, dict):
+            return {key: self.rendered(node, inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.rendered(node, inner) for inner in value]
+        return value
 
 
-def described(wanted: Any) -> str:
+def described(type_: Any) -> str:
     """Return the description in a field's annotation."""
-    return next((meta.description for meta in metas(wanted) if meta.description), "")
+    return next((meta.description for meta in metas(type_) if meta.description), "")
 
 
 def _is_constraint(meta: Meta) -> bool:
@@ -321,19 +321,19 @@ def _is_null(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.tag.endswith(":null")
 
 
-def _fits(node: Node, choice: Any) -> bool:
-    choice = bare(choice)
-    origin = get_origin(choice)
-    if choice in {Any, Raw}:
+def _fits(node: Node, type_: Any) -> bool:
+    type_ = bare(type_)
+    origin = get_origin(type_)
+    if type_ in {Any, Raw}:
         return True
     if isinstance(node, MappingNode):
-        return origin is dict or choice is dict or (isinstance(choice, type) and issubclass(choice, Struct))
+        return origin is dict or type_ is dict or (isinstance(type_, type) and issubclass(type_, Struct))
     if isinstance(node, SequenceNode):
         return origin is list
     if not isinstance(node, ScalarNode):
         return False
     if origin is Literal:
         return True
-    found = scalar(node)
+    value = scalar(node)
     numbers = {int, float}
-    return type(found) is choice or (choice in {str, float} and type(found) in numbers)
+    return type(value) is type_ or (type_ in {str, float} and type(value) in numbers)

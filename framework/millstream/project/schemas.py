@@ -50,7 +50,7 @@ class TopicSchemas:
         self._lines = lines
         self._memo = memo
         self._pins, self.diagnostics = read_pins(
-            ((path, each.content) for path, each in files.items()), settings
+            ((path, file.content) for path, file in files.items()), settings
         )
 
     def complete(self, topic: Topic) -> Topic:
@@ -60,23 +60,25 @@ class TopicSchemas:
             topic = replace(topic, key=key or topic.key, incomplete=key is None)
         if topic.schema is None:
             return topic
-        found = self._found(topic.schema, topic.format)
-        if found is None:
+        pinned = self._schema_of(topic.schema, topic.format)
+        if pinned is None:
             return replace(topic, incomplete=True)
-        columns = tuple(self._merged(topic, topic.schema.location, found.schema, topic.schema.name))
-        return replace(topic, columns=columns, format=found.encoding)
+        columns = tuple(self._merged(topic, topic.schema.location, pinned.schema, topic.schema.name))
+        return replace(topic, columns=columns, format=pinned.encoding)
 
     def _complete_key(self, key: Key, use: SchemaUse | RegistryUse | FunctionUse) -> Key | None:
-        found = self._found(use, key.format)
-        if found is None:
+        pinned = self._schema_of(use, key.format)
+        if pinned is None:
             return None
-        type_ = found.schema.type
+        type_ = pinned.schema.type
         if key.type_location and key.type != type_:
             message = f"key '{key.name}' is {type_} in {use.name}, not {key.type}"
             self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
-        return replace(key, type=type_, format=replace(found.encoding, single=found.schema.single))
+        return replace(key, type=type_, format=replace(pinned.encoding, single=pinned.schema.single))
 
-    def _found(self, use: SchemaUse | RegistryUse | FunctionUse, encoding: Encoding) -> PinnedSchema | None:
+    def _schema_of(
+        self, use: SchemaUse | RegistryUse | FunctionUse, encoding: Encoding
+    ) -> PinnedSchema | None:
         """Return what a schema says, or report why it can't be used."""
         match use:
             case FunctionUse():
@@ -84,11 +86,11 @@ class TopicSchemas:
             case SchemaUse():
                 return self._of_file(use, encoding)
             case RegistryUse():
-                found = pinned_schema(use, encoding, self._pins, self._read_once)
-                if isinstance(found, Unusable):
-                    self._report(use.location, found.code, found.message, found.remedy)
+                schema = pinned_schema(use, encoding, self._pins, self._read_once)
+                if isinstance(schema, Unusable):
+                    self._report(use.location, schema.code, schema.message, schema.remedy)
                     return None
-                return found
+                return schema
 
     def _of_file(self, use: SchemaUse, encoding: Encoding) -> PinnedSchema | None:
         language = format_of(encoding).schemas
@@ -100,25 +102,25 @@ class TopicSchemas:
                 remedy = "remove it, or remove `single` if values are objects"
             self._report(use.location, "MS122", message, remedy)
             return None
-        found = self._read(use, language) if self._is_there(use, language) else None
-        if found is None:
+        schema = self._read(use, language) if self._is_there(use, language) else None
+        if schema is None:
             return None
-        return PinnedSchema(found, replace(encoding, schema=found.essence, message=found.message))
+        return PinnedSchema(schema, replace(encoding, schema=schema.essence, message=schema.message))
 
     def _of_function(self, use: FunctionUse, encoding: Encoding) -> PinnedSchema | None:
-        found = source_format(encoding, self._functions, key=use.key)
-        if isinstance(found, UnusableFunction):
-            if not found.reported:
-                place = use.options if found.other else use.location
-                self._report(place, CODE, found.message, found.remedy)
+        schema = source_format(encoding, self._functions, key=use.key)
+        if isinstance(schema, UnusableFunction):
+            if not schema.reported:
+                location = use.options if schema.other else use.location
+                self._report(location, CODE, schema.message, schema.remedy)
             return None
-        return PinnedSchema(found, replace(encoding, schema=found.essence))
+        return PinnedSchema(schema, replace(encoding, schema=schema.essence))
 
     def _is_there(self, use: SchemaUse, language: SchemaLanguage) -> bool:
         if use.path not in self._files:
-            own = [path for path in self._files if path.endswith(language.suffix)]
+            same_language = [path for path in self._files if path.endswith(language.suffix)]
             example = f"write {language.name} into a file such as schemas/orders{language.suffix}"
-            hint = did_you_mean(use.path, own, example)
+            hint = did_you_mean(use.path, same_language, example)
             self._report(use.location, "MS122", f"schema '{use.path}' does not exist", hint)
             return False
         if not use.path.endswith(language.suffix):
@@ -146,26 +148,28 @@ class TopicSchemas:
         """Read a schema, or return the cached result for the same texts; raise SchemaError."""
         digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()
         key = f"schema:{language.name}:{digest}"
-        if known := self._memo.get(key):
+        if cached := self._memo.get(key):
             with suppress(msgspec.MsgspecError):
-                return from_msgpack(known, ReadSchema)
-        found = language.read(files)
-        self._memo[key] = msgspec.msgpack.encode(found)
-        return found
+                return from_msgpack(cached, ReadSchema)
+        schema = language.read(files)
+        self._memo[key] = msgspec.msgpack.encode(schema)
+        return schema
 
-    def _merged(self, topic: Topic, place: Location, schema: ReadSchema, name: str) -> Iterator[Column]:
+    def _merged(self, topic: Topic, location: Location, schema: ReadSchema, name: str) -> Iterator[Column]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
         said = {column.name.lower(): column for column in topic.columns if column.expression is None}
         for field in schema.columns:
-            own = said.pop(field.name.lower(), None)
-            if own is None:
-                yield Column(field.name, place, field.type, field.nullable)
+            declared = said.pop(field.name.lower(), None)
+            if declared is None:
+                yield Column(field.name, location, field.type, field.nullable)
                 continue
-            if own.type not in (None, field.type):
-                message = f"'{own.name}' is {field.type} in {name}, not {own.type}"
+            if declared.type not in (None, field.type):
+                message = f"'{declared.name}' is {field.type} in {name}, not {declared.type}"
                 remedy = "remove the type here, or change the schema"
-                self._report(own.location, "MS123", message, remedy)
-            yield replace(own, name=field.name, type=field.type, nullable=field.nullable and own.nullable)
+                self._report(declared.location, "MS123", message, remedy)
+            yield replace(
+                declared, name=field.name, type=field.type, nullable=field.nullable and declared.nullable
+            )
         for column in said.values():
             names = [field.name for field in schema.columns]
             hint = did_you_mean(column.name, names, f"add it to {name}, or remove it")

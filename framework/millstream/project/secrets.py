@@ -112,10 +112,10 @@ def mask(text: str, secrets: Iterable[Secret]) -> str:
     """Mask every secret in a text, the longest first, also in the escaped forms of JSON and addresses."""
     forms: set[str] = set()
     for secret in secrets:
-        if found := secret.reveal():
-            plain = found.encode(errors="surrogatepass").decode(errors="replace")
-            forms |= {found, quote(plain, safe=""), quote_plus(plain)}
-            forms |= {json.dumps(found, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+        if revealed := secret.reveal():
+            plain = revealed.encode(errors="surrogatepass").decode(errors="replace")
+            forms |= {revealed, quote(plain, safe=""), quote_plus(plain)}
+            forms |= {json.dumps(revealed, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, MASK)
     return text
@@ -137,7 +137,7 @@ def secrets_in(value: Any) -> list[Secret]:
     if isinstance(value, Secret):
         return [value]
     if isinstance(value, dict):
-        return [found for each in value.values() for found in secrets_in(each)]
+        return [secret for inner in value.values() for secret in secrets_in(inner)]
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [found for each in value for found in secrets_in(each)]
+        return [secret for inner in value for secret in secrets_in(inner)]
     return []

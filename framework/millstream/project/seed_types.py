@@ -26,7 +26,7 @@ from millstream.types import (
 )
 
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
-_WHOLE = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
 _PLAIN_WHOLE = re.compile(r"-?(0|[1-9]\d{0,18})\Z", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?\Z", re.ASCII)
@@ -41,21 +41,21 @@ _TIMESTAMP = re.compile(
 
 def infer_type(values: Iterable[str]) -> Type:
     """Return the narrowest type of all values; a value with a leading zero is not a number."""
-    given = [value for value in values if value]
+    present = [value for value in values if value]
     for candidate, fits in _INFERRED:
-        if given and all(map(fits, given)):
+        if present and all(map(fits, present)):
             return candidate
     return STRING
 
 
-def check_of(wanted: Type) -> Callable[[str], bool] | None:
+def check_of(type_: Type) -> Callable[[str], bool] | None:
     """Return a function that checks whether a value has a type; None if a CSV file can't contain the type."""
-    if wanted in _BITS:
-        least = -(2 ** (_BITS[wanted] - 1))
-        return lambda value: bool(_WHOLE.match(value)) and least <= int(value) < -least
-    if isinstance(wanted, Decimal):
-        return lambda value: _is_decimal(value, wanted)
-    return _READERS.get(wanted)
+    if type_ in _BITS:
+        least = -(2 ** (_BITS[type_] - 1))
+        return lambda value: bool(_INTEGER.match(value)) and least <= int(value) < -least
+    if isinstance(type_, Decimal):
+        return lambda value: _is_decimal(value, type_)
+    return _READERS.get(type_)
 
 
 def _is_boolean(value: str) -> bool:
@@ -77,11 +77,11 @@ def _is_number(value: str) -> bool:
     return bool(_NUMBER.match(value) or _SPECIAL.match(value))
 
 
-def _is_decimal(value: str, wanted: Decimal) -> bool:
-    found = _FIXED.match(value)
-    if not found or not any(map(str.isdigit, value)):
+def _is_decimal(value: str, type_: Decimal) -> bool:
+    number = _FIXED.match(value)
+    if not number or not any(map(str.isdigit, value)):
         return False
-    return len(found.group(1)) <= wanted.precision - wanted.scale and len(found.group(2)) <= wanted.scale
+    return len(number.group(1)) <= type_.precision - type_.scale and len(number.group(2)) <= type_.scale
 
 
 def _is_date(value: str) -> bool:
@@ -96,11 +96,11 @@ def _is_date(value: str) -> bool:
 
 
 def _is_timestamp(value: str) -> bool:
-    found = _TIMESTAMP.match(value)
-    if not found or not _is_date(found.group(1)):
+    parts = _TIMESTAMP.match(value)
+    if not parts or not _is_date(parts.group(1)):
         return False
     try:
-        dt.time.fromisoformat(found.group(2) or "00:00")
+        dt.time.fromisoformat(parts.group(2) or "00:00")
     except ValueError:
         return False
     return True

@@ -43,11 +43,11 @@ class _Reader:
         self.diagnostics.append(Diagnostic(code, message, location, remedy))
 
     def seed(self) -> Seed:
-        found = read_records(self.text, self.delimiter, self.diagnostics)
+        lines = read_records(self.text, self.delimiter, self.diagnostics)
         broken = [d.location.line for d in self.diagnostics if d.code == "MS118" and d.location]
-        if not found or (broken and min(broken) < found[0].line):
-            found = [Record(1, [])]  # without a header, the rows have no meaning
-        header, *records = found
+        if not lines or (broken and min(broken) < lines[0].line):
+            lines = [Record(1, [])]  # without a header, the rows have no meaning
+        header, *records = lines
         self.header_spans = spans(self.text, header.line, self.delimiter) if header.fields else []
         if not header.fields and not self.diagnostics:
             self.report(0, 1, "the seed is empty", "add a first line with the column names")
@@ -75,11 +75,11 @@ class _Reader:
         )
 
     def _delimiter(self) -> str:
-        given = str(self.properties.config.get("delimiter", ","))
-        given = "\t" if given == r"\t" else given
-        if len(given) == 1 and given not in '"\n\r':
-            return given
-        message = f"'{given}' can't separate the fields of a CSV file"
+        delimiter = str(self.properties.config.get("delimiter", ","))
+        delimiter = "\t" if delimiter == r"\t" else delimiter
+        if len(delimiter) == 1 and delimiter not in '"\n\r':
+            return delimiter
+        message = f"'{delimiter}' can't separate the fields of a CSV file"
         self.report_declaration(
             self.properties.location, "MS107", message, "write delimiter: ';', or another character"
         )
@@ -103,11 +103,13 @@ class _Reader:
                 self.report(start, stop, f"column '{name}' is defined twice", "rename one", note)
 
     def _other_delimiter(self, name: str) -> str:
-        found = next((each for each in ";\t|," if each in name and each != self.delimiter), "")
-        shown = {"\t": r'"\t"'}.get(found, f"'{found}'")
+        separator = next(
+            (character for character in ";\t|," if character in name and character != self.delimiter), ""
+        )
+        shown = {"\t": r'"\t"'}.get(separator, f"'{separator}'")
         return (
             f"; if {shown} separates the fields, write config: {{delimiter: {shown}}} in YAML"
-            if found
+            if separator
             else ""
         )
 
@@ -125,21 +127,21 @@ class _Reader:
         return False
 
     def _column(self, index: int, name: str) -> Column:
-        known = next((c for c in self.properties.columns if c.name.lower() == name.lower()), None)
+        declared = next((c for c in self.properties.columns if c.name.lower() == name.lower()), None)
         values = [record.fields[index] for record in self.records]
         nullable = not all(values) or not values
-        if known is None:
+        if declared is None:
             return Column(name, self.text.location(*self.header_spans[index]), infer_type(values), nullable)
-        self._check(index, known, values)
+        self._check(index, declared, values)
         return Column(
             name,
-            known.location,
-            known.type or infer_type(values),
-            nullable and known.nullable,
-            known.description,
-            tests=known.tests,
-            tags=known.tags,
-            meta=known.meta,
+            declared.location,
+            declared.type or infer_type(values),
+            nullable and declared.nullable,
+            declared.description,
+            tests=declared.tests,
+            tags=declared.tags,
+            meta=declared.meta,
         )
 
     def _check(self, index: int, column: Column, values: list[str]) -> None:

@@ -20,9 +20,9 @@ def read_selectors(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
     node, diagnostics = parse_yaml(text)
     reader = Reader(text)
     reader.diagnostics += diagnostics
-    found: dict[str, Any] = {}
+    selectors: dict[str, Any] = {}
     if node is None:
-        return found, diagnostics
+        return selectors, diagnostics
     if not isinstance(node, MappingNode):
         reader.report(node, "MS107", f"expected a mapping, not {kind(node)}", _SHAPE)
     for name, (key, value) in entries(node).items():
@@ -32,12 +32,12 @@ def read_selectors(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         elif name == "selectors" and not isinstance(value, SequenceNode):
             reader.report(value, "MS107", f"'selectors' must be a list, not {kind(value)}", _SHAPE)
         elif name == "selectors":
-            found = _named(reader, value)
-    return found, reader.diagnostics
+            selectors = _named(reader, value)
+    return selectors, reader.diagnostics
 
 
 def _named(reader: Reader, node: Node) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    selectors: dict[str, Any] = {}
     nodes: dict[str, Node] = {}
     for item in node.value:
         keys = entries(item)
@@ -46,11 +46,11 @@ def _named(reader: Reader, node: Node) -> dict[str, Any]:
             reader.report(item, "MS107", f"a selector is a mapping, not {kind(item)}", _SHAPE)
         elif not isinstance(name, ScalarNode) or not name.value:
             reader.report(item, "MS108", "'name' is missing", "add `name: …`")
-        elif name.value in found:
+        elif name.value in selectors:
             note = Note("first defined here", reader.locate(nodes[name.value]))
             message = f"selector '{name.value}' is defined twice"
             where = span(reader.text, name)
             reader.diagnostics.append(at(reader.text, *where, "MS109", message, "keep one of them", note))
         else:
-            found[name.value], nodes[name.value] = plain(item), name
-    return found
+            selectors[name.value], nodes[name.value] = plain(item), name
+    return selectors

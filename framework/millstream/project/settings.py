@@ -111,13 +111,13 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
         raise MillstreamError(_syntax(text, error)) from None
     except ValueError:
         # Python reads no longer number; a TOML syntax error is a ValueError too.
-        found = _LONG_NUMBER.search(file.content)
-        start, stop = found.span() if found else (0, 1)
-        problem = at(text, start, stop, "MS104", "the number has too many digits", "put it in quotes")
-        raise MillstreamError(problem) from None
+        number = _LONG_NUMBER.search(file.content)
+        start, stop = number.span() if number else (0, 1)
+        diagnostic = at(text, start, stop, "MS104", "the number has too many digits", "put it in quotes")
+        raise MillstreamError(diagnostic) from None
     except RecursionError:
         raise MillstreamError(at(text, 0, 1, "MS104", _TOO_DEEP, "reduce the nesting")) from None
-    if deep := next((found for path, found in positions.items() if len(path) > DEEPEST), None):
+    if deep := next((position for path, position in positions.items() if len(path) > DEEPEST), None):
         raise MillstreamError(at(text, *deep.key, "MS104", _TOO_DEEP, "reduce the nesting"))
     return _Settings(root, text, document, positions).read()
 
@@ -145,7 +145,7 @@ class _Settings:
             self.value(_TABLE, "MS107", "'tool.millstream' is a table", "write [tool.millstream]")
             raise MillstreamError(*self.diagnostics)
         self.table: dict[str, Any] = table
-        self.given: dict[str, str] = {}
+        self.written_keys: dict[str, str] = {}
         """The keys of the file as written, by their Python names."""
 
     def key(self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: Note) -> None:
@@ -185,7 +185,7 @@ class _Settings:
         return settings, self.diagnostics
 
     def values(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key, written in self.table.items():
             path, attribute = (*_TABLE, key), key.replace("-", "_")
             field = _FIELDS.get(attribute)
@@ -193,13 +193,13 @@ class _Settings:
                 hint = did_you_mean(key, _KEYS, f"known keys: {', '.join(_KEYS)}")
                 self.key(path, "MS106", f"unknown key '{key}' in [tool.millstream]", hint)
                 continue
-            if attribute in self.given:
-                first = self.positions.get((*_TABLE, self.given[attribute]))
+            if attribute in self.written_keys:
+                first = self.positions.get((*_TABLE, self.written_keys[attribute]))
                 note = Note("the other key", self.text.location(*first.key) if first else None)
-                message = f"'{key}' and '{self.given[attribute]}' are the same key"
+                message = f"'{key}' and '{self.written_keys[attribute]}' are the same key"
                 self.key(path, "MS111", message, "keep one of them", note)
                 continue
-            self.given[attribute] = key
+            self.written_keys[attribute] = key
             value = plain_values(written)
             wrong = [(*path, *below) for below in too_large(value)]
             for wrong_path in wrong:
@@ -213,25 +213,25 @@ class _Settings:
                 self.wrong_type(path, key, value, field.type)
                 continue
             if not wrong:
-                found[attribute] = converted
-        return found
+                values[attribute] = converted
+        return values
 
-    def wrong_type(self, path: tuple[str, ...], key: str, value: Any, wanted: Any) -> None:
+    def wrong_type(self, path: tuple[str, ...], key: str, value: Any, type_: Any) -> None:
         if isinstance(value, list) and key.replace("-", "_") in _PATHS:
-            for index, each in enumerate(value):
-                if not isinstance(each, str):
-                    message = f"a folder must be a string, not {each!r}"
+            for index, folder in enumerate(value):
+                if not isinstance(folder, str):
+                    message = f"a folder must be a string, not {folder!r}"
                     self.value((*path, str(index)), "MS107", message, "put it in quotes")
             return
         example = _EXAMPLES.get(key, f'{key} = ["…"]' if key.endswith("paths") else f'{key} = "…"')
         shown = {dict: "a table", list: "a list", bool: str(value).lower()}.get(type(value), repr(value))
-        self.value(path, "MS107", f"'{key}' is {_named(wanted)}, not {shown}", f"write {example}")
+        self.value(path, "MS107", f"'{key}' is {_named(type_)}, not {shown}", f"write {example}")
 
     def folders(self, attribute: str, written: tuple[str, ...]) -> tuple[str, ...]:
         """Return the folders in normal form, without those that are not in the project."""
-        found: list[str] = []
+        folders: list[str] = []
         for index, folder in enumerate(written):
-            path = (*_TABLE, self.given[attribute], str(index))
+            path = (*_TABLE, self.written_keys[attribute], str(index))
             normal = posixpath.normpath(folder.replace("\\", "/"))
             if normal in {".", "..", ""} or normal.startswith(("../", "/")) or Path(folder).is_absolute():
                 message = f"'{folder}' is not a folder inside the project"
@@ -239,13 +239,13 @@ class _Settings:
                 continue
             if not (self.root / normal).is_dir():
                 self.missing(path, normal)
-            found.append(normal)
-        return tuple(found)
+            folders.append(normal)
+        return tuple(folders)
 
     def missing(self, path: tuple[str, ...], folder: str) -> None:
         """Only warn, since git does not store empty folders."""
         try:
-            near = [each.name for each in self.root.iterdir() if each.is_dir() and each.name[0] != "."]
+            near = [child.name for child in self.root.iterdir() if child.is_dir() and child.name[0] != "."]
         except OSError:
             near = []
         hint = did_you_mean(folder, near, "create it, or fix the name")
@@ -262,7 +262,7 @@ class _Settings:
                     or f"{folder}/".startswith(f"{target}/")
                     or target == "."
                 ):
-                    path = (*_TABLE, self.given.get("target_path", "target-path"))
+                    path = (*_TABLE, self.written_keys.get("target_path", "target-path"))
                     message = (
                         f"results can't be written to '{shape.target_path}': '{folder}' is an input folder"
                     )
@@ -283,14 +283,18 @@ class _Settings:
         return name
 
 
-def _named(wanted: Any) -> str:
-    return {"a mapping": "a table", "a list": "a list of texts"}.get(type_name(wanted), type_name(wanted))
+def _named(type_: Any) -> str:
+    return {"a mapping": "a table", "a list": "a list of texts"}.get(type_name(type_), type_name(type_))
 
 
 def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     message = str(error)
-    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    start = text.offset(int(found.group(1)), int(found.group(2))) if found else max(0, len(text.content) - 1)
+    position = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    start = (
+        text.offset(int(position.group(1)), int(position.group(2)))
+        if position
+        else max(0, len(text.content) - 1)
+    )
     reason = message.partition(" (at ")[0]
     remedy = "check quotes, brackets and '=' here"
     return at(text, start, start + 1, "MS104", reason[0].lower() + reason[1:], remedy)

@@ -38,7 +38,7 @@ Duration = Annotated[
     str,
     Meta(pattern=f"^{PATTERN}$", title="a duration", examples=["10 seconds", "1 hour 30 minutes"]),
 ]
-Kept = Annotated[
+DurationOrAll = Annotated[
     str,
     Meta(pattern=f"^(all|{PATTERN})$", title="a duration, or all", examples=["30 days", "all"]),
 ]
@@ -204,7 +204,7 @@ class TopicShape(TopicDefaults, kw_only=True):
     description: Description = ""
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[
-        Kept | None,
+        DurationOrAll | None,
         about("a reference topic: keeps each version of a row, this long after its end: 30 days, or all"),
     ] = None
     schema: Annotated[
@@ -370,8 +370,12 @@ class GivenShape(Shape):
 class StepShape(Shape):
     """The rows of one micro-batch, and the rows expected after it."""
 
-    given: Annotated[list[GivenShape], about("the rows of each input")] = []
-    at: Annotated[str | None, about("the event time reached after this step", verbatim=True)] = None
+    inputs: Annotated[list[GivenShape], about("the rows of each input")] = field(
+        default_factory=list, name="given"
+    )
+    event_time: Annotated[str | None, about("the event time reached after this step", verbatim=True)] = field(
+        default=None, name="at"
+    )
     expect: Annotated[Any, about("the rows expected from this step", verbatim=True)] = None
 
 
@@ -391,10 +395,14 @@ class UnitTestShape(Shape):
     name: str
     model: Annotated[str, about("the tested model; +model: with all upstream models")]
     description: Description = ""
-    given: Annotated[list[GivenShape], about("the rows of each input")] = []
+    inputs: Annotated[list[GivenShape], about("the rows of each input")] = field(
+        default_factory=list, name="given"
+    )
     expect: Annotated[Any, about("the expected rows", verbatim=True)] = None
     steps: Annotated[list[StepShape], about("micro-batches with rows and expectations")] = []
-    at: Annotated[str | None, about("the event time reached", verbatim=True)] = None
+    event_time: Annotated[str | None, about("the event time reached", verbatim=True)] = field(
+        default=None, name="at"
+    )
     now: Annotated[str | None, about("the value of current_timestamp()", verbatim=True)] = None
     strict: Annotated[
         bool | None, about("run again with other micro-batches, and require the same result")

@@ -26,7 +26,7 @@ def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic
     """Return the topics of all sources; a source may be written in several parts."""
     for source in shapes:
         reader.check_name(source, source.name, "source")
-    for shape in (each for source in shapes for each in (source, *source.topics)):
+    for shape in (part for source in shapes for part in (source, *source.topics)):
         check_source(reader, reader.location(shape, "options"), shape.options)
     owners = {id(topic): source for source in shapes for topic in source.topics}
     reader.check_unique(
@@ -45,7 +45,7 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
-        reader.at(reader.location(shape), "MS108", message, remedy)
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
     _check_columns(reader, shape, columns, format_)
     return Topic(
         source=source.name,
@@ -75,17 +75,17 @@ def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topi
 def _deduplicate(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> bool:
     if shape.deduplicate and shape.table:
         message = f"'{shape.name}' is a reference table: a record that is sent again changes nothing in it"
-        reader.at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
+        reader.report_at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
     return bool(shape.deduplicate or source.deduplicate) and not shape.table
 
 
 def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
     if not shape.versions:
         return ""
-    place = reader.location(shape, "versions")
+    location = reader.location(shape, "versions")
     if not shape.table:
         message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
-        reader.at(place, "MS683", message, "add `table: true`, or remove `versions`")
+        reader.report_at(location, "MS683", message, "add `table: true`, or remove `versions`")
         return ""
     names = {column.name.lower() for column in columns}
     for name in (VALID_FROM, VALID_TO):
@@ -94,14 +94,14 @@ def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column 
             remedy = (
                 "remove `versions`, and keep versions in a table that selects this column by another name"
             )
-            reader.at(place, "MS682", message, remedy)
+            reader.report_at(location, "MS682", message, remedy)
     return shape.versions
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         message = "a Kafka topic's name has at most 249 characters"
-        reader.at(reader.location(shape), "MS110", message, "shorten it")
+        reader.report_at(reader.location(shape), "MS110", message, "shorten it")
     return shape.topic or shape.name
 
 
@@ -114,17 +114,19 @@ def _check_columns(
     if language is not None and language.required:
         message = f"topic '{shape.name}' has no schema, which {format_} needs"
         remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
-        reader.at(reader.location(shape), "MS108", message, remedy)
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
         return
     _check_single(reader, shape, columns, format_)
     if not columns and "columns" not in shape.locations:
         message = f"topic '{shape.name}' has no columns"
         remedy = "add `columns: [{name: …, type: …}]`"
-        reader.at(reader.location(shape), "MS108", message, remedy)
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
     for written, column in zip(shape.columns, columns, strict=True):
         if not (written.type or written.data_type or written.from_ or "type" in written.locations):
             message = f"column '{column.name}' has no type"
-            reader.at(column.location, "MS108", message, f"add `type: …`: {format_} values have no types")
+            reader.report_at(
+                column.location, "MS108", message, f"add `type: …`: {format_} values have no types"
+            )
 
 
 def _check_single(
@@ -138,7 +140,7 @@ def _check_single(
         return
     message = f"a value in {format_} is one column, and {' and '.join(decoded)} are declared"
     remedy = "declare one column of the value's type, and others with `from`"
-    reader.at(reader.location(shape, "columns"), "MS107", message, remedy)
+    reader.report_at(reader.location(shape, "columns"), "MS107", message, remedy)
 
 
 def _watermark(
@@ -146,25 +148,29 @@ def _watermark(
 ) -> Watermark | None:
     if shape is None:
         return None
-    known = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
-    if columns and shape.column.lower() not in {name.lower() for name in known}:
+    names = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
+    if columns and shape.column.lower() not in {name.lower() for name in names}:
         times = [column.name for column in columns if column.type in (*_TIMES, UNKNOWN, None)]
         times += [key.name] if key and key.type in _TIMES else []
         hint = did_you_mean(shape.column, times, f"name a timestamp: {', '.join([*times, '_timestamp'])}")
-        reader.at(reader.location(shape, "column"), "MS117", f"column '{shape.column}' does not exist", hint)
+        reader.report_at(
+            reader.location(shape, "column"), "MS117", f"column '{shape.column}' does not exist", hint
+        )
     return Watermark(shape.column, shape.delay, shape.location)
 
 
 def _options(source: SourceShape, shape: TopicShape) -> dict[str, Any]:
     """Merge mappings, and let the topic override the rest."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for part in (source, shape):
         for name in _OPTIONS:
             value = getattr(part, name)
             if isinstance(value, dict):
-                value = found.get(name, {}) | value
+                value = options.get(name, {}) | value
             if value not in (None, {}):
-                found[name] = value
+                options[name] = value
         if part.hints:
-            found |= {k: v for k in ("rows_per_second", "distinct", "keeps") if (v := getattr(part.hints, k))}
-    return found
+            options |= {
+                k: v for k in ("rows_per_second", "distinct", "keeps") if (v := getattr(part.hints, k))
+            }
+    return options

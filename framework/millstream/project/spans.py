@@ -51,15 +51,15 @@ class Piece(str):
         return self.lstrip(chars).rstrip(chars)
 
     def _cut(self, start: int, stop: int) -> "Piece":
-        kept: list[Segment] = []
+        segments: list[Segment] = []
         position = 0
         for segment in self.segments:
             first, last = max(position, start), min(position + segment.length, stop)
             if first < last:
                 moved = segment.offset if segment.width is not None else segment.offset + first - position
-                kept.append(segment._replace(length=last - first, offset=moved))
+                segments.append(segment._replace(length=last - first, offset=moved))
             position += segment.length
-        return Piece.of(str.__getitem__(self, slice(start, stop)), tuple(kept))
+        return Piece.of(str.__getitem__(self, slice(start, stop)), tuple(segments))
 
 
 def concat(pieces: Iterable[str]) -> Piece:
@@ -132,8 +132,8 @@ class SpanMap:
 
     def calls(self, position: int) -> frozenset[Call]:
         """Return the calls that rendered a character, directly or through others."""
-        found = self.origin(position)
-        return _with_outer(found.caller if found else None)
+        segment = self.origin(position)
+        return _with_outer(segment.caller if segment else None)
 
     def beginning(self, position: int, call: Call) -> int:
         """Return where the text begins that a call rendered, and of which the character at `position` is."""

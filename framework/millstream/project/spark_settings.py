@@ -49,7 +49,7 @@ def spark_settings(target: Target) -> dict[str, str]:
 
 def settings_of_results(target: Target) -> dict[str, str]:
     """Return the `spark:` settings that can change results; a text from the environment becomes a digest."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, value in flat(target.settings.get("spark") or {}):
         text = as_text(value)
         if name in _JAVA_OPTIONS:
@@ -57,8 +57,8 @@ def settings_of_results(target: Target) -> dict[str, str]:
         elif not name.startswith(_RESULTS) or name.startswith(_SPEED) or name == TIMEZONE:
             continue
         if text and not is_secret_name(name):
-            found[name] = _digest(text) if isinstance(value, Secret) else text
-    return dict(sorted(found.items()))
+            settings[name] = _digest(text) if isinstance(value, Secret) else text
+    return dict(sorted(settings.items()))
 
 
 def session_timezone(spark: Mapping[str, Any]) -> Any:

@@ -61,20 +61,20 @@ def fields_of(module: Module, use: ast.Name, errors: list[Diagnostic]) -> dict[s
 def _fields(
     module: Module, node: ast.ClassDef, errors: list[Diagnostic], below: tuple[str, ...]
 ) -> dict[str, ast.expr]:
-    found: dict[str, ast.expr] = {}
+    hints: dict[str, ast.expr] = {}
     for base in reversed(node.bases):
         parent = module.classes.get(base.id) if isinstance(base, ast.Name) else None
         if parent and parent.name not in (*below, node.name):
             if family_of(module, parent):
-                found |= _fields(module, parent, errors, (*below, node.name))
+                hints |= _fields(module, parent, errors, (*below, node.name))
         elif module.qualified(base) not in _HARMLESS:
             message = f"'{node.name}' inherits from `{ast.unparse(base)}`, whose fields are unknown here"
             errors.append(module.error(base, "MS314", message, "define all of its fields in this file."))
     for statement in node.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=hint) if not _is_not_field(module, hint):
-                found[name] = hint
-    return found
+                hints[name] = hint
+    return hints
 
 
 def _is_not_field(module: Module, hint: ast.expr) -> bool:

@@ -14,12 +14,12 @@ from millstream.stores.registry import DEFAULT, configured, declaration
 def table_places(target: Target) -> dict[str, str]:
     """Return a digest of where each store keeps tables; that of the default store is also under ''."""
     settings: Mapping[str, Any] = target.settings.get("tables") or {}
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for store in configured(settings):
-        given = repr([_text(settings.get(key)) for key in declaration(store).location])
-        found[store] = f"{store} {blake2b(given.encode(), digest_size=8).hexdigest()}"
+        address = repr([_text(settings.get(key)) for key in declaration(store).location])
+        digests[store] = f"{store} {blake2b(address.encode(), digest_size=8).hexdigest()}"
     default = _text(settings.get("store")) or DEFAULT
-    return found | {"": found.get(default, default)}
+    return digests | {"": digests.get(default, default)}
 
 
 def _text(value: Any) -> str:

@@ -42,7 +42,7 @@ _KEEPING = frozenset({"get", "pop", "popitem", "setdefault"})
 """Methods that return what already exists."""
 _PADDING = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
 _PADDING_FILTERS = frozenset({"center", "indent", "batch", "slice", "wordwrap", "truncate", "round"})
-_EACH = {"batch": _ITEM, "slice": _CONTAINER}
+_SIZES = {"batch": _ITEM, "slice": _CONTAINER}
 """What a filter creates for each of the number that it gets; text by default."""
 _PRINTING_FILTERS = frozenset(
     {"string", "pprint", "tojson", "e", "escape", "forceescape", "urlize", "xmlattr"}
@@ -109,20 +109,20 @@ def printed_size(value: Any, limit: int) -> int:
     """Return the size of a value as text, or more than `limit`."""
     size, pending = 0, [value]
     while pending and size <= limit:
-        each = pending.pop()
+        inner = pending.pop()
         size += _ITEM
-        if isinstance(each, str | bytes):
-            size += len(each)
-        elif isinstance(each, Mapping):
+        if isinstance(inner, str | bytes):
+            size += len(inner)
+        elif isinstance(inner, Mapping):
             size += _CONTAINER
-            pending += [*each.keys(), *each.values()]
-        elif isinstance(each, list | tuple | set | frozenset):
+            pending += [*inner.keys(), *inner.values()]
+        elif isinstance(inner, list | tuple | set | frozenset):
             size += _CONTAINER
-            pending += each
-        elif isinstance(each, int):
-            size += each.bit_length() // 3
-        elif not isinstance(each, _SCALARS):
-            raise NotTextError(each)
+            pending += inner
+        elif isinstance(inner, int):
+            size += inner.bit_length() // 3
+        elif not isinstance(inner, _SCALARS):
+            raise NotTextError(inner)
     return size
 
 
@@ -153,8 +153,8 @@ class LimitedCodeGenerator(CodeGenerator):
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
         self.write("environment.joined((")
-        for each in node.nodes:
-            self.visit(each, frame)
+        for child in node.nodes:
+            self.visit(child, frame)
             self.write(", ")
         self.write("))")
 
@@ -168,7 +168,7 @@ class LimitedEnvironment(SandboxedEnvironment):
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=self.shown, **options)
         self.budget = Budget()
-        self.filters = {name: self._limited(name, each) for name, each in self.filters.items()}
+        self.filters = {name: self._limited(name, function) for name, function in self.filters.items()}
         del self.globals["lipsum"]
         self.globals["range"] = _range
 
@@ -184,17 +184,17 @@ class LimitedEnvironment(SandboxedEnvironment):
         return value
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        for each in values:
+        for value in values:
             self.budget.step()
-            yield each
+            yield value
 
     def created(self, value: Any) -> Any:
         self.budget.charge(_size(value))
         return value
 
     def joined(self, values: Sequence[Any]) -> str:
-        for each in values:
-            self.budget.print(each)
+        for value in values:
+            self.budget.print(value)
         return "".join(map(str, values))
 
     def call(__self, __context: Context, __obj: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
@@ -206,10 +206,10 @@ class LimitedEnvironment(SandboxedEnvironment):
             __self._charge_method(owner, name, args, kwargs)
         elif name == "dumps":
             __self._charge_filter("tojson", args, kwargs)
-        found = super().call(__context, __obj, *args, **kwargs)
+        returned = super().call(__context, __obj, *args, **kwargs)
         if isinstance(owner, str | bytes | list | dict | set) and name not in _KEEPING:
-            __self.budget.charge(_size(found))
-        return found
+            __self.budget.charge(_size(returned))
+        return returned
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         match operator:
@@ -230,53 +230,57 @@ class LimitedEnvironment(SandboxedEnvironment):
     # -- sizes of results that can't be interrupted
 
     def _charge_method(self, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        given = (*args, *kwargs.values())
+        arguments = (*args, *kwargs.values())
         if name in _PADDING:
             times = owner.count("\t") if name == "expandtabs" and isinstance(owner, str) else 1
-            self.budget.charge(times * _numbers(given))
+            self.budget.charge(times * _numbers(arguments))
         elif isinstance(owner, str) and name in {"format", "format_map"}:
-            values = (*given[0].values(),) if name == "format_map" and isinstance(given[0], dict) else given
+            values = (
+                (*arguments[0].values(),)
+                if name == "format_map" and isinstance(arguments[0], dict)
+                else arguments
+            )
             self._charge_format(owner, values)
         elif isinstance(owner, str) and name == "replace":
             self._charge_replace(owner, *args)
         elif isinstance(owner, str) and name == "join" and args:
             self._charge_join(owner, args[0])
         elif name in {"extend", "update", "insert"}:
-            self.budget.charge(sum(map(_size, given)))
+            self.budget.charge(sum(map(_size, arguments)))
 
     def _charge_filter(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        given = (*args, *kwargs.values())
+        arguments = (*args, *kwargs.values())
         if name in _PADDING_FILTERS:
             lines = str(args[0]).count("\n") + 1 if name == "indent" and args else 1
-            self.budget.charge(lines * _numbers(given[1:]) * _EACH.get(name, 1))
+            self.budget.charge(lines * _numbers(arguments[1:]) * _SIZES.get(name, 1))
         elif name in _PRINTING_FILTERS:
-            self.budget.print(given)
-            self.budget.charge(_numbers(given[1:]))
+            self.budget.print(arguments)
+            self.budget.charge(_numbers(arguments[1:]))
         elif name == "format" and args:
-            self._charge_places(str(args[0]), given[1:])
+            self._charge_places(str(args[0]), arguments[1:])
         elif name == "replace" and args:
             self._charge_replace(str(args[0]), *args[1:])
         elif name == "join" and args:
             self._charge_join(str(args[1]) if len(args) > 1 else "", args[0])
 
     def _charge_format(self, text: str, values: Sequence[Any]) -> None:
-        for found in _NUMBERS.findall(text):
-            self.budget.charge(float(found[:30]))
+        for number in _NUMBERS.findall(text):
+            self.budget.charge(float(number[:30]))
         if any("{" in field for field in text.split(":")[1:]):
             self.budget.charge(_numbers(values))
         self._charge_values(text.count("{"), values)
 
     def _charge_places(self, text: str, values: Sequence[Any]) -> None:
-        for place in _PLACES.findall(text):
-            for found in _NUMBERS.findall(place):
-                self.budget.charge(float(found[:30]))
-            if "*" in place:
+        for placeholder in _PLACES.findall(text):
+            for number in _NUMBERS.findall(placeholder):
+                self.budget.charge(float(number[:30]))
+            if "*" in placeholder:
                 self.budget.charge(_numbers(values))
         self._charge_values(text.count("%"), values)
 
     def _charge_values(self, places: int, values: Sequence[Any]) -> None:
-        for each in values:
-            self.budget.charge(places * printed_size(each, SIZE))
+        for value in values:
+            self.budget.charge(places * printed_size(value, SIZE))
 
     def _charge_replace(self, text: str, old: Any = "", new: Any = "", *_: Any) -> None:
         self.budget.charge(text.count(str(old)) * len(str(new)))
@@ -291,17 +295,17 @@ class LimitedEnvironment(SandboxedEnvironment):
         def limited(*args: Any, **kwargs: Any) -> Any:
             self.budget.step()
             if name == "join":
-                args = tuple(_listed(each) for each in args)
+                args = tuple(_as_list(argument) for argument in args)
             values = (
                 args[1:] if args and isinstance(args[0], Environment | Context | nodes.EvalContext) else args
             )
             self._charge_filter(name, values, kwargs)
-            found = function(*args, **kwargs)
+            returned = function(*args, **kwargs)
             if name not in _CHOOSING_FILTERS:
-                self.budget.charge(_size(found))
-                if isinstance(found, str):
+                self.budget.charge(_size(returned))
+                if isinstance(returned, str):
                     shown([*values, *kwargs.values()])  # what the text was built from
-            return found
+            return returned
 
         return limited
 
@@ -313,7 +317,7 @@ def _range(*bounds: int) -> range:
         raise BudgetError(f"the range has more than {MAX_RANGE:,} numbers") from None
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
 
 
@@ -330,4 +334,4 @@ def _times(left: Any, right: Any) -> int:
 
 
 def _numbers(values: Iterable[Any]) -> float:
-    return sum(abs(each) for each in values if isinstance(each, int | float))
+    return sum(abs(value) for value in values if isinstance(value, int | float))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from millstream.errors import Diagnostic, Note, at, did_you_mean
 from millstream.project import dbt
 from millstream.project.config import ConfigValue
-from millstream.project.context import Functions, Problem, ProblemError, Recorder
+from millstream.project.context import Functions, Recorder, RenderDiagnostic, RenderError
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
@@ -76,7 +76,7 @@ class Renderer:
     @property
     def lost_macros(self) -> frozenset[str]:
         """The names of macros in files that could not be parsed or run, or are in another folder."""
-        paths = {problem.location.path for problem in self.diagnostics if problem.location}
+        paths = {diagnostic.location.path for diagnostic in self.diagnostics if diagnostic.location}
         in_macros = {name for path in paths for name in _DEFINED.findall(self.texts[path].content)}
         return frozenset(in_macros | self._macros_elsewhere)
 
@@ -108,7 +108,7 @@ class Renderer:
         except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
             diagnostics.append(self._diagnose(error, file))
         failed = bool(diagnostics)
-        diagnostics += [self._problem(problem, position) for problem, position in recorder.problems]
+        diagnostics += [self._diagnostic(diagnostic, position) for diagnostic, position in recorder.problems]
         if not failed and not piece.strip():
             diagnostics.append(self._empty(file))
             failed = True
@@ -119,7 +119,7 @@ class Renderer:
                 Reference(id_, self._location(position, id_.rsplit(".", 1)[1]))
                 for id_, position in recorder.references
             ),
-            options={name: self._option(name, *given) for name, given in recorder.config.items()},
+            options={name: self._option(name, *option) for name, option in recorder.config.items()},
             uses=Uses(tuple(sorted(names)), recorder.vars, recorder.env),
             logs=tuple(recorder.logs),
             diagnostics=tuple(diagnostics),
@@ -176,70 +176,78 @@ class Renderer:
 
     # -- errors
 
-    def _problem(self, problem: Problem, position: tuple[str, int] | None, *notes: Note) -> Diagnostic:
-        location = self._location(position, problem.needle)
+    def _diagnostic(
+        self, diagnostic: RenderDiagnostic, position: tuple[str, int] | None, *notes: Note
+    ) -> Diagnostic:
+        location = self._location(position, diagnostic.needle)
         line = self.texts[location.path].line(location.line) if location else ""
-        return Diagnostic(problem.code, problem.message, location, problem.help, line, notes)
+        return Diagnostic(diagnostic.code, diagnostic.message, location, diagnostic.help, line, notes)
 
     def _diagnose(self, error: Exception, file: SqlFile) -> Diagnostic:
         if isinstance(error, TemplateSyntaxError):
             return syntax_diagnostic(self.environment, error, self.texts[error.name or ""])
         positions = _template_frames(error)
         inner, outer = positions[-1] if positions else (file.path, 0), positions[:-1]
-        problem = self._explain(error)
-        if "was not provided" in problem.message and outer:
+        diagnostic = self._explain(error)
+        if "was not provided" in diagnostic.message and outer:
             inner, outer = outer[-1], outer[:-1]
         notes = [
             Note("called from here", self._location(position, ""))
             for position in reversed(outer)
             if position != inner
         ]
-        return self._problem(problem, inner, *notes)
+        return self._diagnostic(diagnostic, inner, *notes)
 
-    def _explain(self, error: Exception) -> Problem:
+    def _explain(self, error: Exception) -> RenderDiagnostic:
         match error:
-            case ProblemError():
-                return error.problem
+            case RenderError():
+                return error.diagnostic
             case BudgetError():
-                return Problem("MS213", str(error), REMEDY)
+                return RenderDiagnostic("MS213", str(error), REMEDY)
             case UndefinedError():
                 message = error.message or "something is undefined"
                 name = (re.findall(r"'([^']+)'", message) or [""])[-1 if "has no attribute" in message else 0]
                 if "was not provided" in message:
-                    return Problem("MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it")
+                    return RenderDiagnostic(
+                        "MS206", f"macro argument {message.removeprefix('parameter ')}", "pass it"
+                    )
                 hint = self._instead(name, "set it before using it, or test `is defined`")
-                return Problem("MS202", message, hint, name)
+                return RenderDiagnostic("MS202", message, hint, name)
             case SecurityError():
-                return Problem("MS207", str(error), "templates can't reach Python's internals")
+                return RenderDiagnostic("MS207", str(error), "templates can't reach Python's internals")
             case TypeError() if str(error) == _NO_FILES:
                 remedy = "call macros of macros/*.sql by their names: they are available in every file"
-                return Problem("MS207", "a template can't include, import or extend files", remedy)
+                return RenderDiagnostic("MS207", "a template can't include, import or extend files", remedy)
             case NotTextError():
-                return Problem("MS206", str(error), error.remedy)
+                return RenderDiagnostic("MS206", str(error), error.remedy)
             case TypeError():
                 message = str(error)
                 name = (re.findall(r"'([^']+)'", message) or [""])[0]
-                return Problem("MS206", message, self._signature(name), name)
+                return RenderDiagnostic("MS206", message, self._signature(name), name)
             # Python's compiler allows 20 loops within each other, and raises a SyntaxError.
             case SyntaxError() | RecursionError() if not _template_frames(error):
-                return Problem("MS209", "the template is nested too deeply", "use fewer blocks within blocks")
+                return RenderDiagnostic(
+                    "MS209", "the template is nested too deeply", "use fewer blocks within blocks"
+                )
             case RecursionError():
-                return Problem("MS209", "macros call each other without end", "give the recursion an end")
+                return RenderDiagnostic(
+                    "MS209", "macros call each other without end", "give the recursion an end"
+                )
             case _:
                 message = f"{type(error).__name__}: {error}"
-                return Problem("MS209", message, "fix the expression, or test its operands first")
+                return RenderDiagnostic("MS209", message, "fix the expression, or test its operands first")
 
     def _signature(self, name: str) -> str:
         macro = self.library.macros.get(name)
         return f"it is defined as {name}({', '.join(macro.parameters)})" if macro else "check the arguments"
 
     def _instead(self, name: str, otherwise: str) -> str:
-        known = [*self.globals, *self.library.macros]
-        return dbt.NAMES.get(name) or did_you_mean(name, known, otherwise)
+        names = [*self.globals, *self.library.macros]
+        return dbt.NAMES.get(name) or did_you_mean(name, names, otherwise)
 
     def _undefined_names(self, tree: nodes.Template, file: SqlFile) -> list[Diagnostic]:
         """Find names that can't be defined at run time, all at once."""
-        known = (
+        defined = (
             self.globals.keys()
             | self.library.macros.keys()
             | _stored(tree)
@@ -247,12 +255,12 @@ class Renderer:
         )
         text = self.texts[file.path]
         tested_names = _tested_names(tree)
-        found: dict[str, nodes.Name] = {}
+        undefined: dict[str, nodes.Name] = {}
         for node in tree.find_all(nodes.Name):
-            if node.ctx == "load" and node.name not in known and node.name not in tested_names:
-                found.setdefault(node.name, node)
+            if node.ctx == "load" and node.name not in defined and node.name not in tested_names:
+                undefined.setdefault(node.name, node)
         problems: list[Diagnostic] = []
-        for name, node in found.items():
+        for name, node in undefined.items():
             start, hint = node.lineno - 1, self._instead(name, "set it before using it")
             problems.append(at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint))
         return problems
@@ -297,5 +305,5 @@ def _find(content: str, needle: str, start: int, stop: int) -> tuple[int, int] |
         return None
     if not re.search(r"\w", needle):
         return (start, stop) if needle in content[start:stop] else None
-    found = re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)").search(content, start, stop)
-    return found.span() if found else None
+    word = re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)").search(content, start, stop)
+    return word.span() if word else None

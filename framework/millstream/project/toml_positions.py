@@ -56,7 +56,7 @@ class _Reader(Struct):
             self.position = match.end()
         return start
 
-    def at(self, text: str) -> bool:
+    def starts_with(self, text: str) -> bool:
         return self.content.startswith(text, self.position)
 
     def document(self) -> None:
@@ -64,8 +64,8 @@ class _Reader(Struct):
         self.skip(_BLANK)
         while self.position < len(self.content):
             before = self.position
-            if self.at("["):
-                self.position += 2 if self.at("[[") else 1
+            if self.starts_with("["):
+                self.position += 2 if self.starts_with("[[") else 1
                 table, span = self.key()
                 self.positions.setdefault(table, TomlPosition(span, span))
                 self.position = self.content.find("]", self.position) + (
@@ -89,24 +89,24 @@ class _Reader(Struct):
         self.skip(_SPACE)
         start = stop = self.position
         while True:
-            quoted = self.at('"') or self.at("'")
+            quoted = self.starts_with('"') or self.starts_with("'")
             begin = self.skip(_STRING if quoted else _BARE)
             stop = self.position
             parts.append(self.content[begin + 1 : stop - 1] if quoted else self.content[begin:stop])
             self.skip(_SPACE)
-            if not self.at("."):
+            if not self.starts_with("."):
                 return tuple(parts), (start, stop)
             self.position += 1
             self.skip(_SPACE)
 
     def value(self, path: Path) -> Span:
         start = self.position
-        if self.at("{"):
+        if self.starts_with("{"):
             self.items("}", lambda _: self.pair(path))
-        elif self.at("["):
+        elif self.starts_with("["):
             self.items("]", lambda number: self.item((*path, str(number))))
         else:
-            self.skip(_STRING if self.at('"') or self.at("'") else _ATOM)
+            self.skip(_STRING if self.starts_with('"') or self.starts_with("'") else _ATOM)
         return start, self.position
 
     def item(self, path: Path) -> None:
@@ -117,11 +117,11 @@ class _Reader(Struct):
         self.position += 1
         number = 0
         self.skip(_BLANK)
-        while self.position < len(self.content) and not self.at(end):
+        while self.position < len(self.content) and not self.starts_with(end):
             read(number)
             number += 1
             self.skip(_BLANK)
-            if self.at(","):
+            if self.starts_with(","):
                 self.position += 1
                 self.skip(_BLANK)
         self.position += 1

@@ -278,7 +278,7 @@ class Function(Struct, frozen=True):
     @property
     def logs(self) -> bool:
         """Whether it, or what it uses of its file, imports `logging`."""
-        return any(each.module.partition(".")[0] == "logging" for each in self.imports)
+        return any(import_.module.partition(".")[0] == "logging" for import_ in self.imports)
 
 
 class Generator(Struct, frozen=True):
@@ -374,9 +374,9 @@ def is_local(target: Target) -> bool:
 
 def shuffle_partitions(target: Target) -> int:
     """Return the number of partitions of a shuffle."""
-    given = (target.settings.get("spark") or {}).get("spark.sql.shuffle.partitions")
-    given = given.reveal() if isinstance(given, Secret) else given
-    return int(given or (LOCAL_PARTITIONS if is_local(target) else _SPARKS_PARTITIONS))
+    partitions = (target.settings.get("spark") or {}).get("spark.sql.shuffle.partitions")
+    partitions = partitions.reveal() if isinstance(partitions, Secret) else partitions
+    return int(partitions or (LOCAL_PARTITIONS if is_local(target) else _SPARKS_PARTITIONS))
 
 
 class Settings(Struct, frozen=True):

@@ -17,19 +17,19 @@ from millstream.text import Text
 
 
 def merge_variables(
-    settings: Mapping[str, Any], given: str | Mapping[str, Any] | None
+    settings: Mapping[str, Any], option: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
     """Merge the variables of all origins; the order of precedence is that of the module's docstring."""
     diagnostics: list[Diagnostic] = []
-    found = dict(settings)
-    for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", given)):
+    merged = dict(settings)
+    for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", option)):
         if isinstance(value, str):
             read, problems = _read(Text(origin, value))
-            found |= read
+            merged |= read
             diagnostics += problems
         elif value:
-            found |= value
-    return found, diagnostics
+            merged |= value
+    return merged, diagnostics
 
 
 class RecordedVariables(Mapping[str, Any]):
@@ -41,9 +41,9 @@ class RecordedVariables(Mapping[str, Any]):
         self.missed: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
-        found = self._values[name]
-        self.used[name] = found
-        return found
+        value = self._values[name]
+        self.used[name] = value
+        return value
 
     def __contains__(self, name: object) -> bool:
         if name not in self._values:
@@ -60,20 +60,20 @@ class RecordedVariables(Mapping[str, Any]):
 def plain_values(value: Any) -> Any:
     """Return TOML's dates and times as texts, like those of YAML."""
     if isinstance(value, dict):
-        return {key: plain_values(each) for key, each in value.items()}
+        return {key: plain_values(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [plain_values(each) for each in value]
+        return [plain_values(inner) for inner in value]
     return value.isoformat() if isinstance(value, date | datetime | time) else value
 
 
 def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the paths of integers that neither SQL nor the cache can store."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from too_large(each, (*path, key))
+        for key, inner in value.items():
+            yield from too_large(inner, (*path, key))
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from too_large(each, (*path, str(index)))
+        for index, inner in enumerate(value):
+            yield from too_large(inner, (*path, str(index)))
     elif isinstance(value, int) and not fits(value):
         yield path
 
@@ -81,11 +81,11 @@ def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
 def with_nul(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the paths of texts with the character NUL, which no file's name and no SQL can have."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from with_nul(each, (*path, key))
+        for key, inner in value.items():
+            yield from with_nul(inner, (*path, key))
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from with_nul(each, (*path, str(index)))
+        for index, inner in enumerate(value):
+            yield from with_nul(inner, (*path, str(index)))
     elif isinstance(value, str) and "\0" in value:
         yield path
 
@@ -93,8 +93,8 @@ def with_nul(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
     remedy = f"write {text.path} '{{name: value}}'"
     # YAML reads most JSON, but not tabs or `\ud83d\ude00`.
-    if (found := _json(text.content)) is not None and next(too_large(found), None) is None:
-        return found, []
+    if (variables := _json(text.content)) is not None and next(too_large(variables), None) is None:
+        return variables, []
     node, problems = parse_yaml(text)
     if problems:
         return {}, [
@@ -113,17 +113,17 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
 
 def _json(content: str) -> dict[str, Any] | None:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             raise ValueError  # YAML's reader reports the duplicate key
-        return found
+        return mapping
 
     try:
-        found = json.loads(content, object_pairs_hook=once)
+        parsed = json.loads(content, object_pairs_hook=once)
         content.encode()
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and _is_text(found) else None
+    return parsed if isinstance(parsed, dict) and _is_text(parsed) else None
 
 
 def _is_text(value: Any) -> bool:

@@ -13,58 +13,58 @@ from millstream.errors import nearest
 _TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def bare(wanted: Any) -> Any:
+def bare(type_: Any) -> Any:
     """Return a type without its annotations."""
-    while get_origin(wanted) is Annotated:
-        wanted = get_args(wanted)[0]
-    return wanted
+    while get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    return type_
 
 
-def metas(wanted: Any) -> list[Meta]:
+def metas(type_: Any) -> list[Meta]:
     return (
-        [meta for meta in get_args(wanted)[1:] if isinstance(meta, Meta)]
-        if get_origin(wanted) is Annotated
+        [meta for meta in get_args(type_)[1:] if isinstance(meta, Meta)]
+        if get_origin(type_) is Annotated
         else []
     )
 
 
-def type_name(wanted: Any) -> str:
+def type_name(type_: Any) -> str:
     """Name a type as users do: `a string`, `a list`, `a duration`."""
-    for meta in metas(wanted):
+    for meta in metas(type_):
         if meta.title:
             return meta.title
-    wanted = bare(wanted)
-    origin = get_origin(wanted)
+    type_ = bare(type_)
+    origin = get_origin(type_)
     if origin in {list, tuple}:
         return "a list"
-    if origin is dict or (isinstance(wanted, type) and issubclass(wanted, dict | Struct)):
+    if origin is dict or (isinstance(type_, type) and issubclass(type_, dict | Struct)):
         return "a mapping"
     if origin is Literal:
-        return "one of " + ", ".join(map(str, get_args(wanted)))
+        return "one of " + ", ".join(map(str, get_args(type_)))
     if origin is not None:
-        return " or ".join(dict.fromkeys(type_name(a) for a in get_args(wanted) if a is not NoneType))
-    return _TYPES.get(wanted, getattr(wanted, "__name__", str(wanted)))
+        return " or ".join(dict.fromkeys(type_name(a) for a in get_args(type_) if a is not NoneType))
+    return _TYPES.get(type_, getattr(type_, "__name__", str(type_)))
 
 
-def remedy(wanted: Any, name: str, node: Node) -> str:
+def remedy(type_: Any, name: str, node: Node) -> str:
     """Return what to write instead."""
-    for meta in metas(wanted):
-        if (known := (meta.extra or {}).get("known")) and (
-            close := nearest(str(getattr(node, "value", "")), known)
+    for meta in metas(type_):
+        if (suggestions := (meta.extra or {}).get("known")) and (
+            close := nearest(str(getattr(node, "value", "")), suggestions)
         ):
             return f"did you mean '{close}'?"
         if meta.examples:
             return f"write it as in {name}: {meta.examples[0]}"
-    wanted = bare(wanted)
-    if wanted is str and isinstance(node, ScalarNode) and not node.tag.endswith(":null"):
+    type_ = bare(type_)
+    if type_ is str and isinstance(node, ScalarNode) and not node.tag.endswith(":null"):
         return f"put it in quotes: '{node.value}'"
-    if get_origin(wanted) is list:
+    if get_origin(type_) is list:
         return f"write {name}: [ … ]"
-    if get_origin(wanted) is dict or wanted is dict:
+    if get_origin(type_) is dict or type_ is dict:
         return f"write {name}: {{ key: value }}"
-    if wanted is bool:
+    if type_ is bool:
         return "write true or false"
-    return f"write {type_name(wanted)}"
+    return f"write {type_name(type_)}"
 
 
 def kind(node: Node) -> str:

@@ -13,8 +13,8 @@ _UNCHANGED = frozenset(("resolve", "absolute", "as_posix"))
 
 def path_of(node: ast.expr, file: str) -> str | None:
     """Return the path that an expression of a file has; None if it depends on more than its text."""
-    found = _path(node, file)
-    return None if found is None else posixpath.normpath(found)
+    path = _path(node, file)
+    return None if path is None else posixpath.normpath(path)
 
 
 def _path(node: ast.expr, file: str) -> str | None:
@@ -45,12 +45,12 @@ def _path(node: ast.expr, file: str) -> str | None:
 
 
 def _joined(parts: Sequence[ast.expr], file: str) -> str | None:
-    found = [path for each in parts if (path := _path(each, file)) is not None]
-    return posixpath.join(*found) if found and len(found) == len(parts) else None
+    paths = [path for part in parts if (path := _path(part, file)) is not None]
+    return posixpath.join(*paths) if paths and len(paths) == len(parts) else None
 
 
 def _above(inner: ast.expr, file: str, levels: int = 1) -> str | None:
-    found = _path(inner, file)
+    path = _path(inner, file)
     for _ in range(levels):
-        found = None if found is None else posixpath.dirname(found)
-    return found
+        path = None if path is None else posixpath.dirname(path)
+    return path

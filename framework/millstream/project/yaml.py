@@ -78,8 +78,8 @@ class _Check(Struct):
             return 1
         if id(node) in self.above:
             return self.refuse(node, "an alias contains itself", "write the values without the alias")
-        if known := self.sizes.get(id(node)):
-            return known
+        if cached_size := self.sizes.get(id(node)):
+            return cached_size
         if depth > DEEPEST:
             return self.refuse(node, f"more than {DEEPEST} levels of nesting", "reduce the nesting")
         self.above.add(id(node))
@@ -110,9 +110,9 @@ class _Check(Struct):
     def mapping(self, node: MappingNode, depth: int) -> int:
         seen: dict[str, Node] = {}
         size = 0
-        for index, (key, given) in enumerate(node.value):
-            value = self.template(given)
-            if value is not given:
+        for index, (key, written) in enumerate(node.value):
+            value = self.template(written)
+            if value is not written:
                 node.value[index] = (key, value)
             size += self.node(value, depth + 1) + 1
             if not isinstance(key, ScalarNode):
@@ -158,7 +158,7 @@ def offset_inside(text: Text, node: ScalarNode, index: int) -> int:
         lines = written.split("\n")
         part = value.split("\n")[line]
         if line + 1 < len(lines) and lines[line + 1].endswith(part):
-            before = sum(len(each) + 1 for each in lines[: line + 1])
+            before = sum(len(earlier) + 1 for earlier in lines[: line + 1])
             column = index - (value.rfind("\n", 0, index) + 1)
             return start + before + len(lines[line + 1]) - len(part) + column
         return start
@@ -178,14 +178,14 @@ def location_of(text: Text, node: Node) -> Location:
 def entries(node: Node) -> dict[str, tuple[Node, Node]]:
     """Return the keys of a mapping with the nodes of key and value; `<<` is merged in."""
     merged: dict[str, tuple[Node, Node]] = {}
-    own: dict[str, tuple[Node, Node]] = {}
+    direct: dict[str, tuple[Node, Node]] = {}
     for key, value in node.value if isinstance(node, MappingNode) else ():
         if key.tag == _MERGE:
             for other in value.value if isinstance(value, SequenceNode) else [value]:
                 merged = entries(other) | merged
         elif isinstance(key, ScalarNode):
-            own[key.value] = (key, value)
-    return merged | own if merged else own
+            direct[key.value] = (key, value)
+    return merged | direct if merged else direct
 
 
 def plain(node: Node) -> Any:
@@ -223,10 +223,10 @@ def node_of(value: Any) -> Node:
     """Return the node of a Python value, to check it by the same rules; it has no location."""
     mark = yaml.Mark("", 0, 0, 0, None, 0)
     if isinstance(value, dict):
-        pairs = [(node_of(str(key)), node_of(each)) for key, each in value.items()]
+        pairs = [(node_of(str(key)), node_of(inner)) for key, inner in value.items()]
         return MappingNode(_TAG + "map", pairs, mark, mark)
     if isinstance(value, list | tuple):
-        return SequenceNode(_TAG + "seq", [node_of(each) for each in value], mark, mark)
+        return SequenceNode(_TAG + "seq", [node_of(inner) for inner in value], mark, mark)
     # A bool is an int to Python: it must come first.
     for kind, name in ((bool, "bool"), (int, "int"), (float, "float")):
         if isinstance(value, kind):

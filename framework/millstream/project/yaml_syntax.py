@@ -58,9 +58,9 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
     """Report why a text is not YAML, at the character where reading failed."""
     if isinstance(error, yaml.reader.ReaderError):
         # Its position counts bytes.
-        found = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
-        start = found.start() if found else 0
-        message = f"a control character (U+{ord(found.group()):04X})" if found else str(error.reason)
+        character = yaml.reader.Reader.NON_PRINTABLE.search(text.content)
+        start = character.start() if character else 0
+        message = f"a control character (U+{ord(character.group()):04X})" if character else str(error.reason)
         remedy = "remove it, or write it as an escape in double quotes"
         return at(text, start, start + 1, "MS105", message, remedy)
     if not isinstance(error, yaml.MarkedYAMLError):
@@ -95,8 +95,8 @@ DEEPEST = 100
 def too_deep(text: Text) -> Diagnostic | None:
     """Reject nesting that can't be composed safely; only parses events if the brackets look suspicious."""
     depth = deepest = 0
-    for found in _BRACKET.finditer(text.content):
-        depth = depth + 1 if found.group() in "[{" else max(0, depth - 1)
+    for bracket in _BRACKET.finditer(text.content):
+        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
         deepest = max(deepest, depth)
     if deepest <= DEEPEST and not _COMPACT.search(text.content):
         return None

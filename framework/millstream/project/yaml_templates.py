@@ -50,8 +50,8 @@ def yaml_renderer(
     def env_var(name: str, default: Any = _MISSING) -> Any:
         if not isinstance(name, str):
             raise _error("MS206", "env_var() takes the name of a variable as text", "write env_var('NAME')")
-        if declared is not None and (problem := misplaced_variable(name, declared)):
-            raise _error("MS113", *problem)
+        if declared is not None and (reason := misplaced_variable(name, declared)):
+            raise _error("MS113", *reason)
         value = os.environ.get(name)
         if environment is not None:
             environment[name] = value
@@ -72,15 +72,15 @@ def yaml_renderer(
     def render(text: str) -> Any:
         used.clear()
         try:
-            found = _evaluate(text, {"env_var": env_var, "var": var})
+            rendered = _evaluate(text, {"env_var": env_var, "var": var})
         except MillstreamError as error:
             if strict_env or error.diagnostics[0].code != _NOT_SET:
                 raise
             return Placeholder()
         if not used:
-            return found
+            return rendered
         shown = declared is not None or all(name in public for name in used)
-        return _number(found) if shown else _hidden(found)
+        return _number(rendered) if shown else _hidden(rendered)
 
     return render
 
@@ -100,8 +100,8 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         context = template.new_context(names)
         for _ in template.root_render_func(context):
             pass
-        found = context.vars["result"]
-        str(_environment().shown(found))  # an undefined name only fails when it is used
+        evaluated = context.vars["result"]
+        str(_environment().shown(evaluated))  # an undefined name only fails when it is used
     except BudgetError as error:
         raise _error("MS213", str(error), "write the value itself") from None
     except NotTextError as error:
@@ -120,7 +120,7 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - a user's expression can raise anything
         raise _error("MS209", str(error) or type(error).__name__, "fix the template") from None
-    return found
+    return evaluated
 
 
 @cache
@@ -139,16 +139,16 @@ def _compiled(text: str) -> tuple[Any, bool]:
 
 def _hidden(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _hidden(each) for key, each in value.items()}
+        return {key: _hidden(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_hidden(each) for each in value]
+        return [_hidden(inner) for inner in value]
     return Secret(str(value).lower() if isinstance(value, bool) else str(value))
 
 
 def _number(value: Any) -> Any:
     """Convert a text of the environment that clearly means a number."""
-    if isinstance(value, str) and (found := _NUMBER.match(value)):
-        number = float(value) if found.group(2) else int(value)
+    if isinstance(value, str) and (parts := _NUMBER.match(value)):
+        number = float(value) if parts.group(2) else int(value)
         return number if str(number) == value else value
     return value
 
