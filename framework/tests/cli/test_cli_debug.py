@@ -120,7 +120,7 @@ def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, found):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     check = java()
     assert check.state == state
-    assert found in check.found
+    assert found in check.finding
 
 
 def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, tmp_path):
