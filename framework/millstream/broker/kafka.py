@@ -60,7 +60,7 @@ def new_cluster() -> str:
 KAFKA = Program(
     name="broker",
     title="the local broker",
-    place=broker_folder,
+    folder_in=broker_folder,
     install=_install,
     launch=_launch,
     answers=answers,

@@ -27,12 +27,12 @@ class Range(Struct, frozen=True):
     last: int
 
 
-class Wanted(Struct, frozen=True):
+class LetterFilter(Struct, frozen=True):
     """Which dead letters are meant; nothing set means all of the project's."""
 
     topics: tuple[str, ...]
     """Dead letter topics that exist."""
-    whole: frozenset[str] = frozenset()
+    named_topics: frozenset[str] = frozenset()
     """Those of them that were named themselves."""
     owners: frozenset[str] = frozenset()
     """Sources and models that were named."""
@@ -42,7 +42,9 @@ class Wanted(Struct, frozen=True):
     ranges: tuple[Range, ...] = ()
 
     def has(self, letter: DeadLetter) -> bool:
-        if (self.whole or self.owners) and not (letter.topic in self.whole or letter.owner in self.owners):
+        if (self.named_topics or self.owners) and not (
+            letter.topic in self.named_topics or letter.owner in self.owners
+        ):
             return False
         if self.reason.lower() not in letter.reason.lower():
             return False
@@ -51,12 +53,12 @@ class Wanted(Struct, frozen=True):
         if self.until is not None and (letter.sent is None or letter.sent >= self.until):
             return False
         return not self.ranges or any(
-            each.partition == letter.partition and each.first <= letter.offset <= each.last
-            for each in self.ranges
+            range_.partition == letter.partition and range_.first <= letter.offset <= range_.last
+            for range_ in self.ranges
         )
 
 
-class Known(Struct, frozen=True):
+class LetterNames(Struct, frozen=True):
     """What can be named: topics by the names of their dead letters' topics, and owners of letters."""
 
     topics: dict[str, str]
@@ -64,7 +66,7 @@ class Known(Struct, frozen=True):
     """The owner as letters have it, and the topics that may have its letters."""
 
 
-def known_of(project: Project, nodes: Mapping[str, ManifestNode]) -> Known:
+def names_of(project: Project, nodes: Mapping[str, ManifestNode]) -> LetterNames:
     """Return what can be named in a project."""
     sources = project.sources.values()
     topics: dict[str, str] = {}
@@ -75,39 +77,43 @@ def known_of(project: Project, nodes: Mapping[str, ManifestNode]) -> Known:
     for topic in sorted({source.topic for source in sources}):
         topics |= {topic: topic_of(topic), topic_of(topic): topic_of(topic)}
     of_sources = frozenset(topics.values())
-    owners = {each.id: (f"source.{each.id}", frozenset((topic_of(each.topic),))) for each in sources}
+    owners = {source.id: (f"source.{source.id}", frozenset((topic_of(source.topic),))) for source in sources}
     for node in nodes.values():
         if node.materialization is not None:
-            own = node.materialization.dead_letter_topic(node.name)
-            topics[own] = own
-            owners[node.name] = (node.name, of_sources | {own})
-    return Known(topics, owners)
+            letter_topic = node.materialization.dead_letter_topic(node.name)
+            topics[letter_topic] = letter_topic
+            owners[node.name] = (node.name, of_sources | {letter_topic})
+    return LetterNames(topics, owners)
 
 
-def wanted(known: Known, admin: Admin, names: Iterable[str]) -> Wanted:
+def filter_of(available: LetterNames, admin: Admin, names: Iterable[str]) -> LetterFilter:
     """Return the letters of the named topics, sources and models, or all of the project's."""
     on_cluster = admin.metadata().topics
     topics: set[str] = set()
-    whole: set[str] = set()
+    named_topics: set[str] = set()
     owners: set[str] = set()
     problems: list[Diagnostic] = []
     for name in names:
-        if name in known.owners:
-            owner, those = known.owners[name]
+        if name in available.owners:
+            owner, those = available.owners[name]
             owners.add(owner)
             topics |= those
-        elif name in known.topics:
-            whole.add(known.topics[name])
+        elif name in available.topics:
+            named_topics.add(available.topics[name])
         else:
-            remedy = did_you_mean(name, (*known.owners, *known.topics), "see `millstream dead-letters ls`")
+            remedy = did_you_mean(
+                name, (*available.owners, *available.topics), "see `millstream dead-letters ls`"
+            )
             message = f"no topic, source or model of the project is called '{name}'"
             problems.append(Diagnostic("MS840", message, None, remedy))
     if problems:
         raise MillstreamError(*problems)
-    topics |= whole
-    chosen = topics or set(known.topics.values())
-    return Wanted(
-        tuple(sorted(each for each in chosen if each in on_cluster)), frozenset(whole), frozenset(owners)
+    topics |= named_topics
+    chosen = topics or set(available.topics.values())
+    return LetterFilter(
+        tuple(sorted(topic for topic in chosen if topic in on_cluster)),
+        frozenset(named_topics),
+        frozenset(owners),
     )
 
 
@@ -121,9 +127,9 @@ def newest_letters(
     admin: Admin, topic: str, count: int, chosen: Callable[[DeadLetter], bool]
 ) -> list[tuple[Message, DeadLetter]]:
     """Return the newest of some letters with their messages, oldest first."""
-    found: deque[tuple[Message, DeadLetter]] = deque(maxlen=count)
+    newest: deque[tuple[Message, DeadLetter]] = deque(maxlen=count)
     for message in all_records(admin, [topic]):
         letter = dead_letter_of(message)
         if chosen(letter):
-            found.append((message, letter))
-    return list(found)
+            newest.append((message, letter))
+    return list(newest)

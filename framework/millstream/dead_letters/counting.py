@@ -37,17 +37,17 @@ class Count(Struct, frozen=True):
 def count_letters(admin: Admin, topic: str, chosen: Callable[[DeadLetter], bool]) -> list[Count]:
     """Return the counts of a topic's letters, most letters first."""
     handled: Handled = read_handled(admin, topic)
-    found: dict[tuple[str, str, str], Count] = {}
+    counts: dict[tuple[str, str, str], Count] = {}
     for letter in filter(chosen, letters_of(admin, topic)):
         key = (letter.owner, letter.query, letter.reason)
-        if key not in found and len(found) >= _MOST:
+        if key not in counts and len(counts) >= _MOST:
             key = (letter.owner, letter.query, _OTHERS)
-        count = found.get(key) or Count(topic, *key)
-        found[key] = _with(count, letter, handled.status(letter))
-    return sorted(found.values(), key=lambda count: -count.letters)
+        count = counts.get(key) or Count(topic, *key)
+        counts[key] = _with(count, letter, handled.status(letter))
+    return sorted(counts.values(), key=lambda count: -count.letters)
 
 
 def _with(count: Count, letter: DeadLetter, status: Status) -> Count:
-    times = [each for each in (count.first, count.last, letter.sent) if each is not None]
+    times = [time for time in (count.first, count.last, letter.sent) if time is not None]
     more = {"letters": count.letters + 1, status: getattr(count, status) + 1}
     return replace(count, first=min(times, default=None), last=max(times, default=None), **more)

@@ -48,7 +48,11 @@ def drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
     marks = create_handled(admin, topic)
     sending = handling(admin, topic)
     handled = read_handled(admin, topic)
-    due = (each for each in letters_of(admin, topic) if chosen(each) and handled.status(each) == "remaining")
+    due = (
+        letter
+        for letter in letters_of(admin, topic)
+        if chosen(letter) and handled.status(letter) == "remaining"
+    )
     count = 0
     while some := list(islice(due, _TOGETHER)):
         with sending.transaction() as producer:
@@ -79,9 +83,9 @@ class _Prefixes:
     """For each partition of a topic, the offset of the first letter that remains."""
 
     def __init__(self, admin: Admin, topic: str) -> None:
-        found = {number: each for (_, number), each in bounds(admin, [topic]).items()}
-        self._firsts = {number: each.first for number, each in found.items()}
-        self.ends = {number: each.end for number, each in found.items()}
+        by_partition = {number: bound for (_, number), bound in bounds(admin, [topic]).items()}
+        self._firsts = {number: bound.first for number, bound in by_partition.items()}
+        self.ends = {number: bound.end for number, bound in by_partition.items()}
 
     def stop_at(self, letter: DeadLetter) -> None:
         """Keep a letter and all later ones of its partition."""

@@ -62,11 +62,11 @@ def handling(admin: Admin, topic: str) -> Transactions:
 
 
 def read_handled(admin: Admin, topic: str) -> Handled:
-    found = Handled(set(), set())
+    handled = Handled(set(), set())
     for mark, is_set in _marks(admin, topic):
-        those = found.replayed if mark.status == "replayed" else found.dropped
+        those = handled.replayed if mark.status == "replayed" else handled.dropped
         (those.add if is_set else those.discard)(mark.id)
-    return found
+    return handled
 
 
 def _marks(admin: Admin, topic: str) -> Iterator[tuple[_Mark, bool]]:

@@ -64,50 +64,54 @@ class DeadLetter(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Identifies the letter, also if a repeated batch has sent it twice."""
-        at = str(self.origin) if self.origin else f"{self.topic}-{self.partition}-{self.offset}"
-        return f"{at} {self.owner}"
+        position = str(self.origin) if self.origin else f"{self.topic}-{self.partition}-{self.offset}"
+        return f"{position} {self.owner}"
 
 
 def dead_letter_of(message: Message) -> DeadLetter:
-    found = tuple((name, bytes_of(value)) for name, value in _headers(message))
+    headers = tuple((name, bytes_of(value)) for name, value in _headers(message))
     # A record that is no dead letter of ours may have any headers, and a letter has ours at the end.
-    own = {name: (value or b"").decode(errors="replace") for name, value in found if _is_own(name)}
+    own_headers = {name: (value or b"").decode(errors="replace") for name, value in headers if _is_own(name)}
     kind, milliseconds = message.timestamp()
     return DeadLetter(
         message.topic() or "",
         message.partition() or 0,
         message.offset() or 0,
         _EPOCH + timedelta(milliseconds=milliseconds) if kind else None,
-        _origin(own),
-        own.get(SOURCE) or own.get(MODEL) or "",
-        own.get(BATCH, "").partition("/")[0],
-        own.get(REASON, ""),
+        _origin(own_headers),
+        own_headers.get(SOURCE) or own_headers.get(MODEL) or "",
+        own_headers.get(BATCH, "").partition("/")[0],
+        own_headers.get(REASON, ""),
         bytes_of(message.key()),
         bytes_of(message.value()),
-        tuple((name, value) for name, value in found if not _is_own(name)),
-        CUT in own,
+        tuple((name, value) for name, value in headers if not _is_own(name)),
+        CUT in own_headers,
     )
 
 
 def with_original(letter: DeadLetter, original: Message) -> DeadLetter:
     """Return a letter that was cut with what its record has."""
-    found = tuple((name, bytes_of(value)) for name, value in _headers(original))
+    headers = tuple((name, bytes_of(value)) for name, value in _headers(original))
     kind, milliseconds = original.timestamp()
     return replace(
         letter,
         key=bytes_of(original.key()),
         value=bytes_of(original.value()),
-        headers=tuple((name, value) for name, value in found if not _is_own(name)),
+        headers=tuple((name, value) for name, value in headers if not _is_own(name)),
         cut=False,
         milliseconds=milliseconds if kind else None,
     )
 
 
-def _origin(own: Mapping[str, str]) -> Origin | None:
-    topic, partition, offset = own.get(TOPIC), own.get(PARTITION, ""), own.get(OFFSET, "")
+def _origin(own_headers: Mapping[str, str]) -> Origin | None:
+    topic, partition, offset = (
+        own_headers.get(TOPIC),
+        own_headers.get(PARTITION, ""),
+        own_headers.get(OFFSET, ""),
+    )
     if not topic or not partition.isdecimal() or not offset.isdecimal():
         return None
-    return Origin(topic, int(partition), int(offset), own.get(TIMESTAMP_HEADER, ""))
+    return Origin(topic, int(partition), int(offset), own_headers.get(TIMESTAMP_HEADER, ""))
 
 
 def _is_own(header: str) -> bool:
@@ -115,5 +119,5 @@ def _is_own(header: str) -> bool:
 
 
 def _headers(message: Message) -> Iterable[tuple[str, str | bytes | None]]:
-    found = message.headers() or []
-    return found.items() if isinstance(found, Mapping) else found
+    headers = message.headers() or []
+    return headers.items() if isinstance(headers, Mapping) else headers

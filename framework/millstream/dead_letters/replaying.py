@@ -107,16 +107,16 @@ def _fates(
     sent: set[str] = set()
     for letter in letters:
         fate = _fate(letter, handled, sent, force=force)
-        whole = _whole(admin, letter) if fate == "due" else letter
-        if whole is None:
+        restored = _restored(admin, letter) if fate == "due" else letter
+        if restored is None:
             yield letter, "lost"
             continue
         if fate == "due":
             sent.add(str(letter.origin))
-        yield whole, fate
+        yield restored, fate
 
 
-def _whole(admin: Admin, letter: DeadLetter) -> DeadLetter | None:
+def _restored(admin: Admin, letter: DeadLetter) -> DeadLetter | None:
     """Return a letter; if it was cut, with the record as its topic has it, and None if it no longer does."""
     if not letter.cut or letter.origin is None:
         return letter
@@ -154,39 +154,39 @@ class _Destinations:
         assert origin is not None, "only letters of records are due"
         if origin.topic not in self._partitions:
             self._look_up(origin.topic)
-        known = origin.partition in self._partitions[origin.topic]
+        has_partition = origin.partition in self._partitions[origin.topic]
         headers: list[tuple[str, str | bytes | None]] = [*letter.headers, (REPLAYED, str(origin).encode())]
         time = letter.milliseconds
         time = milliseconds(origin.timestamp, self._zone) if time is None else time
         limits = self._limits[origin.topic]
         # 0 is the current time: Kafka drops records beyond its retention, and refuses future times.
         time = time if time is not None and limits.oldest < time < limits.newest else 0
-        partition = origin.partition if known else -1
+        partition = origin.partition if has_partition else -1
         _produce(producer, origin.topic, letter.value, letter.key, partition, headers, time)
 
     def _look_up(self, topic: str) -> None:
-        found = self._admin.metadata().topics.get(topic)
-        if found is None:
+        metadata = self._admin.metadata().topics.get(topic)
+        if metadata is None:
             message = f"topic '{topic}', from which letters come, does not exist"
             raise MillstreamError(Diagnostic("MS827", message, None, "create it, or drop the letters"))
-        self._partitions[topic] = frozenset(found.partitions)
+        self._partitions[topic] = frozenset(metadata.partitions)
         self._limits[topic] = limits_of(configs(self._admin, [topic]).get(topic, {}))
 
 
 def milliseconds(text: str, zone: ZoneInfo) -> int | None:
     """Return the time of a record as Spark writes it in a letter's header; None if it is not a time."""
     try:
-        found = datetime.fromisoformat(_with_six_digits(text))
+        time = datetime.fromisoformat(_with_six_digits(text))
     except ValueError:
         return None
-    found = found if found.tzinfo else found.replace(tzinfo=zone)
-    return (found.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+    time = time if time.tzinfo else time.replace(tzinfo=zone)
+    return (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _with_six_digits(text: str) -> str:
     """Return a time whose fraction has six digits, which Python 3.10 needs; Spark leaves out final zeros."""
-    whole, dot, fraction = text.partition(".")
-    return f"{whole}.{fraction:0<6}" if dot else whole
+    seconds, dot, fraction = text.partition(".")
+    return f"{seconds}.{fraction:0<6}" if dot else seconds
 
 
 def _produce(

@@ -75,10 +75,10 @@ def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
 def _build(program: Path) -> str:
     """Return what tells builds of one version of Java apart: a JVM ignores the archive of another one."""
     try:
-        found = program.parent.with_name("lib").joinpath("modules").stat()
+        stat = program.parent.with_name("lib").joinpath("modules").stat()
     except OSError:
         return ""
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{stat.st_size} {stat.st_mtime_ns}"
 
 
 def keep(archive: Archive) -> bool:
@@ -103,11 +103,11 @@ def keep(archive: Archive) -> bool:
     return True
 
 
-def clear(archive: Archive, *, kept: bool = False) -> None:
-    """Remove what JVMs have begun to write, or, with `kept`, the archive; nothing may write it now."""
+def clear(archive: Archive, *, complete: bool = False) -> None:
+    """Remove what JVMs have begun to write, or, with `complete`, the archive; nothing may write it now."""
     name = Path(archive.name)
     with contextlib.suppress(OSError):
-        for file in name.parent.glob(f"{name.name}-*.jsa" if kept else f"{_PREFIX}{name.name}-*"):
+        for file in name.parent.glob(f"{name.name}-*.jsa" if complete else f"{_PREFIX}{name.name}-*"):
             file.unlink(missing_ok=True)
 
 

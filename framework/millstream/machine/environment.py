@@ -48,8 +48,8 @@ def for_java(environment: Mapping[str, str]) -> dict[str, str]:
 
 def for_spark(environment: Mapping[str, str], declared: Collection[str]) -> dict[str, str]:
     """Return what Spark and its Python workers need, and the variables that the project declares."""
-    found = for_java(environment)
+    variables = for_java(environment)
     for name, value in environment.items():
         if name in _SPARK or name in declared or name.startswith(_OF_SPARK):
-            found[name] = value
-    return found
+            variables[name] = value
+    return variables

@@ -71,14 +71,14 @@ def java() -> Java:
 def newest_java(oldest: int) -> Java | None:
     """Return Spark's Java if it is new enough, or else the newest one that is installed."""
     try:
-        own = java()
+        default = java()
     except MillstreamError:
-        own = None
-    if own is not None and own.major >= oldest:
-        return own
+        default = None
+    if default is not None and default.major >= oldest:
+        return default
     homes = [Path(home) for pattern in _HOMES for home in glob(str(Path(pattern).expanduser()))]  # noqa: PTH207
-    found = [each for home in homes if (each := _of_home(home)) and each.major >= oldest]
-    return max(found, key=lambda each: each.major, default=None)
+    candidates = [candidate for home in homes if (candidate := _of_home(home)) and candidate.major >= oldest]
+    return max(candidates, key=lambda candidate: candidate.major, default=None)
 
 
 def _of_home(home: Path) -> Java | None:
@@ -88,15 +88,15 @@ def _of_home(home: Path) -> Java | None:
         lines = (home / "release").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
-    given = next((line for line in lines if line.startswith("JAVA_VERSION=")), "")
-    version = java_version(f'version "{given.partition("=")[2].strip(chr(34))}"')
+    version_line = next((line for line in lines if line.startswith("JAVA_VERSION=")), "")
+    version = java_version(f'version "{version_line.partition("=")[2].strip(chr(34))}"')
     return Java(program, version[1], version[0]) if version and program.exists() else None
 
 
 def java_version(output: str) -> tuple[int, str] | None:
     """Return the major version and the full version; `1.8.0` is Java 8."""
-    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', output)
-    return (int(found.group(2)), found.group(1)) if found else None
+    match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', output)
+    return (int(match.group(2)), match.group(1)) if match else None
 
 
 def _unfit(code: str, message: str) -> MillstreamError:

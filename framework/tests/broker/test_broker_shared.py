@@ -34,7 +34,12 @@ def test_it_is_entered_before_it_is_ready_and_tells_how_it_is(root):
         assert broker_status(root).state == "starting"
         broker = starting.ready()
         status = broker_status(root)
-        assert (status.state, status.pid, status.used, status.kept) == ("running", broker.pid, True, False)
+        assert (status.state, status.pid, status.used, status.keeps_running) == (
+            "running",
+            broker.pid,
+            True,
+            False,
+        )
         assert "Kafka Server started" in status.log.read_text()
 
 
@@ -86,7 +91,7 @@ def test_a_kept_broker_outlives_its_users_until_it_is_stopped(root):
     broker = keep_broker(root)
     with shared_broker(root) as starting:
         assert starting.ready() == broker
-    assert broker_status(root).kept
+    assert broker_status(root).keeps_running
     assert stop_broker(root) == "stopped"
     assert stop_broker(root) == "not running"
 

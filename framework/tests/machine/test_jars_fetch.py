@@ -76,7 +76,7 @@ def test_whole_finds_what_hides_behind_the_right_time(mirror, catalog):
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     fetch(["first"], catalog=catalog)
     assert file.read_bytes() != CONTENT["one"]
-    fetch(["first"], catalog=catalog, whole=True)
+    fetch(["first"], catalog=catalog, verify=True)
     assert file.read_bytes() == CONTENT["one"]
 
 
@@ -117,7 +117,7 @@ def test_two_at_once_both_have_all(mirror, catalog):
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: fetch(["first", "second"], catalog=catalog), range(2)))
     assert found[0] == found[1]
-    assert missing(catalog, catalog=catalog, whole=True) == ()
+    assert missing(catalog, catalog=catalog, verify=True) == ()
     assert {file.name for file in jars_folder().iterdir()} == {"one-1.0.jar", "two-1.0.jar", "three-1.0.jar"}
 
 

@@ -80,6 +80,6 @@ def text_of(broker: Status, registry: Status) -> str:
 
 
 def _running(status: Status, address: str) -> str:
-    ends = "until it is stopped" if status.kept else "until the last command that uses it ends"
+    ends = "until it is stopped" if status.keeps_running else "until the last command that uses it ends"
     used = "in use" if status.used else "idle"
     return f"{status.state} at {address} (process {status.pid}), {used}, {ends}"

@@ -30,7 +30,7 @@ from millstream.cli.project import compile_for, project_of, root_of
 from millstream.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
-    from millstream.dead_letters.choosing import Range, Wanted
+    from millstream.dead_letters.choosing import LetterFilter, Range
     from millstream.dead_letters.handled import Handled
     from millstream.dead_letters.letter import DeadLetter
     from millstream.dead_letters.replaying import Replay
@@ -58,7 +58,7 @@ class _Target(Struct, frozen=True, eq=False):
     project: Project
     nodes: dict[str, ManifestNode]
     admin: Admin
-    letter_filter: Wanted
+    letter_filter: LetterFilter
     zone: ZoneInfo
 
 
@@ -144,7 +144,7 @@ def command(
 
 @contextmanager
 def _opened(common: Common, options: _Options) -> Iterator[_Target]:
-    from millstream.dead_letters.choosing import known_of, wanted
+    from millstream.dead_letters.choosing import filter_of, names_of
     from millstream.kafka.opening import connected
 
     root = root_of(common)
@@ -157,7 +157,7 @@ def _opened(common: Common, options: _Options) -> Iterator[_Target]:
     since, until = (_time(text, zone) if text else None for text in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
-        letter_filter = wanted(known_of(project, nodes), admin, options.names)
+        letter_filter = filter_of(names_of(project, nodes), admin, options.names)
         letter_filter = structs.replace(
             letter_filter, reason=options.reason, since=since, until=until, ranges=ranges
         )
@@ -224,7 +224,7 @@ def _show(target: _Target, limit: int, *, every: bool) -> int:
     return finish(target.common.style, result={"dead_letters": letters}, text=text)
 
 
-def _remains(letter_filter: Wanted, handled: Handled, letter: DeadLetter) -> bool:
+def _remains(letter_filter: LetterFilter, handled: Handled, letter: DeadLetter) -> bool:
     return letter_filter.has(letter) and handled.status(letter) == "remaining"
 
 

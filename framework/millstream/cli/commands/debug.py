@@ -103,7 +103,7 @@ def jars(common: Common, *, fetch: bool) -> Check:
     if fetch:
         try:
             with fetching(common.style) as progress:
-                fetch_jars(tuple(catalog), progress, whole=True)
+                fetch_jars(tuple(catalog), progress, verify=True)
         except MillstreamError as error:
             return Check("jars", "bad", error.diagnostics[0].message, error.diagnostics[0].help)
     everything, lacking = jars_of(catalog, catalog), missing(catalog)

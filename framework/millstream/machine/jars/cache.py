@@ -25,18 +25,18 @@ def jars_folder() -> Path:
     return cache_folder() / "jars"
 
 
-def is_good(jar: Jar, file: Path, *, whole: bool = False) -> bool:
-    """Whether the file is this jar; its checksum is only computed with `whole` or if the time has changed."""
+def is_good(jar: Jar, file: Path, *, verify: bool = False) -> bool:
+    """Whether the file is this jar; its checksum is only computed with `verify` or if the time changed."""
     try:
-        found = file.stat()
-        if found.st_size != jar.size:
+        stat = file.stat()
+        if stat.st_size != jar.size:
             return False
-        if not whole and found.st_mtime == _VERIFIED:
+        if not verify and stat.st_mtime == _VERIFIED:
             return True
         good = sha256_of(file) == jar.sha256
     except OSError:
         return False
-    if good and found.st_mtime != _VERIFIED:
+    if good and stat.st_mtime != _VERIFIED:
         mark_verified(file)
     return good
 

@@ -59,8 +59,8 @@ def read_catalog() -> Catalog:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return found
+    jars: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return jars
 
 
 def jars_of(catalog: Catalog, features: Iterable[str]) -> tuple[Jar, ...]:

@@ -18,15 +18,15 @@ def fetch(
     progress: Progress | None = None,
     *,
     catalog: Catalog | None = None,
-    whole: bool = False,
+    verify: bool = False,
 ) -> dict[str, tuple[Path, ...]]:
     """Return the jars' files by feature; missing and damaged jars are fetched.
 
-    With `whole`, the checksum of every file is verified.
+    With `verify`, the checksum of every file is verified.
     """
     catalog = read_catalog() if catalog is None else catalog
     folder = jars_folder()
-    required = missing(features, catalog=catalog, whole=whole)
+    required = missing(features, catalog=catalog, verify=verify)
     if required:
         # This imports clients of HTTP and TLS, which most commands do not need.
         from millstream.machine.jars.download import download
@@ -36,8 +36,8 @@ def fetch(
 
 
 def missing(
-    features: Iterable[str], *, catalog: Catalog | None = None, whole: bool = False
+    features: Iterable[str], *, catalog: Catalog | None = None, verify: bool = False
 ) -> tuple[Jar, ...]:
     folder = jars_folder()
     jars = jars_of(read_catalog() if catalog is None else catalog, features)
-    return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, whole=whole))
+    return tuple(jar for jar in jars if not is_good(jar, folder / jar.name, verify=verify))

@@ -40,15 +40,15 @@ class Repository(Struct, frozen=True):
 
 def repository() -> Repository:
     """Return the mirror from the environment, or Maven Central."""
-    given = os.environ.get(VARIABLE) or CENTRAL
+    address = os.environ.get(VARIABLE) or CENTRAL
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
-        known = (parts.scheme in {"http", "https"} and bool(parts.hostname)) or parts.scheme == "file"
+        is_valid = (parts.scheme in {"http", "https"} and bool(parts.hostname)) or parts.scheme == "file"
         shown = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
     except ValueError:
-        known, shown = False, given.rpartition("@")[2]
-    if not known:
+        is_valid, shown = False, address.rpartition("@")[2]
+    if not is_valid:
         message = f"{VARIABLE} is not a valid address: '{shown}'"
         remedy = "write the address of a Maven repository: https://…, http://… or file:///…"
         raise MillstreamError(Diagnostic("MS808", message, None, remedy))
@@ -112,12 +112,12 @@ def _refused(source: Repository, jar: Jar, error: urllib.error.HTTPError) -> Mil
 def _unreachable(source: Repository, error: Exception) -> MillstreamError:
     reason = getattr(error, "reason", error)
     if isinstance(reason, FileNotFoundError):
-        problem = f"{reason.filename or 'the file'} does not exist"
+        cause = f"{reason.filename or 'the file'} does not exist"
     elif isinstance(reason, TimeoutError):
-        problem = "it does not answer"
+        cause = "it does not answer"
     else:
-        problem = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    message = f"can't fetch jars from {source.host}: {problem}"
+        cause = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    message = f"can't fetch jars from {source.host}: {cause}"
     remedy = (
         f"connect to the network, or set a mirror that is reachable with {VARIABLE}; "
         "`millstream debug --fetch` fetches all jars in advance, for work without a network"

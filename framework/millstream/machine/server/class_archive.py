@@ -69,7 +69,7 @@ def _make(lock: ExitStack, archive: Archive, jvm: Sequence[str], second: SecondJ
     command = [*jvm, *QUIET, "-Xshare:dump", names, f"-XX:SharedArchiveFile={archive.written}"]
     # A machine that can start no more processes has no archive.
     with lock, contextlib.suppress(OSError):
-        made = second.makes(archive, command, for_java(os.environ))
+        has_archive = second.makes(archive, command, for_java(os.environ))
         # Of names that it can't be made of, it can never be.
-        if made or not second.stopped:
+        if has_archive or not second.stopped:
             archive.names.unlink(missing_ok=True)

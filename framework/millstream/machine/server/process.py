@@ -30,7 +30,12 @@ def is_alive(folder: ServerFolder) -> bool:
 
 
 def launch(
-    program: Program, folder: ServerFolder, installed: Installed, *, kept: bool = False, tries: int = 1
+    program: Program,
+    folder: ServerFolder,
+    installed: Installed,
+    *,
+    keeps_running: bool = False,
+    tries: int = 1,
 ) -> None:
     """Start the process and return immediately.
 
@@ -48,7 +53,7 @@ def launch(
     if before and before.archive:
         drop_names(before.archive)
     planned = program.launch(folder, installed, ports)
-    write_state(folder, State(ports[0], planned.identity, kept, tries, planned.archive, planned.jvm))
+    write_state(folder, State(ports[0], planned.identity, keeps_running, tries, planned.archive, planned.jvm))
     _spawn(folder, f"{{ {planned.script}; }} & echo $! > {folder.pid.name}")
 
 
@@ -134,11 +139,11 @@ def _command_line(pid: int) -> str:
             return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes())
         except OSError:
             return ""
-    listed = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)],
         env=for_java(os.environ),
         capture_output=True,
         text=True,
         check=False,
     )
-    return listed.stdout
+    return result.stdout

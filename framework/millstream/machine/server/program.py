@@ -33,7 +33,7 @@ class Program(Struct, frozen=True):
 
     name: str
     title: str
-    place: Callable[[Path], Path]
+    folder_in: Callable[[Path], Path]
     """Returns the server's folder in a project."""
     install: Callable[[Progress | None], Installed]
     launch: Callable[[ServerFolder, Installed, Ports], Launch]
@@ -45,4 +45,4 @@ class Program(Struct, frozen=True):
     silent_code: str
 
     def folder(self, root: Path) -> ServerFolder:
-        return ServerFolder(self.place(root), self.name)
+        return ServerFolder(self.folder_in(root), self.name)

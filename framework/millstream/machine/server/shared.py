@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from millstream.errors import Diagnostic, MillstreamError, Note, reporting_os_errors
 from millstream.machine.archive import drop
@@ -52,7 +52,7 @@ class Status(Struct, frozen=True):
     state: Literal["stopped", "starting", "running"]
     address: str | None
     pid: int | None
-    kept: bool
+    keeps_running: bool = field(name="kept")
     """It keeps running after the last command, until it is stopped."""
     used: bool
     """A command is using it."""
@@ -102,7 +102,7 @@ def keep(program: Program, root: Path, progress: Progress | None = None) -> Serv
     with shared(program, root, progress) as starting:
         server = starting.ready()
         with _reporting_write_errors(program, folder), locked(folder.start_lock, _LOCK):
-            _set_kept(folder, kept=True)
+            _set_keeps_running(folder, keeps_running=True)
     return server
 
 
@@ -118,7 +118,7 @@ def revive(program: Program, root: Path) -> bool:
         state = read_state(folder)
         if state and state.archive:
             drop(state.archive, used=True)  # in case it is damaged
-        launch(program, folder, installed, kept=state is not None and state.kept)
+        launch(program, folder, installed, keeps_running=state is not None and state.keeps_running)
     _wait(program, folder)
     return True
 
@@ -132,7 +132,7 @@ def stop_shared(program: Program, root: Path, *, force: bool = False) -> Stopped
     with _reporting_write_errors(program, folder), locked(folder.start_lock, _LOCK):
         if not is_alive(folder):
             return "not running"
-        _set_kept(folder, kept=False)
+        _set_keeps_running(folder, keeps_running=False)
         if _is_in_use(folder) and not force:
             return "in use"
         stop(program, folder)
@@ -144,14 +144,16 @@ def status(program: Program, root: Path) -> Status:
     folder = program.folder(root)
     state = read_state(folder)
     if state is None or not is_alive(folder):
-        return Status("stopped", None, None, kept=False, used=False, folder=folder.path, log=folder.log)
+        return Status(
+            "stopped", None, None, keeps_running=False, used=False, folder=folder.path, log=folder.log
+        )
     with _reporting_write_errors(program, folder), locked(folder.start_lock, _LOCK):
         used = _is_in_use(folder)
     return Status(
         "running" if program.answers(state) else "starting",
         state.address,
         read_pid(folder),
-        kept=state.kept,
+        keeps_running=state.keeps_running,
         used=used,
         folder=folder.path,
         log=folder.log,
@@ -177,7 +179,7 @@ def _leave(program: Program, folder: ServerFolder, user: int) -> None:
     with locked(folder.start_lock, _LOCK):
         state = read_state(folder)
         # An exclusive lock means that no other command uses the server.
-        if (state is None or not state.kept) and try_lock(user):
+        if (state is None or not state.keeps_running) and try_lock(user):
             stop(program, folder)
 
 
@@ -218,16 +220,16 @@ def _restart(program: Program, folder: ServerFolder) -> None:
             raise MillstreamError(Diagnostic(program.ended_code, message, None, remedy, notes=_notes(folder)))
         if damaged and not address_in_use(folder):
             drop(damaged, used=True)
-        launch(program, folder, installed, kept=state.kept, tries=state.tries + 1)
+        launch(program, folder, installed, keeps_running=state.keeps_running, tries=state.tries + 1)
 
 
 def _notes(folder: ServerFolder) -> tuple[Note, ...]:
     return tuple(map(Note, last_lines(folder)))
 
 
-def _set_kept(folder: ServerFolder, *, kept: bool) -> None:
+def _set_keeps_running(folder: ServerFolder, *, keeps_running: bool) -> None:
     if state := read_state(folder):
-        write_state(folder, structs.replace(state, kept=kept))
+        write_state(folder, structs.replace(state, keeps_running=keeps_running))
 
 
 def _reporting_write_errors(program: Program, folder: ServerFolder) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from millstream.decoding import from_json
 from millstream.machine.archive import Archive
@@ -14,7 +14,7 @@ class State(Struct, frozen=True):
     port: int
     identity: str
     """What the server says of itself; one with another identity at this port is a different server."""
-    kept: bool = False
+    keeps_running: bool = field(default=False, name="kept")
     tries: int = 1
     archive: Archive | None = None
     jvm: tuple[str, ...] = ()

@@ -118,7 +118,7 @@ def _answers(state: State) -> bool:
 APICURIO = Program(
     name="registry",
     title="the local schema registry",
-    place=lambda root: broker_folder(root) / "registry",
+    folder_in=lambda root: broker_folder(root) / "registry",
     install=_install,
     launch=_launch,
     answers=_answers,

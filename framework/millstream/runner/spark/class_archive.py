@@ -80,7 +80,7 @@ class ClassArchives:
         with lock, contextlib.suppress(OSError):
             small = bool(self._first.file) or make(self._first, 0, _FIRST)
             if small and make(self._full, 0 if has_names else _ENOUGH, _ALL):
-                clear(self._first, kept=True)
+                clear(self._first, complete=True)
                 self._full.names.unlink(missing_ok=True)
                 self._full.new_names.unlink(missing_ok=True)
 
