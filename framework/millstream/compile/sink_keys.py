@@ -110,7 +110,7 @@ def _with_schema(
         message = f"keys in {sink.key_format} have no schema"
         return {}, [key.diagnostic("MS122", message, "remove it, or change key_format", "key_schema")]
     if sink.key_schema:
-        texts = language.own(project.schemas)
+        texts = language.files_in(project.schemas)
         if sink.key_schema not in texts:
             example = f"write {language.name} into schemas/{sink.topic}_key{language.suffix}"
             hint = did_you_mean(sink.key_schema, texts, example)

@@ -144,7 +144,7 @@ def _option(sink: Sink) -> str:
 
 def _files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFiles:
     """Return the file that a sink names, with those that it may import."""
-    texts = language.own(project.schemas)
+    texts = language.files_in(project.schemas)
     return SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message)
 
 

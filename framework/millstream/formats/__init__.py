@@ -84,7 +84,7 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         details: list[str] = [
-            each for each in (self.decoding, self.framing) if each not in {"strict", "plain"}
+            detail for detail in (self.decoding, self.framing) if detail not in {"strict", "plain"}
         ]
         details += [f"{name} {value}" for name, value in self.options]
         return f"{self.name} ({', '.join(details)})" if details else self.name
@@ -105,8 +105,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
         from millstream.formats.python.codecs import codecs_of
 
         codecs = codecs_of(self.schema)
-        found = codecs.decode if direction == "decode" else codecs.encode
-        return f"{self.name} {found.digest if found else ''}"
+        codec = codecs.decode if direction == "decode" else codecs.encode
+        return f"{self.name} {codec.digest if codec else ''}"
 
 
 def function_of(name: FormatName) -> str:
@@ -116,8 +116,10 @@ def function_of(name: FormatName) -> str:
 
 def functions_of(*encodings: Encoding | None) -> tuple[str, ...]:
     """Return the Python functions that decode and encode."""
-    own = (each for each in encodings if each is not None and function_of(each.name))
-    return tuple(name for each in own for name in format_of(each).functions)
+    with_functions = (
+        encoding for encoding in encodings if encoding is not None and function_of(encoding.name)
+    )
+    return tuple(name for encoding in with_functions for name in format_of(encoding).functions)
 
 
 DEFAULT = Encoding()
@@ -131,5 +133,5 @@ def format_of(encoding: Encoding | FormatName = DEFAULT) -> Format:
     if isinstance(encoding, str):
         encoding = Encoding(encoding)
     module = encoding.name.partition(":")[0]
-    found: Format = import_module(f"{__name__}.{module}").format_of(encoding)
-    return found
+    format_: Format = import_module(f"{__name__}.{module}").format_of(encoding)
+    return format_

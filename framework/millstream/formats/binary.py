@@ -18,19 +18,19 @@ def _decode_sql(fields: Fields) -> Decoded:
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    ((_, found),) = items
-    return joined(("cast(", *found.pieces, " as binary)"))
+    ((_, expression),) = items
+    return joined(("cast(", *expression.pieces, " as binary)"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    found = single_value(value, fields)
-    match found:
+    content = single_value(value, fields)
+    match content:
         case bytes() | bytearray() | memoryview():
-            return bytes(found)
+            return bytes(content)
         case str():
-            return encoded(found)
+            return encoded(content)
         case _:
-            raise UnfitError(f"expected bytes, not {type(found).__name__}")
+            raise UnfitError(f"expected bytes, not {type(content).__name__}")
 
 
 def _decode(value: bytes, fields: Fields) -> Any:  # noqa: ARG001
@@ -42,9 +42,9 @@ _FORMAT = Format(
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
-    holds=lambda given: given == BINARY,
+    holds=lambda type_: type_ == BINARY,
     columns=(Field("value", BINARY),),
-    round_trips=lambda given: given == BINARY,
+    round_trips=lambda type_: type_ == BINARY,
 )
 
 

@@ -32,10 +32,10 @@ def encode_row(items: Sequence[Item]) -> tuple[Piece, ...]:
 
 def envelope(columns: Fields) -> Fields:
     """Return the fields of a record about rows with these columns."""
-    whole = Row(tuple(columns))
+    row = Row(tuple(columns))
     return (
-        Field("before", whole),
-        Field(AFTER, whole),
+        Field("before", row),
+        Field(AFTER, row),
         Field("source", _SOURCE, nullable=False),
         Field("op", STRING, nullable=False),
         Field("ts_ms", BIGINT, nullable=False),

@@ -85,7 +85,9 @@ def _quoted(dialect: _Dialect, text: str) -> str:
 def _encode(dialect: _Dialect, value: Any, fields: Fields) -> bytes:
     if isinstance(value, str):
         return encoded(value)
-    texts = ["" if each is None else _written(dialect, each) for each in row(value, fields)]
+    texts = [
+        "" if field_value is None else _written(dialect, field_value) for field_value in row(value, fields)
+    ]
     line = dialect.delimiter.join(texts)
     names = dialect.delimiter.join(_quoted(dialect, field.name) for field in fields)
     return encoded(f"{names}\n{line}" if dialect.header else line)
@@ -112,20 +114,20 @@ def _decode(dialect: _Dialect, strict: bool, value: bytes, fields: Fields) -> An
         names = [name or "" for name in first]
         if start == len(text):
             raise UnfitError("there is no line after that of the names")
-        if twice := [name for at, name in enumerate(names) if name and name in names[:at]]:
+        if twice := [name for index, name in enumerate(names) if name and name in names[:index]]:
             raise UnfitError(f"two fields are named {quoted(twice[0])}")
-    found, end = _read(dialect, text, start)
+    texts, end = _read(dialect, text, start)
     if end < len(text):
         raise UnfitError("there is more after the line")
-    if len(found) != len(names):
-        count = "1 field" if len(found) == 1 else f"{len(found)} fields"
+    if len(texts) != len(names):
+        count = "1 field" if len(texts) == 1 else f"{len(texts)} fields"
         raise UnfitError(f"the line has {count} instead of {len(names)}")
     types = {field.name: field.type for field in fields}
     if strict:
-        _check(dict(zip(names, found, strict=True)), fields)
+        _check(dict(zip(names, texts, strict=True)), fields)
     return {
-        name: None if each is None else value_of(each, types[name])
-        for name, each in zip(names, found, strict=True)
+        name: None if text is None else value_of(text, types[name])
+        for name, text in zip(names, texts, strict=True)
         if name in types
     }
 
@@ -151,16 +153,18 @@ def _read(dialect: _Dialect, text: str, position: int) -> tuple[list[str | None]
         rf"(?:{quote}((?:{pair}|[^{quote}])*){quote}|((?!{quote})[^{delimiter}\n]*?))({delimiter}|\r?\n|\Z)",
         re.DOTALL,
     )
-    found: list[str | None] = []
+    texts: list[str | None] = []
     while True:
         match = field.match(text, position)
         if match is None:
-            raise UnfitError(f"field {len(found) + 1} of the line: {_misplaced(dialect, text, position)}")
+            raise UnfitError(f"field {len(texts) + 1} of the line: {_misplaced(dialect, text, position)}")
         quoted, plain, end = match.groups()
-        found.append(re.sub(pair, lambda each: each[0][1], quoted) if quoted is not None else plain or None)
+        texts.append(
+            re.sub(pair, lambda escaped: escaped[0][1], quoted) if quoted is not None else plain or None
+        )
         position = match.end()
         if end != dialect.delimiter:
-            return found, position
+            return texts, position
 
 
 def _misplaced(dialect: _Dialect, text: str, position: int) -> str:

@@ -65,12 +65,12 @@ class LocalCodec(Struct, frozen=True):
 
 
 class SchemaError(Exception):
-    """A schema that has no columns: because of a field, or of a place in a file (path, line, column)."""
+    """A schema that has no columns: because of a field, or of a location in a file (path, line, column)."""
 
-    def __init__(self, field: str, reason: str, place: tuple[str, int, int] | None = None) -> None:
+    def __init__(self, field: str, reason: str, location: tuple[str, int, int] | None = None) -> None:
         super().__init__(f"field {field}: {reason}" if field else reason)
         self.field = field
-        self.place = place
+        self.location = location
 
 
 class FieldCount:
@@ -146,7 +146,7 @@ class SchemaLanguage(Struct, frozen=True):
     """A value can only be read with the schema that it was written with."""
     reading: Callable[[str, str, str], Mapping[str, str]] | None = None
     """Returns facts on which reading a column depends, from the essence of a schema and a message."""
-    place: Callable[[str, str], str] | None = None
+    message_position: Callable[[str, str], str] | None = None
     """Returns where the essence of a schema has a message, if values name it by that; empty if nowhere."""
     imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
     """Returns the files that a file refers to itself; None if all that it needs is in its text."""
@@ -156,7 +156,7 @@ class SchemaLanguage(Struct, frozen=True):
         path = f"derived{self.suffix}"
         return SchemaFiles(path, {path: text}, (), message, key)
 
-    def own(self, texts: Mapping[str, str]) -> dict[str, str]:
+    def files_in(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return those files of a project that are in this language."""
         return {path: text for path, text in texts.items() if path.endswith(self.suffix)}
 

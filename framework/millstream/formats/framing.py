@@ -32,7 +32,7 @@ def framed(codec: LocalCodec, encoding: Encoding) -> LocalCodec:
         return codec.decode(record[_HEADER:], fields)
 
     def encode(value: Any, fields: Fields) -> bytes | None:
-        found = codec.encode(value, fields)
-        return None if found is None else header + found
+        content = codec.encode(value, fields)
+        return None if content is None else header + content
 
     return LocalCodec(decode, encode)

@@ -72,8 +72,8 @@ def _decode(strict: bool, value: bytes, fields: Fields) -> Any:
     return from_json(value)
 
 
-def _round_trips(given: Type) -> bool:
-    return _LOST.isdisjoint(types_within(given))
+def _round_trips(type_: Type) -> bool:
+    return _LOST.isdisjoint(types_within(type_))
 
 
 def _read_schema(files: SchemaFiles) -> ReadSchema:
@@ -92,10 +92,10 @@ def _derive(fields: Fields, name: str) -> ReadSchema:
     return ReadSchema(tuple(fields), text=schema_of(fields, name))
 
 
-def _derive_single(given: Type, name: str) -> ReadSchema:
+def _derive_single(type_: Type, name: str) -> ReadSchema:
     from millstream.formats.json_schema_of import schema_of_single
 
-    return ReadSchema((Field("value", given),), text=schema_of_single(given, name), single=True)
+    return ReadSchema((Field("value", type_),), text=schema_of_single(type_, name), single=True)
 
 
 def _imports(files: SchemaFiles) -> Sequence[Import]:

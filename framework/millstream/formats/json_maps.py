@@ -14,9 +14,9 @@ def all_restored(fields: Fields, read: Fields) -> tuple[tuple[Piece, ...], ...]:
     )
 
 
-def as_read(given: Type) -> Type:
+def as_read(type_: Type) -> Type:
     """Return a type for `from_json`, which requires texts as keys of maps."""
-    match given:
+    match type_:
         case Map(value=value):
             return Map(STRING, as_read(value))
         case Array(element=element):
@@ -24,26 +24,32 @@ def as_read(given: Type) -> Type:
         case Row(fields=fields):
             return Row(tuple(Field(f.name, as_read(f.type)) for f in fields))
         case _:
-            return given
+            return type_
 
 
-def _restored(found: tuple[Piece, ...], given: Type, depth: int) -> tuple[Piece, ...]:
+def _restored(pieces: tuple[Piece, ...], type_: Type, depth: int) -> tuple[Piece, ...]:
     """Return SQL that casts the keys of maps back to their type."""
-    if as_read(given) == given:
-        return found
-    each = f"e{depth}"
-    match given:
+    if as_read(type_) == type_:
+        return pieces
+    variable = f"e{depth}"
+    match type_:
         case Map(key=key, value=value):
-            inner = _restored((f"{each}.value",), value, depth + 1)
-            entry = ("struct(cast(", f"{each}.key as {key}) as key, ", *inner, " as value)")
-            return ("map_from_entries(transform(map_entries(", *found, f"), {each} -> ", *entry, "))")
+            inner = _restored((f"{variable}.value",), value, depth + 1)
+            entry = ("struct(cast(", f"{variable}.key as {key}) as key, ", *inner, " as value)")
+            return ("map_from_entries(transform(map_entries(", *pieces, f"), {variable} -> ", *entry, "))")
         case Array(element=element):
-            return ("transform(", *found, f", {each} -> ", *_restored((each,), element, depth + 1), ")")
+            return (
+                "transform(",
+                *pieces,
+                f", {variable} -> ",
+                *_restored((variable,), element, depth + 1),
+                ")",
+            )
         case Row(fields=fields):
             parts: list[Piece] = []
             for field in fields:
-                inner = _restored((*found, f".{quoted(field.name)}"), field.type, depth)
+                inner = _restored((*pieces, f".{quoted(field.name)}"), field.type, depth)
                 parts += [", " if parts else "", *inner, f" as {quoted(field.name)}"]
-            return ("if(", *found, " is null, null, struct(", *parts, "))")
+            return ("if(", *pieces, " is null, null, struct(", *parts, "))")
         case _:
-            return found
+            return pieces

@@ -45,19 +45,19 @@ def columns_of(text: str, others: Mapping[str, str] | None = None) -> Fields:
     """
     schema = _decoded(text)
     reader = _Reader(schema, others or {})
-    found, _ = reader.type_of(schema, "", reader.root)
-    if not isinstance(found, Row):
+    type_, _ = reader.type_of(schema, "", reader.root)
+    if not isinstance(type_, Row):
         raise SchemaError("", "the schema does not describe an object with properties")
     required = reader.required(schema)
-    return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in found.fields)
+    return tuple(Field(field.name, field.type, nullable=field.name not in required) for field in type_.fields)
 
 
 def columns_within_themselves(text: str, others: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the columns that are, or have within them, the JSON of values within their own schema."""
     schema = _decoded(text)
     reader = _Reader(schema, others or {})
-    found, _ = reader.type_of(schema, "", reader.root)
-    names = [field.name for field in found.fields] if isinstance(found, Row) else []
+    type_, _ = reader.type_of(schema, "", reader.root)
+    names = [field.name for field in type_.fields] if isinstance(type_, Row) else []
     return tuple(
         name
         for name in names
@@ -71,28 +71,28 @@ def column_of(text: str, others: Mapping[str, str] | None = None) -> Field:
     """Return the only column of values that need not be objects; raise SchemaError if they have no type."""
     schema = _decoded(text)
     reader = _Reader(schema, others or {})
-    found, nullable = reader.type_of(schema, "", reader.root)
-    return Field("value", found, nullable)
+    type_, nullable = reader.type_of(schema, "", reader.root)
+    return Field("value", type_, nullable)
 
 
 def names_of_others(text: str) -> tuple[str, ...]:
     """Return the other schemas that one refers to itself, by name."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def visit(part: Any) -> None:
         match part:
             case dict():
                 reference = part.get("$ref")
                 if isinstance(reference, str) and (name := reference.partition("#")[0]):
-                    found[name] = None
-                for each in part.values():
-                    visit(each)
+                    names[name] = None
+                for inner in part.values():
+                    visit(inner)
             case list():
-                for each in part:
-                    visit(each)
+                for inner in part:
+                    visit(inner)
 
     visit(_decoded(text))
-    return tuple(found)
+    return tuple(names)
 
 
 def _decoded(text: str) -> Any:
@@ -115,7 +115,7 @@ def _absolute(part: Any, name: str) -> Any:
                 for key, value in part.items()
             }
         case list():
-            return [_absolute(each, name) for each in part]
+            return [_absolute(inner, name) for inner in part]
         case _:
             return part
 
@@ -127,8 +127,8 @@ class _ItselfError(SchemaError):
 class _Reader:
     def __init__(self, schema: Any, others: Mapping[str, str]) -> None:
         self.schemas = {"": schema}
-        if isinstance(schema, Mapping) and isinstance(own := schema.get("$id"), str):
-            self.schemas[own.rstrip("#")] = schema
+        if isinstance(schema, Mapping) and isinstance(id_ := schema.get("$id"), str):
+            self.schemas[id_.rstrip("#")] = schema
         self.root = tuple(f"{name}{end}" for name in self.schemas for end in ("", "#") if name or end)
         self.others = others
         self.texts: list[str] = []
@@ -151,9 +151,9 @@ class _Reader:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise SchemaError(path, _TOO_DEEP)
-        found = self.own_type(schema, path, above)
+        type_and_null = self.own_type(schema, path, above)
         self.depth -= 1
-        return found
+        return type_and_null
 
     def own_type(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Type, bool]:
         try:
@@ -165,11 +165,11 @@ class _Reader:
         names = [kinds] if isinstance(kinds, str) else list(kinds)
         nullable = "null" in names or not names
         names = [name for name in names if name != "null"]
-        choices = [each for word in _CHOICES for each in schema.get(word, ())]
+        choices = [branch for word in _CHOICES for branch in schema.get(word, ())]
         if choices and set(names) <= {"object"}:
-            base = {name: each for name, each in schema.items() if name not in _CHOICES}
-            found, null = self.one_of(base if names else {}, choices, path, above)
-            return found, nullable if names else null
+            base = {name: value for name, value in schema.items() if name not in _CHOICES}
+            type_, null = self.one_of(base if names else {}, choices, path, above)
+            return type_, nullable if names else null
         if set(names) == {"integer", "number"}:
             names = ["number"]
         if len(names) > 1:
@@ -202,8 +202,8 @@ class _Reader:
             start = f"{path}." if path else ""
             return Row(
                 tuple(
-                    Field(name, self.type_of(each, f"{start}{name}", above)[0])
-                    for name, each in properties.items()
+                    Field(name, self.type_of(property_, f"{start}{name}", above)[0])
+                    for name, property_ in properties.items()
                 )
             )
         values = schema.get("additionalProperties", True)
@@ -218,18 +218,18 @@ class _Reader:
 
         Objects have the properties of all.
         """
-        found: list[tuple[Type, bool]] = []
-        for choice in choices:
-            if _is_null(choice):
+        types: list[tuple[Type, bool]] = []
+        for branch in choices:
+            if _is_null(branch):
                 continue
             try:
-                more, inner = self.merged(choice, path, above)
+                more, inner = self.merged(branch, path, above)
             except _ItselfError:
                 self.texts.append(path)
                 return STRING, any(map(_is_null, choices))
-            found.append(self.type_of(_joined(base, more), path, inner))
-        null = len(found) < len(choices) or any(nullable for _, nullable in found)
-        return _united([kind for kind, _ in found], path) if found else STRING, null
+            types.append(self.type_of(_joined(base, more), path, inner))
+        null = len(types) < len(choices) or any(nullable for _, nullable in types)
+        return _united([kind for kind, _ in types], path) if types else STRING, null
 
     def merged(self, schema: Any, path: str, above: Sequence[str]) -> tuple[Mapping[str, Any], Sequence[str]]:
         """Follow `$ref` and join `allOf`; raise _ItselfError for a schema that is above."""
@@ -252,7 +252,7 @@ class _Reader:
         parts = schema.get("allOf", ())
         if not parts:
             return schema, above
-        joined: dict[str, Any] = {name: each for name, each in schema.items() if name != "allOf"}
+        joined: dict[str, Any] = {name: value for name, value in schema.items() if name != "allOf"}
         around = above
         for part in parts:
             more, inner = self.merged(part, path, around)
@@ -267,20 +267,20 @@ class _Reader:
             if schema not in self.others:
                 raise SchemaError(path, f"'{reference}' is in another file: put its definition into `$defs`")
             self.schemas[schema] = _absolute(_decoded(self.others[schema]), schema)
-        found = self.schemas[schema]
+        target = self.schemas[schema]
         if pointer and not pointer.startswith("/"):
-            found = next(_anchored(found, pointer), None)
+            target = next(_anchored(target, pointer), None)
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            elif isinstance(found, Mapping):
-                found = found.get(name)
+            if isinstance(target, list) and name.isdecimal() and int(name) < len(target):
+                target = target[int(name)]
+            elif isinstance(target, Mapping):
+                target = target.get(name)
             else:
-                found = None
-        if found is None:
+                target = None
+        if target is None:
             raise SchemaError(path, f"'{reference}' does not exist")
-        return found
+        return target
 
 
 def _anchored(part: Any, name: str) -> Iterator[Any]:
@@ -289,30 +289,35 @@ def _anchored(part: Any, name: str) -> Iterator[Any]:
         case dict():
             if part.get("$anchor") == name or part.get("$id") == f"#{name}":
                 yield part
-            for each in part.values():
-                yield from _anchored(each, name)
+            for inner in part.values():
+                yield from _anchored(inner, name)
         case list():
-            for each in part:
-                yield from _anchored(each, name)
+            for inner in part:
+                yield from _anchored(inner, name)
 
 
 def _united(types: Sequence[Type], path: str) -> Type:
     """Return the type of values that have one of several types: structs have the fields of all."""
     unique = list(dict.fromkeys(types))
     match unique:
-        case [found]:
-            return found
+        case [only]:
+            return only
         case [one, other] if {one, other} == {BIGINT, DOUBLE}:
             return DOUBLE
-        case [Row(), *others] if all(isinstance(each, Row) for each in others):
+        case [Row(), *others] if all(isinstance(type_, Row) for type_ in others):
             fields: dict[str, list[Type]] = {}
-            for each in unique:
-                for field in each.fields if isinstance(each, Row) else ():
+            for type_ in unique:
+                for field in type_.fields if isinstance(type_, Row) else ():
                     fields.setdefault(field.name, []).append(field.type)
             start = f"{path}." if path else ""
-            return Row(tuple(Field(name, _united(given, f"{start}{name}")) for name, given in fields.items()))
-    listed = ", ".join(map(str, unique))
-    raise SchemaError(path, f"its values have several types: {listed}")
+            return Row(
+                tuple(
+                    Field(name, _united(field_types, f"{start}{name}"))
+                    for name, field_types in fields.items()
+                )
+            )
+    shown = ", ".join(map(str, unique))
+    raise SchemaError(path, f"its values have several types: {shown}")
 
 
 def _implied(schema: Mapping[str, Any]) -> list[str]:
@@ -350,9 +355,9 @@ def _is_null(schema: Any) -> bool:
 def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     properties = {**one.get("properties", {}), **other.get("properties", {})}
     required = [*one.get("required", ()), *other.get("required", ())]
-    found = {**one, **other}
+    schema = {**one, **other}
     if properties:
-        found["properties"] = properties
+        schema["properties"] = properties
     if required:
-        found["required"] = required
-    return found
+        schema["required"] = required
+    return schema

@@ -50,12 +50,12 @@ def schema_of(fields: Fields, name: str) -> str:
     Objects have no other properties: otherwise, a registry would take each new field for a breaking one.
     """
     required = [field.name for field in fields if not field.nullable]
-    found = {"$schema": _DRAFT, "title": name, **_object(fields, "")}
-    return _text({**found, "required": required} if required else found)
+    schema = {"$schema": _DRAFT, "title": name, **_object(fields, "")}
+    return _text({**schema, "required": required} if required else schema)
 
 
-def schema_of_single(given: Type, name: str) -> str:
-    return _text({"$schema": _DRAFT, "title": name, **_schema(given, "")})
+def schema_of_single(type_: Type, name: str) -> str:
+    return _text({"$schema": _DRAFT, "title": name, **_schema(type_, "")})
 
 
 def _object(fields: Fields, path: str) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def _object(fields: Fields, path: str) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _schema(given: Type, path: str) -> dict[str, Any]:
-    match given:
+def _schema(type_: Type, path: str) -> dict[str, Any]:
+    match type_:
         case Decimal():
             return {"type": "number"}
         case Array(element=element):
@@ -74,9 +74,9 @@ def _schema(given: Type, path: str) -> dict[str, Any]:
             return {"type": "object", "additionalProperties": _or_null(_schema(value, f"{path}{{}}"))}
         case Row(fields=fields):
             return _object(fields, path)
-        case _ if given in _TYPES:
-            return _TYPES[given]
-    raise SchemaError(path, f"JSON Schema has no type for {given}")
+        case _ if type_ in _TYPES:
+            return _TYPES[type_]
+    raise SchemaError(path, f"JSON Schema has no type for {type_}")
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

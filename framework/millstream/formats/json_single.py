@@ -40,14 +40,14 @@ def spark_codec(encoding: Encoding) -> SparkCodec:
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    ((_, found),) = items
-    options = f", map({TIMES})" if has_times(found.type) else ""
-    match found.type:
+    ((_, expression),) = items
+    options = f", map({TIMES})" if has_times(expression.type) else ""
+    match expression.type:
         case Array() | Map() | Row():
-            return joined(("to_json(", *found.pieces, f"{options})"))
+            return joined(("to_json(", *expression.pieces, f"{options})"))
         case _:
             # Spark's function doesn't write numbers and texts, but arrays of them.
-            return joined(("trim(both '[]' from to_json(array(", *found.pieces, f"){options}))"))
+            return joined(("trim(both '[]' from to_json(array(", *expression.pieces, f"){options}))"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:

@@ -17,13 +17,13 @@ from millstream.formats.text_values import (
     BITS,
     checked,
     exact,
+    integer,
     number,
     of_seconds,
     read_base64,
     read_date,
     read_text,
     read_time,
-    whole,
 )
 from millstream.formats.values import UnfitError, utf8
 from millstream.types import (
@@ -77,14 +77,14 @@ def parsed(value: bytes, *, what: str = "value") -> Any:
     if start == len(text):
         raise UnfitError("the value is empty")
     try:
-        found, end = _PARSER.raw_decode(text, start)
+        parts, end = _PARSER.raw_decode(text, start)
     except RecursionError:
         raise UnfitError("not JSON: it is nested too deeply") from None
     except ValueError as error:
         raise UnfitError(f"not JSON: {str(error).partition(': line ')[0]}") from None
     if text[end:].strip(" \t\n\r"):
         raise UnfitError(f"there is more after the JSON {what}")
-    return found
+    return parts
 
 
 def utf8_strict(value: bytes) -> str:
@@ -96,11 +96,11 @@ def utf8_strict(value: bytes) -> str:
 
 def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
     """Return the values of the fields of an object; it may have more fields."""
-    found = parsed(value, what="object")
-    if not isinstance(found, _Object):
+    parts = parsed(value, what="object")
+    if not isinstance(parts, _Object):
         raise UnfitError("the value is not a JSON object")
     try:
-        row = _fields(found, [(each.name, each.type) for each in fields], closed=False)
+        row = _fields(parts, [(field.name, field.type) for field in fields], closed=False)
     except RecursionError:
         raise UnfitError("not JSON: it is nested too deeply") from None
     for field in fields:
@@ -112,25 +112,25 @@ def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
 def read_json(text: str, type_: Type) -> Any:
     """Return the value of a text, which has nothing else: objects have only the fields of the type."""
     try:
-        found = parsed(text.encode("utf-8", "surrogatepass"))
-        return _value(found, type_, closed=True)
+        parts = parsed(text.encode("utf-8", "surrogatepass"))
+        return _value(parts, type_, closed=True)
     except RecursionError:
         raise UnfitError("not JSON: it is nested too deeply") from None
 
 
 def read_single(value: bytes, type_: Type, *, nullable: bool = True) -> Any:
-    found = parsed(value)
-    if found is None:
+    parts = parsed(value)
+    if parts is None:
         if not nullable:
             raise UnfitError("the value is null")
         return None
-    return _value(found, type_, closed=False)
+    return _value(parts, type_, closed=False)
 
 
-def _fields(found: _Object, fields: Sequence[tuple[str, Type]], *, closed: bool) -> dict[str, Any]:
+def _fields(members: _Object, fields: Sequence[tuple[str, Type]], *, closed: bool) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(name for name, _ in fields)
     types, seen = dict(fields), set()
-    for name, each in found:
+    for name, part in members:
         if name not in types:
             if closed:
                 raise UnfitError(f"{quoted(name)} is not a field of the schema")
@@ -138,117 +138,117 @@ def _fields(found: _Object, fields: Sequence[tuple[str, Type]], *, closed: bool)
         if name in seen:
             raise within(name, UnfitError("the object has it twice"))
         seen.add(name)
-        row[name] = _inner(name, each, types[name], closed=closed)
+        row[name] = _inner(name, part, types[name], closed=closed)
     return row
 
 
-def _inner(name: str, found: Any, type_: Type, *, closed: bool) -> Any:
+def _inner(name: str, part: Any, type_: Type, *, closed: bool) -> Any:
     try:
-        return None if found is None else _value(found, type_, closed=closed)
+        return None if part is None else _value(part, type_, closed=closed)
     except UnfitError as error:
         raise within(name, error) from None
 
 
-def _value(found: Any, type_: Type, *, closed: bool) -> Any:
+def _value(part: Any, type_: Type, *, closed: bool) -> Any:
     match type_:
         case Array(element=element):
-            _expect(found, list, "an array")
-            return [_inner(f"[{at}]", each, element, closed=closed) for at, each in enumerate(found)]
+            _expect(part, list, "an array")
+            return [_inner(f"[{index}]", inner, element, closed=closed) for index, inner in enumerate(part)]
         case Map(key=key, value=held):
-            _expect(found, _Object, "an object")
+            _expect(part, _Object, "an object")
             entries: dict[Any, Any] = {}
             seen = set()
-            for name, each in found:
+            for name, inner in part:
                 if name in seen:
                     raise within(name, UnfitError("the object has it twice"))
                 seen.add(name)
-                value = _inner(name, each, held, closed=closed)
+                value = _inner(name, inner, held, closed=closed)
                 entries[read_text(name, key)] = value
             return entries
         case Row(fields=fields):
-            _expect(found, _Object, "an object")
-            return _fields(found, [(each.name, each.type) for each in fields], closed=closed)
+            _expect(part, _Object, "an object")
+            return _fields(part, [(field.name, field.type) for field in fields], closed=closed)
         case _:
-            return _scalar(found, type_)
+            return _scalar(part, type_)
 
 
-def _expect(found: Any, kind: type, expected: str) -> None:
-    if type(found) is not kind:
-        raise _unexpected(found, expected)
+def _expect(part: Any, kind: type, expected: str) -> None:
+    if type(part) is not kind:
+        raise _unexpected(part, expected)
 
 
-def _unexpected(found: Any, expected: str) -> UnfitError:
-    match found:
+def _unexpected(part: Any, expected: str) -> UnfitError:
+    match part:
         case _Object():
             return UnfitError(f"an object is not {expected}")
         case list():
             return UnfitError(f"an array is not {expected}")
         case str():
-            return not_a(found, expected)
+            return not_a(part, expected)
         case _:
-            return not_a(raw(found), expected)
+            return not_a(raw(part), expected)
 
 
-def _scalar(found: Any, type_: Type) -> Any:
-    is_number = isinstance(found, _Written)
-    is_text = isinstance(found, str) and not is_number
+def _scalar(part: Any, type_: Type) -> Any:
+    is_number = isinstance(part, _Written)
+    is_text = isinstance(part, str) and not is_number
     match type_:
         case _ if type_ == STRING:
-            return checked(found) if is_text else checked(raw(found))
+            return checked(part) if is_text else checked(raw(part))
         case _ if type_ == VARIANT:
-            return checked(raw(found))
+            return checked(raw(part))
         case _ if type_ in BITS and is_number:
-            return _whole(found, type_)
+            return _integer(part, type_)
         case _ if type_ in {FLOAT, DOUBLE} and is_number:
-            return number(found, type_)
-        case _ if type_ in {FLOAT, DOUBLE} and is_text and found in _SPECIAL:
-            return _SPECIAL[found]
+            return number(part, type_)
+        case _ if type_ in {FLOAT, DOUBLE} and is_text and part in _SPECIAL:
+            return _SPECIAL[part]
         case Decimal() if is_number:
-            return exact(found, type_)
-        case Decimal() if is_text and _TEXT_OF_NUMBER.fullmatch(found.strip()):
-            return exact(found.strip(), type_)
+            return exact(part, type_)
+        case Decimal() if is_text and _TEXT_OF_NUMBER.fullmatch(part.strip()):
+            return exact(part.strip(), type_)
         case _ if type_ == BOOLEAN:
-            if not isinstance(found, bool):
-                raise _unexpected(found, "true or false")
-            return found
+            if not isinstance(part, bool):
+                raise _unexpected(part, "true or false")
+            return part
         case _ if type_ == DATE and is_text:
-            return read_date(found)
-        case _ if type_ == TIMESTAMP and is_number and found.lstrip("-").isdigit():
-            return of_seconds(whole(Number(found), found, BIGINT))
+            return read_date(part)
+        case _ if type_ == TIMESTAMP and is_number and part.lstrip("-").isdigit():
+            return of_seconds(integer(Number(part), part, BIGINT))
         case _ if type_ in {TIMESTAMP, TIMESTAMP_NTZ} and is_text:
-            return read_time(found, type_)
+            return read_time(part, type_)
         case _ if type_ == BINARY and is_text:
-            return read_base64(found)
+            return read_base64(part)
         case _:
-            raise _unexpected(found, a(type_))
+            raise _unexpected(part, a(type_))
 
 
-def _whole(found: str, type_: Type) -> int:
+def _integer(text: str, type_: Type) -> int:
     try:
-        return whole(Number(found), found, type_)
+        return integer(Number(text), text, type_)
     except ArithmeticError:
-        raise not_a(found, a(type_)) from None
+        raise not_a(text, a(type_)) from None
 
 
-def raw(found: Any) -> str:
+def raw(part: Any) -> str:
     """Return parts of JSON as a text, without spaces, and with numbers as they were written."""
-    match found:
+    match part:
         case _Written():
-            return str(found)
+            return str(part)
         case str():
-            return f'"{_ESCAPED.sub(_escape, found)}"'
+            return f'"{_ESCAPED.sub(_escape, part)}"'
         case _Object():
-            return f"{{{','.join(f'{raw(str(name))}:{raw(each)}' for name, each in found)}}}"
+            return f"{{{','.join(f'{raw(str(name))}:{raw(inner)}' for name, inner in part)}}}"
         case list():
-            return f"[{','.join(map(raw, found))}]"
+            return f"[{','.join(map(raw, part))}]"
         case bool():
-            return "true" if found else "false"
+            return "true" if part else "false"
         case _:
             return "null"
 
 
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
     return _SHORT.get(char) or f"\\u{ord(char):04X}"
 
 
@@ -258,12 +258,12 @@ def write_json(value: Any, type_: Type) -> str:
         return "null"
     match type_:
         case Array(element=element):
-            return f"[{','.join(write_json(each, element) for each in value)}]"
+            return f"[{','.join(write_json(inner, element) for inner in value)}]"
         case Map(value=held):
-            entries = (f"{raw(_name(key))}:{write_json(each, held)}" for key, each in value.items())
+            entries = (f"{raw(_name(key))}:{write_json(inner, held)}" for key, inner in value.items())
             return f"{{{','.join(entries)}}}"
         case Row(fields=fields):
-            named = (f"{raw(each.name)}:{write_json(value[each.name], each.type)}" for each in fields)
+            named = (f"{raw(field.name)}:{write_json(value[field.name], field.type)}" for field in fields)
             return f"{{{','.join(named)}}}"
         case _ if type_ == VARIANT:
             return str(value)
@@ -275,7 +275,7 @@ def write_any(value: Any) -> str:
     """Return the JSON of a value without a type."""
     match value:
         case dict():
-            return f"{{{','.join(f'{raw(name)}:{write_any(each)}' for name, each in value.items())}}}"
+            return f"{{{','.join(f'{raw(name)}:{write_any(inner)}' for name, inner in value.items())}}}"
         case list():
             return f"[{','.join(map(write_any, value))}]"
         case None:

@@ -43,24 +43,24 @@ class KeyFormat(Struct, frozen=True):
 
     def decoded(self, *, nullable: bool) -> Decoded:
         """Return SQL over the raw column `key`, with one expression in `fields`."""
-        found = format_of(self.encoding)
+        format_ = format_of(self.encoding)
         fields = self.fields
-        if not nullable and found.single:
+        if not nullable and format_.single:
             fields = tuple(replace(field, nullable=False) for field in fields)
-        decoded = found.spark.decode(fields)
-        own = decoded.fields or ((),) * len(fields)
-        values = [each or (Ref(field.name),) for field, each in zip(fields, own, strict=True)]
+        decoded = format_.spark.decode(fields)
+        expressions = decoded.fields or ((),) * len(fields)
+        values = [pieces or (Ref(field.name),) for field, pieces in zip(fields, expressions, strict=True)]
         required = decoded.required
         return replace(
             decoded,
             rows=_of_key(decoded.rows),
             good=_of_key(decoded.good),
             why=_of_key(decoded.why),
-            fields=(self._whole(values) if decoded.rows else _of_key(values[0]),),
-            required=(lambda place: _of_key(required(place))) if required else None,
+            fields=(self._assembled(values) if decoded.rows else _of_key(values[0]),),
+            required=(lambda position: _of_key(required(position))) if required else None,
         )
 
-    def _whole(self, values: Sequence[tuple[Piece, ...]]) -> tuple[Piece, ...]:
+    def _assembled(self, values: Sequence[tuple[Piece, ...]]) -> tuple[Piece, ...]:
         """Return a key from the columns that were decoded."""
         if format_of(self.encoding).single:
             return values[0]
@@ -71,14 +71,14 @@ class KeyFormat(Struct, frozen=True):
 
     def encoded(self, columns: Sequence[Item]) -> tuple[Piece, ...]:
         """Return SQL of a key with these columns."""
-        found = format_of(self.encoding)
+        format_ = format_of(self.encoding)
         items = list(columns)
         match items:
-            case [(_, column)] if found.single:
+            case [(_, column)] if format_.single:
                 items = [(_NAME, column)]
             case [(_, Expression(type=Row(fields=fields)) as column)] if column.type == self.type:
                 items = [(field.name, _field(column, field)) for field in fields]
-        return found.spark.encode(items)
+        return format_.spark.encode(items)
 
 
 def _field(struct: Expression, field: Field) -> Expression:
@@ -100,8 +100,8 @@ def written_key(encoding: Encoding | None, columns: Fields) -> KeyFormat:
     match columns:
         case [Field(type=Array() | Map() | Row())] if encoding is None:
             return KeyFormat(Encoding(), row)
-        case [Field(type=given)]:
-            return KeyFormat(KEY if encoding is None else encoding, given)
+        case [Field(type=type_)]:
+            return KeyFormat(KEY if encoding is None else encoding, type_)
         case _:
             return KeyFormat(Encoding() if encoding is None else encoding, row)
 
@@ -114,9 +114,9 @@ def any_value(encoding: Encoding) -> Encoding:
 
 def misfit(key: KeyFormat) -> str:
     """Return why a format has no values of a type; empty if it has."""
-    found, name = format_of(key.encoding), key.encoding.name
-    if not found.single and not isinstance(key.type, Row):
+    format_, name = format_of(key.encoding), key.encoding.name
+    if not format_.single and not isinstance(key.type, Row):
         return f"{name} has rows of columns, and the key is {key.type}"
-    if found.single and not found.holds(key.type):
+    if format_.single and not format_.holds(key.type):
         return f"{name} can't hold {key.type}"
     return ""

@@ -32,8 +32,8 @@ def _decode_sql(fields: Fields) -> Decoded:
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    ((_, found),) = items
-    return joined(("unhex(lpad(hex(cast(", *found.pieces, " as bigint)), 16, '0'))"))
+    ((_, expression),) = items
+    return joined(("unhex(lpad(hex(cast(", *expression.pieces, " as bigint)), 16, '0'))"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
@@ -57,9 +57,9 @@ _FORMAT = Format(
     spark=SparkCodec(_decode_sql, _encode_sql),
     local=LocalCodec(_decode, _encode),
     single=True,
-    holds=lambda given: given == BIGINT,
+    holds=lambda type_: type_ == BIGINT,
     columns=(Field("value", BIGINT),),
-    round_trips=lambda given: given == BIGINT,
+    round_trips=lambda type_: type_ == BIGINT,
 )
 
 

@@ -22,19 +22,19 @@ def text_of(value: str | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def wrong_options(name: str, given: Mapping[str, str | bool]) -> Iterator[WrongOption]:
+def wrong_options(name: str, settings: Mapping[str, str | bool]) -> Iterator[WrongOption]:
     """Yield the options that a format doesn't have, or that have other values."""
-    known = format_of(name).options
-    for option, value in given.items():
-        if option not in known:
-            listed = (
-                f"options of {name}: {', '.join(known)}" if known else f"remove it: {name} has no options"
+    options = format_of(name).options
+    for option, value in settings.items():
+        if option not in options:
+            suggestion = (
+                f"options of {name}: {', '.join(options)}" if options else f"remove it: {name} has no options"
             )
-            hint = did_you_mean(option, known, listed)
+            hint = did_you_mean(option, options, suggestion)
             yield WrongOption(option, True, f"format '{name}' has no option '{option}'", hint)
-        elif text_of(value) != known[option].default and not re.fullmatch(
-            known[option].pattern, text_of(value)
+        elif text_of(value) != options[option].default and not re.fullmatch(
+            options[option].pattern, text_of(value)
         ):
-            message = f"'{value}' is not a valid {option}: {known[option].about}"
-            remedy = f"write, for example, {option}: {known[option].example}"
+            message = f"'{value}' is not a valid {option}: {options[option].about}"
+            remedy = f"write, for example, {option}: {options[option].example}"
             yield WrongOption(option, False, message, remedy)

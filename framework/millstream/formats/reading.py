@@ -21,14 +21,14 @@ def reading_of(encoding: Encoding, fields: Fields, column: str) -> Mapping[str, 
 
     Without a column, they are those of the whole value, as of a key.
     """
-    found = format_of(encoding)
-    if encoding.schema and found.schemas is not None and found.schemas.reading is not None:
-        facts = found.schemas.reading(encoding.schema, encoding.message, column)
+    format_ = format_of(encoding)
+    if encoding.schema and format_.schemas is not None and format_.schemas.reading is not None:
+        facts = format_.schemas.reading(encoding.schema, encoding.message, column)
         if only_schema(encoding):
             return facts
         # The schema that a value was written with says where its fields are.
         return {fact: content for fact, content in facts.items() if fact != PRECEDING}
-    if found.by_position:
+    if format_.by_position:
         names = [field.name.lower() for field in fields]
         return {"position": str(names.index(column.lower()) + 1)} if column.lower() in names else {}
     return {}

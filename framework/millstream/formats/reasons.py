@@ -13,9 +13,9 @@ def not_a(value: Any, expected: str) -> UnfitError:
     return UnfitError(f"{quoted(str(value))} is not {expected}")
 
 
-def a(given: Any) -> str:
+def a(type_: Any) -> str:
     """Return a type with its article."""
-    name = str(given)
+    name = str(type_)
     return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 

@@ -46,10 +46,10 @@ def parser_call(
 def row(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Return `struct(a, b + 1 as c)`."""
     pieces: list[Piece] = ["struct("]
-    for index, (name, found) in enumerate(items):
+    for index, (name, expression) in enumerate(items):
         pieces += [", "] if index else []
-        pieces += found.pieces
-        match found.pieces:
+        pieces += expression.pieces
+        match expression.pieces:
             case (Ref(column=column),) if column == name:
                 pass
             case _:
@@ -57,19 +57,19 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
     return joined((*pieces, ")"))
 
 
-def has_times(given: Type) -> bool:
+def has_times(type_: Type) -> bool:
     """Whether values of a type are or contain timestamps."""
-    return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(given))
+    return not {TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT}.isdisjoint(types_within(type_))
 
 
 def function_call(
     name: str, fields: Fields, restored: tuple[tuple[Piece, ...], ...] = (), settings: Sequence[str] = ()
 ) -> Decoded:
     """Return the rows of one of Millstream's own functions."""
-    arguments = ", ".join(literal(each) for each in (ddl(fields), *settings))
+    arguments = ", ".join(literal(argument) for argument in (ddl(fields), *settings))
 
     def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:
-        more = [piece for each in position for piece in (", ", each)]
+        more = [piece for part in position for piece in (", ", part)]
         return joined((f"array({name}(", VALUE, f", {arguments}", *more, "))"))
 
     return Decoded(rows=called(), required=called, fields=restored)

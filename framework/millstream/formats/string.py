@@ -22,39 +22,39 @@ def _decode_lenient(fields: Fields) -> Decoded:
 def _decode_strict(fields: Fields) -> Decoded:
     """Refuse what is not a text, or not one of a value of its type."""
     match fields:
-        case [Field(type=given)] if given == STRING:
+        case [Field(type=type_)] if type_ == STRING:
             good = joined(("coalesce(is_valid_utf8(", *TEXT, "), true)"))
             return Decoded(fields=(TEXT,), good=good, why=(literal("not valid UTF-8"),))
-        case [Field(type=given)] if given != BINARY:
+        case [Field(type=type_)] if type_ != BINARY:
             return function_call("decode_text", fields)
         case _:
             return _decode_lenient(fields)
 
 
-def _cast(given: Type) -> tuple[Piece, ...]:
-    if given == BINARY:
+def _cast(type_: Type) -> tuple[Piece, ...]:
+    if type_ == BINARY:
         return (VALUE,)
-    return joined(TEXT if given == STRING else ("cast(", *TEXT, f" as {given})"))
+    return joined(TEXT if type_ == STRING else ("cast(", *TEXT, f" as {type_})"))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
-    ((_, found),) = items
-    return joined(("cast(", *found.pieces, " as string)"))
+    ((_, expression),) = items
+    return joined(("cast(", *expression.pieces, " as string)"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
-    found = single_value(value, fields)
-    return found if isinstance(found, bytes) else encoded(text_of(found))
+    single = single_value(value, fields)
+    return single if isinstance(single, bytes) else encoded(text_of(single))
 
 
 def _decode(strict: bool, value: bytes, fields: Fields) -> Any:
-    given = fields[0].type if fields else STRING
-    if given == BINARY:
+    type_ = fields[0].type if fields else STRING
+    if type_ == BINARY:
         return value
     text = utf8(value)
-    if strict and is_read(given):
-        read_text(text, given)
-    return text if given == STRING else value_of(text, given)
+    if strict and is_read(type_):
+        read_text(text, type_)
+    return text if type_ == STRING else value_of(text, type_)
 
 
 def format_of(encoding: Encoding) -> Format:
@@ -64,7 +64,7 @@ def format_of(encoding: Encoding) -> Format:
         spark=SparkCodec(_decode_strict if strict else _decode_lenient, _encode_sql),
         local=LocalCodec(partial(_decode, strict), _encode),
         single=True,
-        holds=lambda given: not isinstance(given, Array | Map | Row) and given not in {INTERVAL, VARIANT},
+        holds=lambda type_: not isinstance(type_, Array | Map | Row) and type_ not in {INTERVAL, VARIANT},
         columns=(Field("value", STRING),),
-        round_trips=lambda given: given == STRING,
+        round_trips=lambda type_: type_ == STRING,
     )

@@ -29,7 +29,7 @@ from millstream.types import (
 
 BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 _READ = {*BITS, FLOAT, DOUBLE, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, BINARY, STRING}
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _SPECIAL = {
     "NaN": "nan",
@@ -67,9 +67,9 @@ def read_text(text: str, type_: Type) -> object:
                 raise not_a(text, a(type_))
             return exact(text, type_)
         case _ if type_ in BITS:
-            if not _WHOLE.fullmatch(text):
+            if not _INTEGER.fullmatch(text):
                 raise not_a(text, a(type_))
-            return whole(Number(text), text, type_)
+            return integer(Number(text), text, type_)
         case _ if type_ in {FLOAT, DOUBLE}:
             return number(text, type_) if _NUMBER.fullmatch(text) else special(text, type_)
         case _ if type_ == BOOLEAN:
@@ -95,11 +95,11 @@ def read_base64(text: str) -> bytes:
     digits = re.sub(_BLANKS, "", text)
     if not _BASE64.fullmatch(text):
         raise not_a(text, "base64")
-    found = base64.b64decode(digits, validate=True)
+    content = base64.b64decode(digits, validate=True)
     # Python ignores bits of the last character that belong to no byte: it reads `AAF=` as `AAE=`.
-    if base64.b64encode(found).decode() != digits:
+    if base64.b64encode(content).decode() != digits:
         raise not_a(text, "base64")
-    return found
+    return content
 
 
 def checked(text: str) -> str:
@@ -111,22 +111,22 @@ def checked(text: str) -> str:
     return text
 
 
-def whole(value: Number, text: str, type_: Type) -> int:
+def integer(value: Number, text: str, type_: Type) -> int:
     """Return a number, written as a text, as one of the integers."""
     bits = BITS[type_]  # type: ignore[index]
     if value and value.adjusted() > bits:
         raise not_a(text, a(type_))
-    found = int(value)
-    if found != value or not -(2**bits) <= found < 2**bits:
+    truncated = int(value)
+    if truncated != value or not -(2**bits) <= truncated < 2**bits:
         raise not_a(text, a(type_))
-    return found
+    return truncated
 
 
 def number(text: str, type_: Type) -> float:
-    found = float(text)
-    if abs(found) >= (_GREATEST_FLOAT if type_ == FLOAT else float("inf")):
+    parsed = float(text)
+    if abs(parsed) >= (_GREATEST_FLOAT if type_ == FLOAT else float("inf")):
         raise not_a(text, a(type_))
-    return found
+    return parsed
 
 
 def special(text: str, type_: Type) -> float:
@@ -144,9 +144,9 @@ def exact(text: str, type_: Decimal) -> Number:
             sign, digits, _ = value.as_tuple()
             shift = exponent + type_.scale
             unscaled = int("".join(map(str, digits)))
-            found, lost = (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10**-shift)
-            if not lost and found < 10**type_.precision:
-                return Number((sign if found else 0, tuple(map(int, str(found))), -type_.scale))
+            scaled, lost = (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10**-shift)
+            if not lost and scaled < 10**type_.precision:
+                return Number((sign if scaled else 0, tuple(map(int, str(scaled))), -type_.scale))
     except ArithmeticError:
         pass  # an exponent that no number has
     raise not_a(text, a(type_))
@@ -164,17 +164,17 @@ def read_date(text: str) -> date:
 def read_time(text: str, type_: Type) -> datetime:
     """Return a timestamp, which is in UTC unless its text says otherwise, or a local one."""
     expected = "a timestamp" if type_ == TIMESTAMP else "a timestamp without time zone"
-    found = _TIME.fullmatch(text.rstrip("".join(map(chr, range(33))) + "\x7f"))
+    match = _TIME.fullmatch(text.rstrip("".join(map(chr, range(33))) + "\x7f"))
     try:
-        if found is None or (found[6] and type_ != TIMESTAMP):
+        if match is None or (match[6] and type_ != TIMESTAMP):
             raise not_a(text, expected)
-        hour, minute, second = (int(part or 0) for part in found.group(2, 3, 4))
-        micros = int(((found[5] or "") + "000000")[:6])
-        day = date.fromisoformat(found[1])
+        hour, minute, second = (int(part or 0) for part in match.group(2, 3, 4))
+        micros = int(((match[5] or "") + "000000")[:6])
+        day = date.fromisoformat(match[1])
         local = datetime(day.year, day.month, day.day, hour, minute, second, micros)  # noqa: DTZ001 - the zone is added
         if type_ != TIMESTAMP:
             return local
-        return local.replace(tzinfo=_zone(found[6].strip()) if found[6] else timezone.utc).astimezone(
+        return local.replace(tzinfo=_zone(match[6].strip()) if match[6] else timezone.utc).astimezone(
             timezone.utc
         )
     except (ValueError, OverflowError, ZoneInfoNotFoundError):
@@ -184,12 +184,12 @@ def read_time(text: str, type_: Type) -> datetime:
 def _zone(name: str) -> tzinfo:
     if name in {"Z", "z"}:
         return timezone.utc
-    if found := _OFFSET.fullmatch(name):
-        hours, minutes, seconds = (int(part or 0) for part in found.group(2, 3, 4))
+    if match := _OFFSET.fullmatch(name):
+        hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         if offset > _MOST_OFFSET or max(minutes, seconds) > 59:
             raise ValueError(name)
-        return timezone(-offset if found[1] == "-" else offset)
+        return timezone(-offset if match[1] == "-" else offset)
     return ZoneInfo(name)
 
 

@@ -41,9 +41,9 @@ def row(value: Any, fields: Fields) -> list[Any]:
     """Return the values of all fields, in order, from a mapping, a dataclass or a sequence."""
     value = as_mapping(value)
     if isinstance(value, Mapping):
-        folded = {str(name).lower(): each for name, each in value.items()}
-        known = {field.name.lower() for field in fields}
-        if unknown := [str(name) for name in value if str(name).lower() not in known]:
+        folded = {str(name).lower(): column_value for name, column_value in value.items()}
+        names = {field.name.lower() for field in fields}
+        if unknown := [str(name) for name in value if str(name).lower() not in names]:
             raise UnfitError(f"'{unknown[0]}' is not a column; columns: {', '.join(f.name for f in fields)}")
         return [folded.get(field.name.lower()) for field in fields]
     if isinstance(value, list | tuple):

@@ -131,26 +131,28 @@ def _element(name: str, value: Any) -> str:
         case None:
             return ""
         case Mapping():
-            fields_by_name = {str(key): each for key, each in value.items()}
+            fields_by_name = {str(key): field_value for key, field_value in value.items()}
             attributes = "".join(
-                f' {key[1:]}="{_text(each).translate(_ATTRIBUTE)}"'
-                for key, each in fields_by_name.items()
-                if key.startswith("_") and each is not None
+                f' {key[1:]}="{_text(field_value).translate(_ATTRIBUTE)}"'
+                for key, field_value in fields_by_name.items()
+                if key.startswith("_") and field_value is not None
             )
             inner = "".join(
-                _element(key, each) for key, each in fields_by_name.items() if not key.startswith("_")
+                _element(key, field_value)
+                for key, field_value in fields_by_name.items()
+                if not key.startswith("_")
             )
             return f"<{name}{attributes}>{inner}</{name}>"
         case list() | tuple():
-            return "".join(_element(name, each) for each in value)
+            return "".join(_element(name, repeated) for repeated in value)
         case _:
             return f"<{name}>{_text(value).translate(_TEXT)}</{name}>"
 
 
 def _text(value: Any) -> str:
     text = text_of(value)
-    if found := re.search(_IMPOSSIBLE, text):
-        raise UnfitError(f"the character U+{ord(found[0]):04X} is not allowed in XML")
+    if match := re.search(_IMPOSSIBLE, text):
+        raise UnfitError(f"the character U+{ord(match[0]):04X} is not allowed in XML")
     return text
 
 
@@ -163,11 +165,11 @@ def _decode(layout: _Layout, strict: bool, value: bytes, fields: Fields) -> Any:
     if "<!DOCTYPE" in text:
         raise UnfitError("document types are not allowed")
     try:
-        found = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
+        root = fromstring(text)  # noqa: S314 - entities need a document type, which is refused
     except ParseError as error:
         raise UnfitError(f"not XML: {error}") from None
     try:
-        element = _within(found, layout)
+        element = _within(root, layout)
         if strict and all(_is_known(field.type) for field in fields):
             check_element(element, fields)
         return _row(element, {field.name: field.type for field in fields})
@@ -180,32 +182,32 @@ def _within(root: Element, layout: _Layout) -> Element:
     path = [name for name in layout.envelope.split("/") if name] + [layout.row_tag]
     if path[0] and path[0] != _local(root):
         raise not_a(_local(root), f"the element {quoted(path[0])}")
-    found, after = root, []
+    element, after = root, []
     for name in path[1:]:
-        children = list(found)
-        for at, child in enumerate(children):
+        children = list(element)
+        for index, child in enumerate(children):
             if _local(child) == "Fault":
                 raise UnfitError(f"a fault: {quoted(all_texts(child).strip())}")
             if name in {"", _local(child)}:
-                found, after = child, children[at + 1 :]
+                element, after = child, children[index + 1 :]
                 break
         else:
-            wanted = f"element {quoted(name)}" if name else "element in the envelope"
-            raise UnfitError(f"there is no {wanted}")
-    if layout.namespace and not found.tag.startswith(f"{{{layout.namespace}}}"):
-        raise UnfitError(f"the element {quoted(_local(found))} is not in the namespace {layout.namespace}")
+            described = f"element {quoted(name)}" if name else "element in the envelope"
+            raise UnfitError(f"there is no {described}")
+    if layout.namespace and not element.tag.startswith(f"{{{layout.namespace}}}"):
+        raise UnfitError(f"the element {quoted(_local(element))} is not in the namespace {layout.namespace}")
     for other in after:
         if _local(other) == "Fault":
             raise UnfitError(f"a fault: {quoted(all_texts(other).strip())}")
         if path[-1] in {"", _local(other)}:
-            wanted = f"elements {quoted(path[-1])}" if path[-1] else "elements in the envelope"
-            raise UnfitError(f"there are several {wanted}")
-    return found
+            described = f"elements {quoted(path[-1])}" if path[-1] else "elements in the envelope"
+            raise UnfitError(f"there are several {described}")
+    return element
 
 
-def _is_known(given: Type) -> bool:
+def _is_known(type_: Type) -> bool:
     """Whether Spark's functions read a type from XML."""
-    return {INTERVAL, VARIANT, NULL, UNKNOWN}.isdisjoint(types_within(given))
+    return {INTERVAL, VARIANT, NULL, UNKNOWN}.isdisjoint(types_within(type_))
 
 
 def _local(element: Element) -> str:
@@ -214,7 +216,7 @@ def _local(element: Element) -> str:
 
 
 def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         f"_{name}": value_of(text, types.get(f"_{name}", STRING))
         for name, text in element.attrib.items()
         if not name.startswith("{")
@@ -223,10 +225,10 @@ def _row(element: Element, types: Mapping[str, Type]) -> dict[str, Any]:
         name = _local(child)
         type_ = types.get(name)
         if isinstance(type_, Array):
-            found.setdefault(name, []).append(_value(child, type_.element))
+            row.setdefault(name, []).append(_value(child, type_.element))
         else:
-            found[name] = _value(child, type_)
-    return found
+            row[name] = _value(child, type_)
+    return row
 
 
 def _value(element: Element, type_: Type | None) -> Any:
@@ -248,8 +250,8 @@ _PLAIN = _Layout("", "", "", "")
 
 
 def format_of(encoding: Encoding) -> Format:
-    given = {name: option.default for name, option in _OPTIONS.items()} | dict(encoding.options)
-    layout = _Layout(**given)
+    options = {name: option.default for name, option in _OPTIONS.items()} | dict(encoding.options)
+    layout = _Layout(**options)
     decode = _decode_strict if encoding.decoding == "strict" else _decode_lenient
     return Format(
         media_type="application/xml",

@@ -27,8 +27,8 @@ def text_of_xml(value: bytes) -> str:
     encoding = _MARKS.get(value[:2], "")
     content = value[2:] if encoding else value.removeprefix(_UTF_8_MARK)
     if not encoding:
-        found = _DECLARED.match(content[:_START])
-        name = found[1].decode() if found else "utf-8"
+        declared = _DECLARED.match(content[:_START])
+        name = declared[1].decode() if declared else "utf-8"
         encoding = "utf-8" if name.upper().startswith("UTF-16") else name
     try:
         return content.decode(encoding)
@@ -49,14 +49,14 @@ def all_texts(element: Element) -> str:
 
 def check_element(element: Element, fields: Fields) -> None:
     """Raise UnfitError if columns can't hold exactly what an element says."""
-    wanted = {field.name: field for field in fields}
-    present = {name for name, text in _attributes(element) if _checked(name, text, wanted)}
+    by_name = {field.name: field for field in fields}
+    present = {name for name, text in _attributes(element) if _checked(name, text, by_name)}
     seen = set()
     for child in element:
         name = local_name(child.tag)
-        if name not in wanted or name.startswith("_"):
+        if name not in by_name or name.startswith("_"):
             continue
-        type_ = wanted[name].type
+        type_ = by_name[name].type
         if name in seen and not isinstance(type_, Array):
             raise within(name, UnfitError("there are several elements"))
         try:
@@ -68,7 +68,7 @@ def check_element(element: Element, fields: Fields) -> None:
         if isinstance(type_, Array):
             present.add(name)
     text = "".join([element.text or "", *(child.tail or "" for child in element)])
-    if text.strip() and _checked(_VALUE, text.strip(), wanted):
+    if text.strip() and _checked(_VALUE, text.strip(), by_name):
         present.add(_VALUE)
     for field in fields:
         if not field.nullable and field.name not in present:
@@ -79,9 +79,9 @@ def _attributes(element: Element) -> list[tuple[str, str]]:
     return [(f"_{local_name(name)}", text) for name, text in element.attrib.items()]
 
 
-def _checked(name: str, text: str, wanted: dict[str, Field]) -> bool:
+def _checked(name: str, text: str, by_name: dict[str, Field]) -> bool:
     """Check the text of an attribute, or of an element that has some; return whether a column has it."""
-    field = wanted.get(name)
+    field = by_name.get(name)
     if field is None:
         return False
     type_ = field.type.element if isinstance(field.type, Array) else field.type

@@ -91,7 +91,7 @@ class Texts(Struct, frozen=True):
 def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
     schema = read(texts.language, texts.files(version))
     decoded = replace(texts, message=schema.message)
-    named = texts.language.place is not None and encoding.framing != "plain"
+    named = texts.language.message_position is not None and encoding.framing != "plain"
     # A subject may change its type if its compatibility is NONE; values of the old type can't be decoded.
     written = [pinned for pinned in texts.versions if pinned.type == version.type]
     writers = [
@@ -111,11 +111,11 @@ def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) 
 
 def writer_schema(texts: Texts, version: Version, read: Read) -> WriterSchema:
     """Return what decoding needs of a version; raise SchemaError if that can't be used."""
-    if (add_message := texts.language.place) is None:
+    if (message_position := texts.language.message_position) is None:
         return WriterSchema(version.id, read(texts.language, texts.files(version)).essence)
     try:
         schema = read(texts.language, texts.files(version))
     except SchemaError:
         # It has no such message, or none with columns: none of its values is read.
         return WriterSchema(version.id, "")
-    return WriterSchema(version.id, add_message(schema.essence, texts.message))
+    return WriterSchema(version.id, message_position(schema.essence, texts.message))

@@ -130,17 +130,17 @@ class TopicSchemas:
         return True
 
     def _read(self, use: SchemaUse, language: SchemaLanguage) -> ReadSchema | None:
-        texts = language.own({path: file.content for path, file in self._files.items()})
+        texts = language.files_in({path: file.content for path, file in self._files.items()})
         try:
             files = SchemaFiles(use.path, texts, self._folders, use.message, use.key)
             return self._read_once(language, files)
         except SchemaError as error:
             remedy = f"fix the schema, or declare the {'type' if use.key else 'columns'} instead of it"
-            if error.place is None:
+            if error.location is None:
                 message = f"schema '{use.path}' can't be used: {error}"
                 self._report(use.location, "MS123", message, remedy)
             else:
-                path, line, column = error.place
+                path, line, column = error.location
                 self._report(Location(path, line, column, column + 1), "MS123", str(error), "fix the schema")
             return None
 

@@ -65,7 +65,7 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
         language = _language(format_)
         if path:
             folders = project.settings.schema_paths
-            files = SchemaFiles(path, language.own(project.schemas), folders, message, key)
+            files = SchemaFiles(path, language.files_in(project.schemas), folders, message, key)
         else:
             files = language.derived(derived, message, key=key)
         return Written(subject, format_, files, location, environment=project.target.environment)

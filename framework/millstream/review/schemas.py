@@ -97,6 +97,6 @@ def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
     if language is None:
         return None
     if path in schemas.texts:
-        texts = language.own(schemas.texts)
+        texts = language.files_in(schemas.texts)
         return SchemaFiles(path, texts, schemas.folders, str(node.config.get("message") or ""))
     return language.derived(derived) if derived else None

@@ -16,7 +16,7 @@ from millstream.compile import compile_project
 from millstream.formats import Encoding, format_of
 from millstream.formats.python.checks import MisfitError, fitting
 from millstream.formats.python.codecs import FILES
-from millstream.formats.python.wanted import wanted, wanted_fields
+from millstream.formats.python.expected_types import expected_fields, expected_type
 from millstream.formats.values import UnfitError
 from millstream.kafka.generators import fields_of
 from millstream.kafka.readings import of_sink
@@ -163,7 +163,7 @@ def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
         ]
     )  # fmt: skip
     call = decoding_call(
-        source, "decode_order", wanted_fields(fields), pa.list_(types), optional=False, single=False
+        source, "decode_order", expected_fields(fields), pa.list_(types), optional=False, single=False
     )
     good = b'{"id": 1, "total": "1.5", "at": "2026-01-01T00:00:00", "sizes": {"x": 2}}'
     found = call(pa.array([good, *BAD, None], pa.binary())).to_pylist()
@@ -185,7 +185,7 @@ def test_none_of_an_optional_row_is_no_record():
         Source("macros/codecs.py", FILE, "optional"),
         pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]),
     )
-    fields = wanted_fields([Field("name", parse_type("string"), nullable=False)])
+    fields = expected_fields([Field("name", parse_type("string"), nullable=False)])
     call = decoding_call(source, "decode_event", fields, pa.list_(arrow), optional=True, single=False)
     found = call(pa.array([b"a", b"", b"b", b"\xff", b""], pa.binary())).to_pylist()
     assert [[row["name"] for row in rows] for rows in found] == [["a"], [], ["b"], [None], []]
@@ -253,7 +253,7 @@ def test_a_function_may_change_the_row_that_it_returned_before():
         Field("tags", parse_type("array<string>")),
     ]
     call = decoding_call(
-        Source("macros/codecs.py", AGAIN, "again"), "decode_again", wanted_fields(fields), pa.list_(AGAIN_TYPE),
+        Source("macros/codecs.py", AGAIN, "again"), "decode_again", expected_fields(fields), pa.list_(AGAIN_TYPE),
         optional=False, single=False,
     )  # fmt: skip
     found = call(pa.array([b"a", b"os", b"bcd", b"enums"], pa.binary())).to_pylist()
@@ -300,7 +300,7 @@ def test_ctrl_c_ends_a_command_and_not_only_the_call_of_a_function(again):
 
 
 def test_workers_need_no_millstream(tmp_path):
-    fields = wanted_fields([Field("name", parse_type("string"))])
+    fields = expected_fields([Field("name", parse_type("string"))])
     arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]))
     assert functions.register_decoders  # its module tells pickle what to send
     call = decoding_call(
@@ -340,10 +340,10 @@ def test_workers_need_no_millstream(tmp_path):
 )
 def test_a_value_is_exactly_one_of_its_type_or_bad(type_, good, bad):
     for value in good:
-        fitting(value, wanted(parse_type(type_)))
+        fitting(value, expected_type(parse_type(type_)))
     for value in bad:
         with pytest.raises(MisfitError):
-            fitting(value, wanted(parse_type(type_)))
+            fitting(value, expected_type(parse_type(type_)))
 
 
 def test_an_unreadable_hint_is_reported_once(tmp_path):

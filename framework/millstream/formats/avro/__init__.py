@@ -32,18 +32,20 @@ def _derive(fields: Fields, name: str) -> ReadSchema:
     return ReadSchema(columns_of(parse_schema(text)), text, text=text)
 
 
-def _derive_single(given: Type, name: str) -> ReadSchema:
-    text = schema_of_single(given, name)
+def _derive_single(type_: Type, name: str) -> ReadSchema:
+    text = schema_of_single(type_, name)
     return ReadSchema(columns_of(parse_schema(text)), text, text=text, single=True)
 
 
 def format_of(encoding: Encoding) -> Format:
-    writers = tuple((each.id, each.schema) for each in encoding.writers)
-    own = AvroEncoding(encoding.schema, encoding.framing, "", writers, encoding.schema_id, encoding.subject)
+    writers = tuple((writer.id, writer.schema) for writer in encoding.writers)
+    avro_encoding = AvroEncoding(
+        encoding.schema, encoding.framing, "", writers, encoding.schema_id, encoding.subject
+    )
     return Format(
         media_type="application/vnd.apache.avro",
-        spark=spark_codec(own),
-        local=local_codec(own),
+        spark=spark_codec(avro_encoding),
+        local=local_codec(avro_encoding),
         single=encoding.single,
         round_trips=is_lossless,
         schemas=SchemaLanguage(

@@ -21,46 +21,46 @@ class Input:
 
     def __init__(self, value: bytes, start: int) -> None:
         self.value = value
-        self.at = start
+        self.position = start
         self.free = _MOST_FREE
         self.depth = 0
 
     def take(self, length: int) -> bytes:
-        if length > len(self.value) - self.at:
+        if length > len(self.value) - self.position:
             raise UnfitError("the value ends too early")
-        self.at += length
-        return self.value[self.at - length : self.at]
+        self.position += length
+        return self.value[self.position - length : self.position]
 
     def read_boolean(self) -> bool:
-        (found,) = self.take(1)
-        if found > 1:
-            raise UnfitError(f"the byte 0x{found:02x} is not a boolean")
-        return bool(found)
+        (byte,) = self.take(1)
+        if byte > 1:
+            raise UnfitError(f"the byte 0x{byte:02x} is not a boolean")
+        return bool(byte)
 
     def read_int(self) -> int:
-        found = self.read_long()
-        if not -(2**31) <= found < 2**31:
-            raise not_a(found, "an int")
-        return found
+        number = self.read_long()
+        if not -(2**31) <= number < 2**31:
+            raise not_a(number, "an int")
+        return number
 
     def read_long(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while True:
             (byte,) = self.take(1)
-            found |= (byte & 0x7F) << shift
-            if found >= 2**64 or (byte > 0x7F and shift == 63):
+            number |= (byte & 0x7F) << shift
+            if number >= 2**64 or (byte > 0x7F and shift == 63):
                 raise UnfitError("a number has more than 64 bits")
             if byte <= 0x7F:
-                return (found >> 1) ^ -(found & 1)
+                return (number >> 1) ^ -(number & 1)
             shift += 7
 
     def read_float(self) -> float:
-        found: float = _FLOAT.unpack(self.take(4))[0]
-        return found
+        number: float = _FLOAT.unpack(self.take(4))[0]
+        return number
 
     def read_double(self) -> float:
-        found: float = _DOUBLE.unpack(self.take(8))[0]
-        return found
+        number: float = _DOUBLE.unpack(self.take(8))[0]
+        return number
 
     def read_bytes(self) -> bytes:
         return self.take(self._read_length())
@@ -69,7 +69,7 @@ class Input:
         length = self.read_long()
         if length < 0:
             raise UnfitError(f"a length is negative: {length}")
-        if length > len(self.value) - self.at:
+        if length > len(self.value) - self.position:
             raise UnfitError("the value ends too early")
         return length
 
@@ -80,10 +80,10 @@ class Input:
             raise UnfitError("the text is not UTF-8") from None
 
     def read_index(self, count: int, of: str) -> int:
-        found = self.read_long()
-        if not 0 <= found < count:
-            raise UnfitError(f"{found} is not the number of {of}")
-        return found
+        index = self.read_long()
+        if not 0 <= index < count:
+            raise UnfitError(f"{index} is not the number of {of}")
+        return index
 
     def items(self) -> Iterator[int]:
         """Yield the index of each element of an array, or entry of a map, which the caller then reads."""
@@ -92,18 +92,18 @@ class Input:
             end = None
             if count < 0:
                 count, size = -count, self._read_length()
-                end = self.at + size
+                end = self.position + size
                 if count > _MOST:
                     raise UnfitError("the size of a block is wrong")
             for _ in range(count):
-                before = self.at
+                before = self.position
                 yield index
                 index += 1
-                if self.at == before:
+                if self.position == before:
                     self.free -= 1
                     if self.free < 0:
                         raise UnfitError("there are too many elements without any bytes")
-            if end is not None and self.at != end:
+            if end is not None and self.position != end:
                 raise UnfitError("the size of a block is wrong")
 
     def enter(self) -> None:
@@ -116,7 +116,7 @@ class Input:
         self.depth -= 1
 
     def end(self) -> None:
-        if rest := len(self.value) - self.at:
+        if rest := len(self.value) - self.position:
             raise UnfitError(f"there is more after the record: {rest} bytes")
 
 

@@ -53,7 +53,7 @@ def spark_codec(encoding: AvroEncoding) -> SparkCodec:
         return function_call("decode_avro", fields, (), (encoding.schema, encoding.framing, encoding.written))
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
-        fields = [Field(name, found.type) for name, found in items]
+        fields = [Field(name, expression.type) for name, expression in items]
         settings = (ddl(fields), encoding.schema, encoding.framing, encoding.subject)
         return joined(("encode_avro(", *row(items), ", ", ", ".join(map(literal, settings)), ")"))
 
@@ -88,8 +88,8 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
 
     def encode(value: Any, fields: Fields) -> bytes:
         root = schema().root
-        given = value if isinstance(root, Record) else single_value(value, fields)
-        return header + write(given, root, schema())
+        root_value = value if isinstance(root, Record) else single_value(value, fields)
+        return header + write(root_value, root, schema())
 
     return LocalCodec(decode, encode)
 
@@ -103,10 +103,10 @@ def _schema_id(value: bytes) -> int:
 
 
 def _read(value: bytes, reader: Reader, start: int) -> Any:
-    found = Input(value, start)
+    input_ = Input(value, start)
     try:
-        read = reader.read(found)
+        read = reader.read(input_)
     except RecursionError:
         raise UnfitError("records are nested too deeply") from None
-    found.end()
+    input_.end()
     return read

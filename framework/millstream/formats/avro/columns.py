@@ -89,8 +89,8 @@ def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
     match schema.root:
         case Record():
             row = _Columns(schema, STRING).row(schema.root, "", ())
-            each = zip(row.fields, schema.root.fields, strict=True)
-            return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in each)
+            pairs = zip(row.fields, schema.root.fields, strict=True)
+            return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in pairs)
         case other:
             return (
                 Field(single, _Columns(schema, STRING).type(other, single, ()), _is_nullable(other, schema)),
@@ -102,8 +102,8 @@ def text_type(record: Record, schema: Schema) -> Row:
     return _Columns(schema, VARIANT).row(record, "", ())
 
 
-def _is_nullable(given: AvroType, schema: Schema) -> bool:
-    match schema.resolved(given):
+def _is_nullable(type_: AvroType, schema: Schema) -> bool:
+    match schema.resolved(type_):
         case Union() as union:
             return len(schema.members(union)) < len(union.types)
         case other:
@@ -114,15 +114,15 @@ def contains_itself(record: Record, schema: Schema) -> bool:
     """Whether a record may have one of its own type within it."""
     seen: set[str] = set()
 
-    def reaches(given: AvroType) -> bool:
-        match given:
+    def reaches(type_: AvroType) -> bool:
+        match type_:
             case Named(name=name):
                 if name in seen:
                     return name == record.name
                 return name == record.name or reaches(schema.names[name])
             case Record(name=name, fields=fields):
                 seen.add(name)
-                return any(reaches(each.of) for each in fields)
+                return any(reaches(field.of) for field in fields)
             case List(items=inner) | Dictionary(values=inner):
                 return reaches(inner)
             case Union(types=types):
@@ -130,7 +130,7 @@ def contains_itself(record: Record, schema: Schema) -> bool:
             case _:
                 return False
 
-    return any(reaches(each.of) for each in record.fields)
+    return any(reaches(field.of) for field in record.fields)
 
 
 class _Columns(Struct, frozen=True):
@@ -139,16 +139,16 @@ class _Columns(Struct, frozen=True):
     """The type of a record within itself."""
     count: FieldCount = msgspec.field(default_factory=FieldCount)
 
-    def type(self, given: AvroType, path: str, outer: tuple[str, ...]) -> Type:
+    def type(self, type_: AvroType, path: str, outer: tuple[str, ...]) -> Type:
         self.count.add(path)
-        match given:
-            case Primitive() | Fixed() if given.logical == "decimal":
-                if given.precision > _MOST_DIGITS:
-                    reason = f"a decimal of {given.precision} digits, but Spark's have at most {_MOST_DIGITS}"
+        match type_:
+            case Primitive() | Fixed() if type_.logical == "decimal":
+                if type_.precision > _MOST_DIGITS:
+                    reason = f"a decimal of {type_.precision} digits, but Spark's have at most {_MOST_DIGITS}"
                     raise SchemaError(path, reason)
-                return Decimal(given.precision, given.scale)
+                return Decimal(type_.precision, type_.scale)
             case Primitive() | Fixed():
-                return _LOGICAL_TYPES.get(given.logical, _TYPES[given.type])
+                return _LOGICAL_TYPES.get(type_.logical, _TYPES[type_.type])
             case Enum():
                 return STRING
             case List(items=items):
@@ -156,19 +156,19 @@ class _Columns(Struct, frozen=True):
             case Dictionary(values=values):
                 return Map(STRING, self.type(values, f"{path}{{}}", outer))
             case Union():
-                return self.union(given, path, outer)
+                return self.union(type_, path, outer)
             case Named(name=name):
                 return self.cut if name in outer else self.type(self.schema.names[name], path, outer)
             case Record():
-                return self.row(given, path, outer)
+                return self.row(type_, path, outer)
 
     def row(self, record: Record, path: str, outer: tuple[str, ...]) -> Row:
         fields: dict[str, Field] = {}
-        for each in record.fields:
-            inner = f"{path}.{each.name}" if path else each.name
-            if other := fields.get(each.name.lower()):
+        for field in record.fields:
+            inner = f"{path}.{field.name}" if path else field.name
+            if other := fields.get(field.name.lower()):
                 raise SchemaError(inner, f"Spark does not distinguish it from {other.name}")
-            fields[each.name.lower()] = Field(each.name, self.type(each.of, inner, (*outer, record.name)))
+            fields[field.name.lower()] = Field(field.name, self.type(field.of, inner, (*outer, record.name)))
         return Row(tuple(fields.values()))
 
     def union(self, union: Union, path: str, outer: tuple[str, ...]) -> Type:
@@ -189,9 +189,9 @@ def schema_of(fields: Fields, name: str) -> str:
     return msgspec.json.encode(_record(fields, name, "")).decode()
 
 
-def schema_of_single(given: Type, name: str) -> str:
+def schema_of_single(type_: Type, name: str) -> str:
     """Return the JSON of the schema of a type, whose values are never NULL."""
-    return msgspec.json.encode(_written(given, name, "")).decode()
+    return msgspec.json.encode(_written(type_, name, "")).decode()
 
 
 def _record(fields: Fields, name: str, path: str) -> dict[str, Any]:
@@ -210,13 +210,13 @@ def _record(fields: Fields, name: str, path: str) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": written}
 
 
-def _nullable(given: Type, name: str, path: str) -> Any:
-    return "null" if given == NULL else ["null", _written(given, name, path)]
+def _nullable(type_: Type, name: str, path: str) -> Any:
+    return "null" if type_ == NULL else ["null", _written(type_, name, path)]
 
 
-def _written(given: Type, name: str, path: str) -> Any:
+def _written(type_: Type, name: str, path: str) -> Any:
     """Return the schema of a type; the name is that of its record, if it is one."""
-    match given:
+    match type_:
         case Decimal(precision=precision, scale=scale):
             return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
         case Array(element=element):
@@ -227,21 +227,21 @@ def _written(given: Type, name: str, path: str) -> Any:
             return {"type": "map", "values": _nullable(value, name, f"{path}{{}}")}
         case Row(fields=fields):
             return _record(fields, name, path)
-        case _ if given in _AVRO:
-            return _AVRO[given]
+        case _ if type_ in _AVRO:
+            return _AVRO[type_]
         case _:
-            raise SchemaError(path, f"Avro has no type for {given}")
+            raise SchemaError(path, f"Avro has no type for {type_}")
 
 
 def with_defaults(schema: Schema) -> tuple[str, ...]:
     """Return the fields that a writer may leave out."""
     root = schema.root
-    return tuple(each.name for each in root.fields if each.has_default) if isinstance(root, Record) else ()
+    return tuple(field.name for field in root.fields if field.has_default) if isinstance(root, Record) else ()
 
 
-def is_lossless(given: Type) -> bool:
+def is_lossless(type_: Type) -> bool:
     """Whether a derived schema holds a type as it is."""
-    match given:
+    match type_:
         case Decimal():
             return True
         case Array(element=element):
@@ -251,4 +251,4 @@ def is_lossless(given: Type) -> bool:
         case Row(fields=fields):
             return all(is_lossless(field.type) for field in fields)
         case _:
-            return given in _AVRO
+            return type_ in _AVRO

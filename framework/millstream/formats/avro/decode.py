@@ -35,162 +35,162 @@ _DEEPEST = 100
 class Reader:
     """Reads values that were written with one schema, as those of another one."""
 
-    def __init__(self, written: Schema, wanted: Schema) -> None:
+    def __init__(self, written: Schema, expected: Schema) -> None:
         self.written = written
-        self.wanted = wanted
+        self.expected = expected
         self.outer: tuple[str, ...] = ()
         """The records around a value: one within a record of its own type is read as a text."""
         self.texts = 0
         """How many of the records around a value are texts."""
 
-    def read(self, found: Input) -> Any:
-        return self.value(found, self.written.root, self.wanted.root)
+    def read(self, input_: Input) -> Any:
+        return self.value(input_, self.written.root, self.expected.root)
 
-    def value(self, found: Input, written: AvroType, wanted: AvroType) -> Any:
-        match self.written.resolved(written), self.wanted.resolved(wanted):
+    def value(self, input_: Input, written: AvroType, expected: AvroType) -> Any:
+        match self.written.resolved(written), self.expected.resolved(expected):
             case ((Union(types=types) as one), other):
-                index = found.read_index(len(types), "a type of the union")
-                if isinstance(other, Union) and same_union(one, other, self.written, self.wanted):
-                    return self.member(found, types[index], other, index)
-                return self.value(found, types[index], other)
+                index = input_.read_index(len(types), "a type of the union")
+                if isinstance(other, Union) and same_union(one, other, self.written, self.expected):
+                    return self.member(input_, types[index], other, index)
+                return self.value(input_, types[index], other)
             case one, (Union() as other):
-                place = matching(one, other, self.written, self.wanted)
-                if place is None:
+                matched = matching(one, other, self.written, self.expected)
+                if matched is None:
                     raise unresolved(one, other)
-                return self.member(found, one, other, place)
+                return self.member(input_, one, other, matched)
             case ((Record() as one), (Record() as other)):
-                return self.record(found, one, other)
+                return self.record(input_, one, other)
             case ((List() as one), (List() as other)):
-                return self.elements(found, one, other)
+                return self.elements(input_, one, other)
             case ((Dictionary() as one), (Dictionary() as other)):
-                return self.entries(found, one, other)
+                return self.entries(input_, one, other)
             case ((Enum() as one), (Enum() as other)) if named_alike(one, other):
-                return symbol(found, one, other)
+                return symbol(input_, one, other)
             case ((Primitive() | Fixed() as one), (Primitive() | Fixed() as other)):
-                return scalar(found, one, other)
+                return scalar(input_, one, other)
             case one, other:
                 raise unresolved(one, other)
 
-    def member(self, found: Input, written: AvroType, union: Union, index: int) -> Any:
-        value = self.value(found, written, union.types[index])
-        members = self.wanted.members(union)
-        if not self.wanted.is_struct(union) or index not in members:
+    def member(self, input_: Input, written: AvroType, union: Union, index: int) -> Any:
+        value = self.value(input_, written, union.types[index])
+        members = self.expected.members(union)
+        if not self.expected.is_struct(union) or index not in members:
             return value
         return {f"member{n}": value if i == index else None for n, i in enumerate(members)}
 
-    def record(self, found: Input, written: Record, wanted: Record) -> Any:
-        outer, is_text = self.outer, wanted.name in self.outer
-        self.outer = (wanted.name,) if is_text else (*outer, wanted.name)
+    def record(self, input_: Input, written: Record, expected: Record) -> Any:
+        outer, is_text = self.outer, expected.name in self.outer
+        self.outer = (expected.name,) if is_text else (*outer, expected.name)
         self.texts += is_text
         if self.texts > _DEEPEST:
             raise UnfitError(f"records are nested more than {_DEEPEST} levels deep")
         try:
-            row = self.row(found, written, wanted)
+            row = self.row(input_, written, expected)
         finally:
             self.outer = outer
             self.texts -= is_text
-        return write_json(row, text_type(wanted, self.wanted)) if is_text else row
+        return write_json(row, text_type(expected, self.expected)) if is_text else row
 
-    def row(self, found: Input, written: Record, wanted: Record) -> dict[str, Any]:
-        names = field_names(written, wanted)
-        fields = {field.name: field for field in wanted.fields}
-        for field in wanted.fields:
+    def row(self, input_: Input, written: Record, expected: Record) -> dict[str, Any]:
+        names = field_names(written, expected)
+        fields = {field.name: field for field in expected.fields}
+        for field in expected.fields:
             if field.name not in names and not field.has_default:
                 reason = f"the writer's schema lacks field {field.name}, which has no default"
                 raise UnfitError(reason)
-        row = {field.name: self.default(field) for field in wanted.fields if field.name not in names}
-        found.enter()
-        for name, each in zip(names, written.fields, strict=True):
+        row = {field.name: self.default(field) for field in expected.fields if field.name not in names}
+        input_.enter()
+        for name, written_field in zip(names, written.fields, strict=True):
             try:
                 if name in fields:
-                    row[name] = self.value(found, each.of, fields[name].of)
+                    row[name] = self.value(input_, written_field.of, fields[name].of)
                 else:
-                    skip(found, each.of, self.written)
+                    skip(input_, written_field.of, self.written)
             except UnfitError as error:
                 raise within(name, error) from None
-        found.leave()
-        return {field.name: row[field.name] for field in wanted.fields}
+        input_.leave()
+        return {field.name: row[field.name] for field in expected.fields}
 
     def default(self, field: RecordField) -> Any:
-        value = value_of(field.default, field.of, self.wanted)
+        value = value_of(field.default, field.of, self.expected)
         if not isinstance(value, dict | list):
             return value
         # There may be records within their own type.
-        own = Reader(self.wanted, self.wanted)
-        own.outer = self.outer
-        return own.value(Input(write(value, field.of, self.wanted), 0), field.of, field.of)
+        reader = Reader(self.expected, self.expected)
+        reader.outer = self.outer
+        return reader.value(Input(write(value, field.of, self.expected), 0), field.of, field.of)
 
-    def elements(self, found: Input, written: List, wanted: List) -> list[Any]:
+    def elements(self, input_: Input, written: List, expected: List) -> list[Any]:
         values = []
-        for index in found.items():
+        for index in input_.items():
             try:
-                values.append(self.value(found, written.items, wanted.items))
+                values.append(self.value(input_, written.items, expected.items))
             except UnfitError as error:
                 raise within(f"[{index}]", error) from None
         return values
 
-    def entries(self, found: Input, written: Dictionary, wanted: Dictionary) -> dict[str, Any]:
+    def entries(self, input_: Input, written: Dictionary, expected: Dictionary) -> dict[str, Any]:
         values = {}
-        for _ in found.items():
-            key = found.read_string()
+        for _ in input_.items():
+            key = input_.read_string()
             try:
-                values[key] = self.value(found, written.values, wanted.values)
+                values[key] = self.value(input_, written.values, expected.values)
             except UnfitError as error:
                 raise within(key, error) from None
         return values
 
 
-def field_names(written: Record, wanted: Record) -> list[str]:
+def field_names(written: Record, expected: Record) -> list[str]:
     """Return the names that a reader has for a writer's fields."""
-    if written.name not in {wanted.name, *wanted.aliases}:
+    if written.name not in {expected.name, *expected.aliases}:
         return [field.name for field in written.fields]
-    renamed = {alias: field.name for field in wanted.fields for alias in field.aliases}
+    renamed = {alias: field.name for field in expected.fields for alias in field.aliases}
     return [renamed.get(field.name, field.name) for field in written.fields]
 
 
-def symbol(found: Input, written: Enum, wanted: Enum) -> str:
-    name = written.symbols[found.read_index(len(written.symbols), "a symbol")]
-    if name in wanted.symbols:
+def symbol(input_: Input, written: Enum, expected: Enum) -> str:
+    name = written.symbols[input_.read_index(len(written.symbols), "a symbol")]
+    if name in expected.symbols:
         return name
-    if wanted.default:
-        return wanted.default
-    raise not_a(name, f"a symbol of {wanted.name}")
+    if expected.default:
+        return expected.default
+    raise not_a(name, f"a symbol of {expected.name}")
 
 
-def scalar(found: Input, written: Primitive | Fixed, wanted: Primitive | Fixed) -> Any:
-    if written.logical and wanted.logical and kind(written.logical) != kind(wanted.logical):
-        raise unresolved(written, wanted)
-    return logical_value(plain(found, written, wanted), written, wanted)
+def scalar(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
+    if written.logical and expected.logical and kind(written.logical) != kind(expected.logical):
+        raise unresolved(written, expected)
+    return logical_value(plain(input_, written, expected), written, expected)
 
 
-def plain(found: Input, written: Primitive | Fixed, wanted: Primitive | Fixed) -> Any:
-    match written.type, wanted.type:
+def plain(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
+    match written.type, expected.type:
         case "fixed", "fixed":
             assert isinstance(written, Fixed)
-            assert isinstance(wanted, Fixed)
-            if not named_alike(written, wanted) or written.size != wanted.size:
-                raise unresolved(written, wanted)
-            return found.take(written.size)
+            assert isinstance(expected, Fixed)
+            if not named_alike(written, expected) or written.size != expected.size:
+                raise unresolved(written, expected)
+            return input_.take(written.size)
         case "null", "null":
             return None
         case "boolean", "boolean":
-            return found.read_boolean()
+            return input_.read_boolean()
         case "int", "int" | "long":
-            return found.read_int()
+            return input_.read_int()
         case "long", "long":
-            return found.read_long()
+            return input_.read_long()
         case "int" | "long", "float" | "double":
-            return exact(found.read_int() if written.type == "int" else found.read_long(), wanted.type)
+            return exact(input_.read_int() if written.type == "int" else input_.read_long(), expected.type)
         case "float", "float" | "double":
-            return found.read_float()
+            return input_.read_float()
         case "double", "double":
-            return found.read_double()
+            return input_.read_double()
         case "string" | "bytes", "string":
-            return found.read_string()
+            return input_.read_string()
         case "string" | "bytes", "bytes":
-            return found.read_bytes()
+            return input_.read_bytes()
         case _:
-            raise unresolved(written, wanted)
+            raise unresolved(written, expected)
 
 
 def exact(number: int, type_: str) -> float:

@@ -44,11 +44,11 @@ def fits(default: Any, of: AvroType, names: Mapping[str, Fixed | Enum | Record])
         case Enum(symbols=symbols):
             return default in symbols
         case List(items=items):
-            return isinstance(default, list) and all(fits(each, items, names) for each in default)
+            return isinstance(default, list) and all(fits(element, items, names) for element in default)
         case Dictionary(values=values):
-            return isinstance(default, dict) and all(fits(each, values, names) for each in default.values())
+            return isinstance(default, dict) and all(fits(value, values, names) for value in default.values())
         case Union(types=types):
-            return any(fits(default, each, names) for each in types)
+            return any(fits(default, type_, names) for type_ in types)
         case Record(fields=fields):
             return isinstance(default, dict) and all(
                 fits(default[f.name], f.of, names) if f.name in default else f.has_default for f in fields
@@ -60,28 +60,28 @@ def fits(default: Any, of: AvroType, names: Mapping[str, Fixed | Enum | Record])
 
 def _is_bytes(default: Any) -> bool:
     """Whether a text stands for bytes: each character for one."""
-    return isinstance(default, str) and all(ord(each) < 256 for each in default)
+    return isinstance(default, str) and all(ord(character) < 256 for character in default)
 
 
 def value_of(default: Any, of: AvroType, schema: Schema) -> Any:
     """Return a default, which fits, as the value that a reader gets."""
     match schema.resolved(of):
-        case (Primitive(type="bytes") | Fixed()) as given:
-            return logical_value(default.encode("latin-1"), given, given)
-        case Primitive(type="float" | "double") as given:
-            return rounded(default, given.type)
-        case Primitive() as given:
-            return default if given.type == "null" else logical_value(default, given, given)
+        case (Primitive(type="bytes") | Fixed()) as scalar:
+            return logical_value(default.encode("latin-1"), scalar, scalar)
+        case Primitive(type="float" | "double") as scalar:
+            return rounded(default, scalar.type)
+        case Primitive() as scalar:
+            return default if scalar.type == "null" else logical_value(default, scalar, scalar)
         case Enum():
             return default
         case List(items=items):
-            return [value_of(each, items, schema) for each in default]
+            return [value_of(element, items, schema) for element in default]
         case Dictionary(values=values):
-            return {key: value_of(each, values, schema) for key, each in default.items()}
+            return {key: value_of(value, values, schema) for key, value in default.items()}
         case Record(fields=fields):
             return {f.name: value_of(default.get(f.name, f.default), f.of, schema) for f in fields}
         case Union() as union:
-            index = next(i for i, each in enumerate(union.types) if fits(default, each, schema.names))
+            index = next(i for i, type_ in enumerate(union.types) if fits(default, type_, schema.names))
             value = value_of(default, union.types[index], schema)
             members = schema.members(union)
             if not schema.is_struct(union) or index not in members:

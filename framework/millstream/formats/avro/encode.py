@@ -47,11 +47,13 @@ def write(value: Any, of: AvroType, schema: Schema) -> bytes:
         case List(items=items):
             if not isinstance(value, list | tuple):
                 raise not_a(value, "an array")
-            return _blocks([_within(f"[{i}]", each, items, schema) for i, each in enumerate(value)])
+            return _blocks([_within(f"[{i}]", element, items, schema) for i, element in enumerate(value)])
         case Dictionary(values=values):
             if not isinstance(value, Mapping):
                 raise not_a(value, "a map")
-            return _blocks([_text(key) + _within(key, each, values, schema) for key, each in value.items()])
+            return _blocks(
+                [_text(key) + _within(key, map_value, values, schema) for key, map_value in value.items()]
+            )
         case Enum(symbols=symbols) as enum:
             if value not in symbols:
                 raise not_a(value, f"a symbol of {enum.name}")
@@ -72,22 +74,22 @@ def _blocks(items: list[bytes]) -> bytes:
 
 
 def _record(value: Any, record: Record, schema: Schema) -> bytes:
-    found = as_mapping(value)
-    if isinstance(found, str) and contains_itself(record, schema):
-        found = read_json(found, text_type(record, schema))
-    if not isinstance(found, Mapping):
+    mapping = as_mapping(value)
+    if isinstance(mapping, str) and contains_itself(record, schema):
+        mapping = read_json(mapping, text_type(record, schema))
+    if not isinstance(mapping, Mapping):
         raise not_a(value, f"a {described(record)}")
-    folded = {str(name).lower(): each for name, each in found.items()}
-    known = {field.name.lower() for field in record.fields}
-    if unknown := [name for name in found if str(name).lower() not in known]:
+    folded = {str(name).lower(): field_value for name, field_value in mapping.items()}
+    field_names = {field.name.lower() for field in record.fields}
+    if unknown := [name for name in mapping if str(name).lower() not in field_names]:
         names = ", ".join(field.name for field in record.fields)
         raise UnfitError(f"'{unknown[0]}' is not a field of {record.name}; fields: {names}")
     parts = []
     for field in record.fields:
         key = field.name.lower()
         missing = key not in folded and field.has_default
-        each = value_of(field.default, field.of, schema) if missing else folded.get(key)
-        parts.append(_within(field.name, each, field.of, schema))
+        field_value = value_of(field.default, field.of, schema) if missing else folded.get(key)
+        parts.append(_within(field.name, field_value, field.of, schema))
     return b"".join(parts)
 
 
@@ -103,15 +105,15 @@ def _union(value: Any, union: Union, schema: Schema) -> bytes:
             raise not_a(value, "NULL")
         return long_bytes(index) + write(value, union.types[index], schema)
     names = {f"member{n}": index for n, index in enumerate(members)}
-    given = as_mapping(value)
-    if not isinstance(given, Mapping) or (set(given) - set(names)):
+    mapping = as_mapping(value)
+    if not isinstance(mapping, Mapping) or (set(mapping) - set(names)):
         raise not_a(value, f"a mapping of one of {', '.join(names)}")
-    present = [name for name, each in given.items() if each is not None]
+    present = [name for name, member in mapping.items() if member is not None]
     if len(present) != 1:
         raise UnfitError(f"{len(present)} of {', '.join(names)} have a value, not 1")
     (name,) = present
     index = names[name]
-    return long_bytes(index) + _within(name, given[name], union.types[index], schema)
+    return long_bytes(index) + _within(name, mapping[name], union.types[index], schema)
 
 
 def _plain(value: Any, of: Primitive | Fixed) -> bytes:
@@ -119,20 +121,20 @@ def _plain(value: Any, of: Primitive | Fixed) -> bytes:
         case "boolean" if isinstance(value, bool):
             return b"\1" if value else b"\0"
         case "int" | "long" as type_:
-            return long_bytes(_whole(value, type_))
+            return long_bytes(_integer(value, type_))
         case "float" | "double" as type_:
             return _number(value, type_)
         case "string" if isinstance(value, str | UUID):
             return _text(str(value))
         case "bytes":
-            found = _bytes(value)
-            return long_bytes(len(found)) + found
+            content = _bytes(value)
+            return long_bytes(len(content)) + content
         case "fixed":
             assert isinstance(of, Fixed)
-            found = _bytes(value)
-            if len(found) != of.size:
-                raise UnfitError(f"{len(found)} bytes are not {described(of)}")
-            return found
+            content = _bytes(value)
+            if len(content) != of.size:
+                raise UnfitError(f"{len(content)} bytes are not {described(of)}")
+            return content
         case _:
             raise not_a(value, f"a {described(of)}")
 
@@ -142,7 +144,7 @@ def _logical(value: Any, of: Primitive | Fixed) -> bytes:
         case "date":
             return long_bytes(days_of(_date(value)))
         case "time-millis" | "time-micros":
-            return long_bytes(time_of_day(_whole(value, of.type), of.logical))
+            return long_bytes(time_of_day(_integer(value, of.type), of.logical))
         case "uuid":
             return _text(uuid_text(str(value)))
         case "decimal":
@@ -159,8 +161,8 @@ def _logical(value: Any, of: Primitive | Fixed) -> bytes:
 def _text(value: Any) -> bytes:
     if not isinstance(value, str):
         raise not_a(value, "a string")
-    found = encoded(value)
-    return long_bytes(len(found)) + found
+    content = encoded(value)
+    return long_bytes(len(content)) + content
 
 
 def _bytes(value: Any) -> bytes:
@@ -171,7 +173,7 @@ def _bytes(value: Any) -> bytes:
     return bytes(value)
 
 
-def _whole(value: Any, type_: str) -> int:
+def _integer(value: Any, type_: str) -> int:
     limit = 2 ** _BITS[type_]
     if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
         raise not_a(value, "an int" if type_ == "int" else "a long")
@@ -199,8 +201,10 @@ def _decimal(value: Any, of: Primitive | Fixed) -> bytes:
         raise not_a(value, f"a {described(of)}") from None
     if isinstance(of, Fixed):
         return number.to_bytes(of.size, "big", signed=True)
-    found = number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True)
-    return long_bytes(len(found)) + found
+    content = number.to_bytes(
+        ((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True
+    )
+    return long_bytes(len(content)) + content
 
 
 def _date(value: Any) -> date:

@@ -24,67 +24,69 @@ PROMOTIONS = {
 }
 
 
-def named_alike(written: Enum | Fixed | Record, wanted: Enum | Fixed | Record) -> bool:
+def named_alike(written: Enum | Fixed | Record, expected: Enum | Fixed | Record) -> bool:
     """Whether names are equal without their namespaces, or one is an alias."""
-    return written.name in wanted.aliases or _short(written.name) == _short(wanted.name)
+    return written.name in expected.aliases or _short(written.name) == _short(expected.name)
 
 
 def matching(written: Resolved, union: Union, writer: Schema, reader: Schema) -> int | None:
     """Return the index of the first type of a union that matches what was written."""
-    types = [reader.resolved(each) for each in union.types]
+    types = [reader.resolved(type_) for type_ in union.types]
     similar = None
-    for index, each in enumerate(types):
-        match written, each:
-            case ((Record() | Enum() | Fixed()), (Record() | Enum() | Fixed())) if written.type == each.type:
-                if written.name == each.name or written.name in each.aliases:
+    for index, candidate in enumerate(types):
+        match written, candidate:
+            case ((Record() | Enum() | Fixed()), (Record() | Enum() | Fixed())) if (
+                written.type == candidate.type
+            ):
+                if written.name == candidate.name or written.name in candidate.aliases:
                     return index
-                if isinstance(written, Record) and isinstance(each, Record):
-                    short = _short(written.name) == _short(each.name)
-                    if (similar is None or short) and _has_same_fields(written, each, writer, reader):
+                if isinstance(written, Record) and isinstance(candidate, Record):
+                    short = _short(written.name) == _short(candidate.name)
+                    if (similar is None or short) and _has_same_fields(written, candidate, writer, reader):
                         similar = index
-            case _ if written.type == each.type:
+            case _ if written.type == candidate.type:
                 return index
     if similar is not None:
         return similar
     promoted = PROMOTIONS.get(written.type, ())
-    return next((index for index, each in enumerate(types) if each.type in promoted), None)
+    return next((index for index, candidate in enumerate(types) if candidate.type in promoted), None)
 
 
-def _has_same_fields(written: Record, wanted: Record, writer: Schema, reader: Schema) -> bool:
+def _has_same_fields(written: Record, expected: Record, writer: Schema, reader: Schema) -> bool:
     """Whether a reader gets all fields that it needs, and each as a type that may match."""
-    found = {field.name: writer.resolved(field.of) for field in written.fields}
-    for field in wanted.fields:
-        if field.name not in found:
+    types = {field.name: writer.resolved(field.of) for field in written.fields}
+    for field in expected.fields:
+        if field.name not in types:
             if not field.has_default:
                 return False
-        elif not _may_match(found[field.name], reader.resolved(field.of), writer, reader):
+        elif not _may_match(types[field.name], reader.resolved(field.of), writer, reader):
             return False
     return True
 
 
-def _may_match(written: Resolved, wanted: Resolved, writer: Schema, reader: Schema) -> bool:
-    match written, wanted:
+def _may_match(written: Resolved, expected: Resolved, writer: Schema, reader: Schema) -> bool:
+    match written, expected:
         case Union(), _:
             return True  # what is written decides
         case _, Union():
-            return matching(written, wanted, writer, reader) is not None
+            return matching(written, expected, writer, reader) is not None
         case Fixed(), Fixed():
-            return named_alike(written, wanted) and written.size == wanted.size
+            return named_alike(written, expected) and written.size == expected.size
         case Enum(), Enum():
-            return named_alike(written, wanted)
+            return named_alike(written, expected)
         case _:
-            return written.type == wanted.type or wanted.type in PROMOTIONS.get(written.type, ())
+            return written.type == expected.type or expected.type in PROMOTIONS.get(written.type, ())
 
 
 def same_union(
     written: AvroType,
-    wanted: AvroType,
+    expected: AvroType,
     writer: Schema,
     reader: Schema,
     seen: frozenset[tuple[str, str]] = frozenset(),
 ) -> bool:
     """Whether types are the same but for namespaces and logical types. A union's then match by position."""
-    match writer.resolved(written), reader.resolved(wanted):
+    match writer.resolved(written), reader.resolved(expected):
         case ((Primitive() as one), (Primitive() as other)):
             return one.type == other.type
         case ((Fixed() as one), (Fixed() as other)):

@@ -6,5 +6,5 @@ from millstream.formats.avro.types import AvroType, described
 from millstream.formats.values import UnfitError
 
 
-def unresolved(written: AvroType, wanted: AvroType) -> UnfitError:
-    return UnfitError(f"the writer's {described(written)} can't be read as {described(wanted)}")
+def unresolved(written: AvroType, expected: AvroType) -> UnfitError:
+    return UnfitError(f"the writer's {described(written)} can't be read as {described(expected)}")

@@ -34,11 +34,11 @@ _DEEPEST = 100
 def parse_schema(text: str) -> Schema:
     """Parse the JSON text of a schema."""
     try:
-        found = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise SchemaError("", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
     parser = _Parser()
-    root = parser.type(found, "", "", 0)
+    root = parser.type(decoded, "", "", 0)
     return Schema(root, parser.names)
 
 
@@ -47,18 +47,18 @@ def essence(text: str) -> str:
     return msgspec.json.encode(_without_docs(msgspec.json.decode(text))).decode()
 
 
-def _without_docs(found: Any) -> Any:
-    match found:
+def _without_docs(definition: Any) -> Any:
+    match definition:
         case list():
-            return [_without_docs(each) for each in found]
+            return [_without_docs(part) for part in definition]
         case dict():
             return {
-                key: each if key == "default" else _without_docs(each)
-                for key, each in found.items()
+                key: part if key == "default" else _without_docs(part)
+                for key, part in definition.items()
                 if key != "doc"
             }
         case _:
-            return found
+            return definition
 
 
 class _Parser:
@@ -67,22 +67,22 @@ class _Parser:
         self.open: set[str] = set()
         """Records whose fields are being parsed, which may refer to them."""
 
-    def type(self, found: Any, space: str, path: str, depth: int) -> AvroType:
+    def type(self, definition: Any, space: str, path: str, depth: int) -> AvroType:
         if depth > _DEEPEST:
             raise SchemaError(path, f"types are nested more than {_DEEPEST} levels deep")
-        match found:
+        match definition:
             case str():
-                return self.named(found, space, path)
+                return self.named(definition, space, path)
             case list():
-                return self.union(found, space, path, depth)
+                return self.union(definition, space, path, depth)
             case {"type": str(kind)}:
-                return self.complex(kind, found, space, path, depth)
+                return self.complex(kind, definition, space, path, depth)
             case {"type": _}:
                 raise SchemaError(path, "'type' is not the name of a type")
             case dict():
                 raise SchemaError(path, "the schema has no 'type'")
             case _:
-                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a type")
+                raise SchemaError(path, f"{msgspec.json.encode(definition).decode()} is not a type")
 
     def named(self, name: str, space: str, path: str) -> AvroType:
         if name in PRIMITIVES:
@@ -92,13 +92,13 @@ class _Parser:
                 return Named(full)
         raise SchemaError(path, f"unknown type '{name}'")
 
-    def union(self, found: list[Any], space: str, path: str, depth: int) -> Union:
-        types = tuple(self.type(each, space, path, depth + 1) for each in found)
+    def union(self, definition: list[Any], space: str, path: str, depth: int) -> Union:
+        types = tuple(self.type(branch, space, path, depth + 1) for branch in definition)
         seen: set[str] = set()
-        for each in types:
-            if isinstance(each, Union):
+        for type_ in types:
+            if isinstance(type_, Union):
                 raise SchemaError(path, "a union contains a union")
-            name = each.name if isinstance(each, Named | Record | Enum | Fixed) else each.type
+            name = type_.name if isinstance(type_, Named | Record | Enum | Fixed) else type_.type
             if name in seen:
                 raise SchemaError(path, f"a union contains {name} twice")
             seen.add(name)
@@ -106,57 +106,59 @@ class _Parser:
             raise SchemaError(path, "a union is empty")
         return Union(types)
 
-    def complex(self, kind: str, found: dict[str, Any], space: str, path: str, depth: int) -> AvroType:
+    def complex(self, kind: str, definition: dict[str, Any], space: str, path: str, depth: int) -> AvroType:
         match kind:
             case "array":
-                return List(self.type(_of(found, "items", path), space, f"{path}[]", depth + 1))
+                return List(self.type(_of(definition, "items", path), space, f"{path}[]", depth + 1))
             case "map":
-                return Dictionary(self.type(_of(found, "values", path), space, f"{path}{{}}", depth + 1))
+                return Dictionary(self.type(_of(definition, "values", path), space, f"{path}{{}}", depth + 1))
             case "record" | "error":
-                return self.record(found, space, path, depth)
+                return self.record(definition, space, path, depth)
             case "enum":
-                return self.enum(found, space, path)
+                return self.enum(definition, space, path)
             case "fixed":
-                return self.fixed(found, space, path)
+                return self.fixed(definition, space, path)
             case _ if kind in PRIMITIVES:
-                logical, precision, scale = _logical(kind, found, path)
+                logical, precision, scale = _logical(kind, definition, path)
                 return Primitive(kind, logical, precision, scale)
             case _:
                 return self.named(kind, space, path)
 
-    def record(self, found: dict[str, Any], space: str, path: str, depth: int) -> Record:
-        name = self.define(found, space, path)
+    def record(self, definition: dict[str, Any], space: str, path: str, depth: int) -> Record:
+        name = self.define(definition, space, path)
         self.open.add(name)
         fields: list[RecordField] = []
-        if not isinstance(given := _of(found, "fields", path), list):
+        if not isinstance(declarations := _of(definition, "fields", path), list):
             raise SchemaError(path, "'fields' is not a list")
-        for each in given:
-            field = self.field(each, _space(name), path, depth)
+        for declaration in declarations:
+            field = self.field(declaration, _space(name), path, depth)
             if any(field.name == other.name for other in fields):
                 raise SchemaError(_join(path, field.name), "the record has two fields of this name")
             fields.append(field)
         self.open.discard(name)
-        self.names[name] = record = Record(name, _aliases(found, _space(name), path), tuple(fields))
+        self.names[name] = record = Record(name, _aliases(definition, _space(name), path), tuple(fields))
         return record
 
-    def field(self, found: Any, space: str, path: str, depth: int) -> RecordField:
-        match found:
+    def field(self, definition: Any, space: str, path: str, depth: int) -> RecordField:
+        match definition:
             case {"name": str(name)} if _NAME.fullmatch(name):
                 pass
             case _:
-                raise SchemaError(path, f"{msgspec.json.encode(found).decode()} is not a field with a name")
+                raise SchemaError(
+                    path, f"{msgspec.json.encode(definition).decode()} is not a field with a name"
+                )
         path = _join(path, name)
-        of = self.type(_of(found, "type", path), space, path, depth + 1)
-        default = found.get("default")
-        if "default" in found and not fits(default, of, self.names):
+        of = self.type(_of(definition, "type", path), space, path, depth + 1)
+        default = definition.get("default")
+        if "default" in definition and not fits(default, of, self.names):
             shown = msgspec.json.encode(default).decode()
             raise SchemaError(path, f"the default {shown} is not {described(of)}")
-        aliases = tuple(each for each in found.get("aliases") or () if isinstance(each, str))
-        return RecordField(name, of, aliases, "default" in found, default)
+        aliases = tuple(alias for alias in definition.get("aliases") or () if isinstance(alias, str))
+        return RecordField(name, of, aliases, "default" in definition, default)
 
-    def enum(self, found: dict[str, Any], space: str, path: str) -> Enum:
-        name = self.define(found, space, path)
-        symbols, default = found.get("symbols"), found.get("default")
+    def enum(self, definition: dict[str, Any], space: str, path: str) -> Enum:
+        name = self.define(definition, space, path)
+        symbols, default = definition.get("symbols"), definition.get("default")
         if not isinstance(symbols, list) or not all(
             isinstance(s, str) and _NAME.fullmatch(s) for s in symbols
         ):
@@ -165,56 +167,58 @@ class _Parser:
             raise SchemaError(path, "the enum has a symbol twice")
         if default is not None and default not in symbols:
             raise SchemaError(path, f"the default '{default}' is not a symbol of the enum")
-        enum = Enum(name, _aliases(found, _space(name), path), tuple(symbols), default or "")
+        enum = Enum(name, _aliases(definition, _space(name), path), tuple(symbols), default or "")
         self.names[name] = enum
         return enum
 
-    def fixed(self, found: dict[str, Any], space: str, path: str) -> Fixed:
-        name = self.define(found, space, path)
-        size = found.get("size")
+    def fixed(self, definition: dict[str, Any], space: str, path: str) -> Fixed:
+        name = self.define(definition, space, path)
+        size = definition.get("size")
         if type(size) is not int or not 0 <= size < 2**31:
             raise SchemaError(path, "'size' is not a number of bytes")
-        fixed = Fixed(name, _aliases(found, _space(name), path), size, *_logical("fixed", found, path))
+        fixed = Fixed(
+            name, _aliases(definition, _space(name), path), size, *_logical("fixed", definition, path)
+        )
         self.names[name] = fixed
         return fixed
 
-    def define(self, found: dict[str, Any], space: str, path: str) -> str:
-        name = found.get("name")
+    def define(self, definition: dict[str, Any], space: str, path: str) -> str:
+        name = definition.get("name")
         if not isinstance(name, str) or not all(map(_NAME.fullmatch, name.split("."))):
-            raise SchemaError(path, f"{found['type']} has no valid name")
-        given = found.get("namespace")
-        full = _full(name, given if isinstance(given, str) else space)
+            raise SchemaError(path, f"{definition['type']} has no valid name")
+        namespace = definition.get("namespace")
+        full = _full(name, namespace if isinstance(namespace, str) else space)
         if full in self.names or full in self.open or full in PRIMITIVES:
             raise SchemaError(path, f"the type {full} is defined twice")
         return full
 
 
-def _of(found: dict[str, Any], key: str, path: str) -> Any:
-    if key not in found:
-        raise SchemaError(path, f"{found.get('name') or found.get('type')} has no '{key}'")
-    return found[key]
+def _of(definition: dict[str, Any], key: str, path: str) -> Any:
+    if key not in definition:
+        raise SchemaError(path, f"{definition.get('name') or definition.get('type')} has no '{key}'")
+    return definition[key]
 
 
-def _aliases(found: dict[str, Any], space: str, path: str) -> tuple[str, ...]:
-    aliases = found.get("aliases") or []
-    if not isinstance(aliases, list) or not all(isinstance(each, str) for each in aliases):
+def _aliases(definition: dict[str, Any], space: str, path: str) -> tuple[str, ...]:
+    aliases = definition.get("aliases") or []
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
         raise SchemaError(path, "'aliases' is not a list of names")
-    return tuple(_full(each, space) for each in aliases)
+    return tuple(_full(alias, space) for alias in aliases)
 
 
-def _logical(kind: str, found: dict[str, Any], path: str) -> tuple[str, int, int]:
+def _logical(kind: str, definition: dict[str, Any], path: str) -> tuple[str, int, int]:
     """Return a logical type, its precision and its scale; by the specification, others are ignored."""
-    logical = found.get("logicalType")
+    logical = definition.get("logicalType")
     if not isinstance(logical, str) or kind not in LOGICAL.get(logical, ()):
         return "", 0, 0
     if logical != "decimal":
         return logical, 0, 0
-    precision, scale = found.get("precision"), found.get("scale", 0)
+    precision, scale = definition.get("precision"), definition.get("scale", 0)
     if type(precision) is not int or precision <= 0:
         raise SchemaError(path, "a decimal has no precision")
     if type(scale) is not int or not 0 <= scale <= precision:
         raise SchemaError(path, f"the scale of a decimal is not between 0 and its precision, {precision}")
-    if kind == "fixed" and (size := found.get("size")) is not None and type(size) is int:
+    if kind == "fixed" and (size := definition.get("size")) is not None and type(size) is int:
         most = math.floor(math.log10(2) * (8 * size - 1))
         if precision > most:
             raise SchemaError(path, f"{size} bytes hold {most} digits, not {precision}")

@@ -32,22 +32,22 @@ def reading(text: str, message: str, column: str) -> Mapping[str, str]:  # noqa:
     return {}
 
 
-def _parts(schema: Schema, given: AvroType) -> list[object]:
+def _parts(schema: Schema, type_: AvroType) -> list[object]:
     """Return a type with all that it names."""
-    return list(_within(schema, given, set()))
+    return list(_within(schema, type_, set()))
 
 
-def _within(schema: Schema, given: AvroType, seen: set[str]) -> Iterator[object]:
-    yield given
-    match given:
+def _within(schema: Schema, type_: AvroType, seen: set[str]) -> Iterator[object]:
+    yield type_
+    match type_:
         case Named(name=name) if name not in seen:
             seen.add(name)
             yield from _within(schema, schema.names[name], seen)
         case List(items=inner) | Dictionary(values=inner):
             yield from _within(schema, inner, seen)
         case Union(types=types):
-            for each in types:
-                yield from _within(schema, each, seen)
+            for branch in types:
+                yield from _within(schema, branch, seen)
         case Record(fields=fields):
             for field in fields:
                 yield from _within(schema, field.of, seen)

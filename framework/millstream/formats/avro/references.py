@@ -15,7 +15,7 @@ def self_contained(text: str, others: Mapping[str, str]) -> str:
     """Return a schema that needs no other one; `others` are those it refers to, by name of their type."""
     if not others:
         return text
-    bundle = _Bundle({name: _decoded(each) for name, each in others.items()})
+    bundle = _Bundle({name: _decoded(schema) for name, schema in others.items()})
     return msgspec.json.encode(bundle.type(_decoded(text), "")).decode()
 
 
@@ -31,22 +31,22 @@ class _Bundle:
         self.others = others
         self.defined: set[str] = set()
 
-    def type(self, found: Any, space: str) -> Any:
-        match found:
+    def type(self, definition: Any, space: str) -> Any:
+        match definition:
             case str():
-                return self.named(found, space)
+                return self.named(definition, space)
             case list():
-                return [self.type(each, space) for each in found]
+                return [self.type(branch, space) for branch in definition]
             case {"type": "record" | "error" | "enum" | "fixed", "name": str(name)}:
-                return self.definition(found, name, space)
+                return self.definition(definition, name, space)
             case {"type": "array", "items": items}:
-                return {**found, "items": self.type(items, space)}
+                return {**definition, "items": self.type(items, space)}
             case {"type": "map", "values": values}:
-                return {**found, "values": self.type(values, space)}
+                return {**definition, "values": self.type(values, space)}
             case {"type": inner}:
-                return {**found, "type": self.type(inner, space)}
+                return {**definition, "type": self.type(inner, space)}
             case _:
-                return found
+                return definition
 
     def named(self, name: str, space: str) -> Any:
         if name in PRIMITIVES:
@@ -58,22 +58,22 @@ class _Bundle:
                 return self.type(_in_its_namespace(self.others[full]), "")
         return name
 
-    def definition(self, found: dict[str, Any], name: str, space: str) -> Any:
-        own = name.rpartition(".")[0] if "." in name else found.get("namespace", space)
-        self.defined.add(name if "." in name or not own else f"{own}.{name}")
-        fields = found.get("fields")
+    def definition(self, definition: dict[str, Any], name: str, space: str) -> Any:
+        namespace = name.rpartition(".")[0] if "." in name else definition.get("namespace", space)
+        self.defined.add(name if "." in name or not namespace else f"{namespace}.{name}")
+        fields = definition.get("fields")
         if not isinstance(fields, list):
-            return found
-        return {**found, "fields": [self.field(each, own) for each in fields]}
+            return definition
+        return {**definition, "fields": [self.field(field, namespace) for field in fields]}
 
-    def field(self, found: Any, space: str) -> Any:
-        if isinstance(found, dict) and "type" in found:
-            return {**found, "type": self.type(found["type"], space)}
-        return found
+    def field(self, definition: Any, space: str) -> Any:
+        if isinstance(definition, dict) and "type" in definition:
+            return {**definition, "type": self.type(definition["type"], space)}
+        return definition
 
 
-def _in_its_namespace(found: Any) -> Any:
+def _in_its_namespace(definition: Any) -> Any:
     """Return a definition that does not take the namespace of the type around it."""
-    if isinstance(found, dict) and "." not in str(found.get("name", ".")):
-        return {"namespace": "", **found}
-    return found
+    if isinstance(definition, dict) and "." not in str(definition.get("name", ".")):
+        return {"namespace": "", **definition}
+    return definition

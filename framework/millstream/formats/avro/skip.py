@@ -16,41 +16,41 @@ from millstream.formats.avro.types import (
 )
 
 
-def skip(found: Input, written: AvroType, schema: Schema) -> None:
+def skip(input_: Input, written: AvroType, schema: Schema) -> None:
     match schema.resolved(written):
         case Primitive(type=kind):
-            _skip_primitive(found, kind)
+            _skip_primitive(input_, kind)
         case Fixed(size=size):
-            found.take(size)
+            input_.take(size)
         case Enum(symbols=symbols):
-            found.read_index(len(symbols), "a symbol")
+            input_.read_index(len(symbols), "a symbol")
         case List(items=items):
-            for _ in found.items():
-                skip(found, items, schema)
+            for _ in input_.items():
+                skip(input_, items, schema)
         case Dictionary(values=values):
-            for _ in found.items():
-                found.read_bytes()
-                skip(found, values, schema)
+            for _ in input_.items():
+                input_.read_bytes()
+                skip(input_, values, schema)
         case Union(types=types):
-            skip(found, types[found.read_index(len(types), "a type of the union")], schema)
+            skip(input_, types[input_.read_index(len(types), "a type of the union")], schema)
         case Record(fields=fields):
-            found.enter()
+            input_.enter()
             for field in fields:
-                skip(found, field.of, schema)
-            found.leave()
+                skip(input_, field.of, schema)
+            input_.leave()
 
 
-def _skip_primitive(found: Input, kind: str) -> None:
+def _skip_primitive(input_: Input, kind: str) -> None:
     match kind:
         case "boolean":
-            found.read_boolean()
+            input_.read_boolean()
         case "int":
-            found.read_int()
+            input_.read_int()
         case "long":
-            found.read_long()
+            input_.read_long()
         case "float":
-            found.take(4)
+            input_.take(4)
         case "double":
-            found.take(8)
+            input_.take(8)
         case "string" | "bytes":
-            found.read_bytes()
+            input_.read_bytes()

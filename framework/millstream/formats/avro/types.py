@@ -93,12 +93,12 @@ class Schema(Struct, frozen=True):
     root: AvroType
     names: dict[str, Fixed | Enum | Record]
 
-    def resolved(self, given: AvroType) -> Resolved:
-        return self.names[given.name] if isinstance(given, Named) else given
+    def resolved(self, type_: AvroType) -> Resolved:
+        return self.names[type_.name] if isinstance(type_, Named) else type_
 
     def members(self, union: Union) -> tuple[int, ...]:
         """Return the indexes of a union's types without null."""
-        return tuple(i for i, each in enumerate(union.types) if self.resolved(each) != Primitive("null"))
+        return tuple(i for i, type_ in enumerate(union.types) if self.resolved(type_) != Primitive("null"))
 
     def largest(self, union: Union) -> int | None:
         """Return the index of the only type besides null, or of the larger of two numbers, or None."""
@@ -116,20 +116,20 @@ class Schema(Struct, frozen=True):
         return len(self.members(union)) > 1 and self.largest(union) is None
 
 
-def described(given: AvroType) -> str:
+def described(type_: AvroType) -> str:
     """Return a type as messages show it."""
-    match given:
-        case Primitive() | Fixed() if given.logical == "decimal":
-            return f"decimal({given.precision},{given.scale})"
+    match type_:
+        case Primitive() | Fixed() if type_.logical == "decimal":
+            return f"decimal({type_.precision},{type_.scale})"
         case Primitive():
-            return given.logical or given.type
+            return type_.logical or type_.type
         case Fixed():
-            return f"fixed({given.size}) {given.name}"
+            return f"fixed({type_.size}) {type_.name}"
         case Enum() | Record():
-            return f"{given.type} {given.name}"
+            return f"{type_.type} {type_.name}"
         case Union():
-            return f"union of {', '.join(map(described, given.types))}"
+            return f"union of {', '.join(map(described, type_.types))}"
         case Named():
-            return given.name
+            return type_.name
         case _:
-            return given.type
+            return type_.type

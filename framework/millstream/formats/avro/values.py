@@ -19,23 +19,23 @@ _MOST_DIGITS = 38
 _EXACT = Context(prec=100)
 
 
-def logical_value(found: Any, written: Primitive | Fixed, wanted: Primitive | Fixed) -> Any:
+def logical_value(value: Any, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
     """Return the value of what was read, by the logical type that it was written with."""
-    logical = written.logical or wanted.logical
-    match wanted.logical:
+    logical = written.logical or expected.logical
+    match expected.logical:
         case "":
-            return found
+            return value
         case "date":
-            return _date(found)
+            return _date(value)
         case "uuid":
-            return uuid_text(found)
+            return uuid_text(value)
         case "decimal":
-            return _decimal(found, written if written.logical else wanted, wanted)
+            return _decimal(value, written if written.logical else expected, expected)
         case "time-millis" | "time-micros":
-            micros = time_of_day(found, logical) * (1000 if logical == "time-millis" else 1)
-            return micros // 1000 if wanted.logical == "time-millis" else micros
+            micros = time_of_day(value, logical) * (1000 if logical == "time-millis" else 1)
+            return micros // 1000 if expected.logical == "time-millis" else micros
         case _:
-            return _timestamp(found, logical)
+            return _timestamp(value, logical)
 
 
 def kind(logical: str) -> str:
@@ -50,39 +50,39 @@ def _date(days: int) -> date:
     return date.fromordinal(ordinal)
 
 
-def uuid_text(found: str) -> str:
-    if not _UUID.fullmatch(found):
-        raise not_a(found, "a UUID")
-    return found
+def uuid_text(text: str) -> str:
+    if not _UUID.fullmatch(text):
+        raise not_a(text, "a UUID")
+    return text
 
 
-def time_of_day(found: int, logical: str) -> int:
+def time_of_day(number: int, logical: str) -> int:
     unit = timedelta(milliseconds=1) if logical == "time-millis" else timedelta(microseconds=1)
-    if not 0 <= found < _DAY // unit:
-        raise not_a(found, f"a time of day in {_unit(logical)}")
-    return found
+    if not 0 <= number < _DAY // unit:
+        raise not_a(number, f"a time of day in {_unit(logical)}")
+    return number
 
 
 def _unit(logical: str) -> str:
     return "milliseconds" if logical.endswith("-millis") else "microseconds"
 
 
-def _timestamp(found: int, logical: str) -> datetime:
-    micros = found * (1000 if logical.endswith("-millis") else 1)
+def _timestamp(number: int, logical: str) -> datetime:
+    micros = number * (1000 if logical.endswith("-millis") else 1)
     try:
         time = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
-        raise not_a(found, f"a timestamp of the years 1 to 9999 in {_unit(logical)}") from None
+        raise not_a(number, f"a timestamp of the years 1 to 9999 in {_unit(logical)}") from None
     return time.replace(tzinfo=None) if logical.startswith("local-") else time
 
 
-def _decimal(found: bytes, written: Primitive | Fixed, wanted: Primitive | Fixed) -> Decimal:
-    if not found:
+def _decimal(content: bytes, written: Primitive | Fixed, expected: Primitive | Fixed) -> Decimal:
+    if not content:
         raise UnfitError("a decimal has no bytes")
-    number = int.from_bytes(found, "big", signed=True)
+    number = int.from_bytes(content, "big", signed=True)
     if number.bit_length() > 128:
-        raise UnfitError(f"a number of {number.bit_length()} bits is not {_name(wanted)}")
-    return fitting(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -written.scale)), wanted)
+        raise UnfitError(f"a number of {number.bit_length()} bits is not {_name(expected)}")
+    return fitting(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -written.scale)), expected)
 
 
 def fitting(value: Decimal, of: Primitive | Fixed) -> Decimal:

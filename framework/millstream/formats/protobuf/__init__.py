@@ -25,13 +25,13 @@ def protobuf_format(schema: Schema) -> Format:
         ),
         round_trips=is_lossless,
         schemas=SchemaLanguage(
-            "Protobuf", ".proto", read_files, imports=imports_of, reading=reading, place=place_of
+            "Protobuf", ".proto", read_files, imports=imports_of, reading=reading, message_position=place_of
         ),
     )
 
 
 def format_of(encoding: Encoding) -> Format:
     descriptors = b64decode(encoding.schema)
-    places = tuple((each.id, each.schema) for each in encoding.writers)
+    places = tuple((writer.id, writer.schema) for writer in encoding.writers)
     id_, subject = encoding.schema_id, encoding.subject
     return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, id_, subject, places))

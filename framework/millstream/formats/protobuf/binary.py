@@ -17,11 +17,11 @@ def registered_descriptor(text: str, name: str) -> bytes:
     from google.protobuf.message import DecodeError
 
     try:
-        found = FileDescriptorProto.FromString(data)
+        descriptor = FileDescriptorProto.FromString(data)
     except DecodeError:
         return b""
-    found.name = name
-    renamed: bytes = found.SerializeToString()
+    descriptor.name = name
+    renamed: bytes = descriptor.SerializeToString()
     return renamed
 
 
@@ -30,5 +30,7 @@ def descriptor_set(files: Sequence[bytes]) -> bytes:
         return b""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-    found: bytes = FileDescriptorSet(file=map(FileDescriptorProto.FromString, files)).SerializeToString()
-    return found
+    descriptors: bytes = FileDescriptorSet(
+        file=map(FileDescriptorProto.FromString, files)
+    ).SerializeToString()
+    return descriptors

@@ -23,7 +23,7 @@ _TAB = 8
 
 
 class ProtoError(Struct, frozen=True):
-    """What protoc says about a place in a file; line and column are 0 if it names none."""
+    """What protoc says about a location in a file; line and column are 0 if it names none."""
 
     file: str
     line: int
@@ -31,8 +31,8 @@ class ProtoError(Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.message}"
+        location = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{location}: {self.message}"
 
 
 class ProtoErrors(ValueError):  # noqa: N818 - several of them
@@ -41,7 +41,7 @@ class ProtoErrors(ValueError):  # noqa: N818 - several of them
         self.errors = tuple(errors)
 
 
-_KNOWN = Path(__file__).with_name("known")
+_KNOWN_TYPES = Path(__file__).with_name("known")
 """Files that serializers don't register, as all readers have them."""
 
 
@@ -51,21 +51,24 @@ def compile_protos(files: Sequence[str], folders: Sequence[Path], descriptors: b
     They and their imports are looked up in the folders, in order, then in another descriptor set; the types
     of Google and Confluent that all readers know are always there.
     """
-    found = [str(path) if (path := _find(each, folders)) else each for each in files]
+    paths = [str(path) if (path := _find(file, folders)) else file for file in files]
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         target = Path(folder, "descriptors")
         command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
         command += [
             f"--descriptor_set_out={target}",
-            *(f"-I{each}" for each in (*(each.absolute() for each in folders), _KNOWN, *_of_google())),
+            *(
+                f"-I{folder}"
+                for folder in (*(folder.absolute() for folder in folders), _KNOWN_TYPES, *_of_google())
+            ),
         ]
         if descriptors:
-            given = Path(folder, "given")
-            given.write_bytes(descriptors)
-            command.append(f"--descriptor_set_in={given}")
-        elif missing := next((each for each, path in zip(files, found, strict=True) if each == path), None):
+            descriptor_file = Path(folder, "given")
+            descriptor_file.write_bytes(descriptors)
+            command.append(f"--descriptor_set_in={descriptor_file}")
+        elif missing := next((file for file, path in zip(files, paths, strict=True) if file == path), None):
             raise ProtoErrors([ProtoError(missing, 0, 0, "the file does not exist")])
-        command += found
+        command += paths
         environment = {name: value for name, value in os.environ.items() if _NEEDED.match(name)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
@@ -75,9 +78,9 @@ def compile_protos(files: Sequence[str], folders: Sequence[Path], descriptors: b
 
 def _of_google() -> tuple[Path, ...]:
     """Return the folder with the files of `google/type` and others, next to the modules made from them."""
-    found = find_spec("google.type")
-    places = found.submodule_search_locations if found else None
-    return tuple(Path(each).parents[1] for each in places or ())
+    package = find_spec("google.type")
+    places = package.submodule_search_locations if package else None
+    return tuple(Path(folder).parents[1] for folder in places or ())
 
 
 def _find(file: str, folders: Sequence[Path]) -> Path | None:
@@ -89,15 +92,15 @@ def _find(file: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _errors(output: str) -> list[ProtoError]:
-    found: list[ProtoError] = []
+    errors: list[ProtoError] = []
     for line in output.splitlines():
         match = _ERROR.fullmatch(line)
         if match is None or match["message"].startswith("warning:"):
             continue
         number = int(match["line"] or 0)
         column = _column(Path(match["file"]), number, int(match["column"] or 0))
-        found.append(ProtoError(match["file"], number, column, match["message"]))
-    return found
+        errors.append(ProtoError(match["file"], number, column, match["message"]))
+    return errors
 
 
 def _column(file: Path, line: int, shown: int) -> int:
@@ -106,8 +109,8 @@ def _column(file: Path, line: int, shown: int) -> int:
         return 0
     text = file.read_text(encoding="utf-8", errors="replace").splitlines()[line - 1 : line]
     width = 0
-    for index, each in enumerate(text[0] if text else ""):
+    for index, character in enumerate(text[0] if text else ""):
         if width + 1 >= shown:
             return index + 1
-        width += _TAB - width % _TAB if each == "\t" else len(each.encode())
+        width += _TAB - width % _TAB if character == "\t" else len(character.encode())
     return shown - width + len(text[0]) if text else shown

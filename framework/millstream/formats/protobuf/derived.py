@@ -72,7 +72,7 @@ def derived_schema(fields: Fields, message: str, file: str = "") -> DerivedSchem
     target = FileDescriptorProto(name=file or f"{message}.proto", package=package or None, syntax="proto3")
     _Message(target.message_type.add(name=name), (message,)).add_all(fields, ())
     imports = _imports(fields)
-    target.dependency.extend(each.name for each in imports)
+    target.dependency.extend(imported.name for imported in imports)
     return DerivedSchema(proto_text(target), FileDescriptorSet(file=[*imports, target]).SerializeToString())
 
 
@@ -82,10 +82,10 @@ def _imports(fields: Fields) -> Sequence[Any]:
 
     from millstream.types import types_within
 
-    found = {each for field in fields for each in types_within(field.type)}
+    types = {type_ for field in fields for type_ in types_within(field.type)}
     needed = [(INTERVAL, duration_pb2), (TIMESTAMP, timestamp_pb2)]
-    files = [FileDescriptorProto() for type_, _ in needed if type_ in found]
-    for file, module in zip(files, [module for type_, module in needed if type_ in found], strict=True):
+    files = [FileDescriptorProto() for type_, _ in needed if type_ in types]
+    for file, module in zip(files, [module for type_, module in needed if type_ in types], strict=True):
         module.DESCRIPTOR.CopyToProto(file)
     return files
 
@@ -99,10 +99,10 @@ class _Message:
         self.taken: set[str] = set()
 
     def add_all(self, fields: Fields, path: tuple[str, ...]) -> None:
-        self.taken = {each.name for each in fields}
-        for each in fields:
-            if isinstance(each.type, Map):
-                self.reserve(_entry_name(each.name), (*path, each.name))
+        self.taken = {column.name for column in fields}
+        for column in fields:
+            if isinstance(column.type, Map):
+                self.reserve(_entry_name(column.name), (*path, column.name))
         json_names: dict[str, str] = {}
         for number, field in enumerate(fields, 1):
             here = (*path, field.name)
@@ -115,10 +115,10 @@ class _Message:
                 )
             self.add(field.name, number, field.type, here)
         # Protobuf requires the oneofs of optional fields after all others.
-        for each in self.target.field:
-            if each.proto3_optional:
-                each.oneof_index = len(self.target.oneof_decl)
-                self.target.oneof_decl.add(name=self.oneof(each.name))
+        for descriptor in self.target.field:
+            if descriptor.proto3_optional:
+                descriptor.oneof_index = len(self.target.oneof_decl)
+                self.target.oneof_decl.add(name=self.oneof(descriptor.name))
 
     def reserve(self, name: str, path: tuple[str, ...]) -> None:
         if name in self.taken:
@@ -167,11 +167,11 @@ class _Message:
         entry = self.target.nested_type.add(name=name)
         entry.options.map_entry = True
         entry.field.add(name="key", number=1, label=1, json_name="key", type=NUMBERS[_scalar(key, path)])
-        each = entry.field.add(name="value", number=2, label=1, json_name="value")
+        value_field = entry.field.add(name="value", number=2, label=1, json_name="value")
         if isinstance(value, Row):
-            each.type, each.type_name = 11, self.nested(_camel(field), value.fields, path)
+            value_field.type, value_field.type_name = 11, self.nested(_camel(field), value.fields, path)
         else:
-            self.set_type(each, value, path)
+            self.set_type(value_field, value, path)
         return f".{'.'.join((*self.names, name))}"
 
     def oneof(self, field: str) -> str:
@@ -204,4 +204,4 @@ def _camel(name: str) -> str:
 
 
 def _json_name(name: str) -> str:
-    return re.sub(r"_+(.?)", lambda found: found[1].upper(), name)
+    return re.sub(r"_+(.?)", lambda match: match[1].upper(), name)

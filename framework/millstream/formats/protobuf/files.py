@@ -22,17 +22,17 @@ def read_files(files: SchemaFiles) -> ReadSchema:
 def place_of(essence: str, message: str) -> str:
     """Return the indexes by which values name their message, such as `0.2`; empty if there is none."""
     try:
-        found = message_type(b64decode(essence), message)
+        descriptor = message_type(b64decode(essence), message)
     except SchemaError:
         return ""
-    return ".".join(map(str, message_indexes(found)))
+    return ".".join(map(str, message_indexes(descriptor)))
 
 
 def imports_of(files: SchemaFiles) -> tuple[Import, ...]:
     """Return what a file imports, but for the types that protoc knows itself."""
-    own = next(each for each in files_of(compiled(files)) if each.name == _name(files))
+    main = next(file for file in files_of(compiled(files)) if file.name == _name(files))
     paths = {_without_folder(path, files): path for path in files.texts}
-    return tuple(Import(name, paths[name]) for name in own.dependency if name in paths)
+    return tuple(Import(name, paths[name]) for name in main.dependency if name in paths)
 
 
 def _name(files: SchemaFiles) -> str:
@@ -41,7 +41,7 @@ def _name(files: SchemaFiles) -> str:
 
 
 def _without_folder(path: str, files: SchemaFiles) -> str:
-    folder = next((each for each in files.folders if path.startswith(f"{each}/")), "")
+    folder = next((folder for folder in files.folders if path.startswith(f"{folder}/")), "")
     return path.removeprefix(f"{folder}/")
 
 
@@ -58,24 +58,28 @@ def compiled(files: SchemaFiles) -> bytes:
                 continue
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
-        folders = [root / each for each in files.folders if (root / each).is_dir()]
+        folders = [root / folder for folder in files.folders if (root / folder).is_dir()]
         try:
             return compile_protos([_name(files)], folders or [root], descriptor_set(binary))
         except ProtoErrors as error:
             # The first one may be that a file is missing, and the next one, where it is imported.
-            first = next((each for each in error.errors if each.line), error.errors[0])
-            place = None
+            first = next((proto_error for proto_error in error.errors if proto_error.line), error.errors[0])
+            location = None
             if first.line:
-                place = (str(Path(first.file).resolve().relative_to(root)), first.line, max(first.column, 1))
+                location = (
+                    str(Path(first.file).resolve().relative_to(root)),
+                    first.line,
+                    max(first.column, 1),
+                )
             message = first.message if first.line else f"{first.file}: {first.message}"
-            raise SchemaError("", message, place) from None
+            raise SchemaError("", message, location) from None
 
 
 def _only_message(path: str, descriptors: bytes) -> str:
     """Return the only message of the file, which is the last in order since it comes after its imports."""
     file = files_of(descriptors)[-1]
     prefix = f"{file.package}." if file.package else ""
-    names = [f"{prefix}{each.name}" for each in file.message_type]
+    names = [f"{prefix}{message.name}" for message in file.message_type]
     if len(names) == 1:
         return names[0]
     if not names:

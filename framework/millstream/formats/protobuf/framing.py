@@ -22,27 +22,29 @@ def unframed(value: bytes, schema: Schema) -> bytes:
         raise UnfitError("the value is cut off in its schema id")
     count, position = _read(value, _ID)
     if count == 0:
-        found: tuple[int, ...] = (0,)
+        actual: tuple[int, ...] = (0,)
     elif 0 < count <= len(value):
         indexes: list[int] = []
         for _ in range(count):
             index, position = _read(value, position)
             indexes.append(index)
-        found = tuple(indexes)
+        actual = tuple(indexes)
     else:
         raise UnfitError(f"the value has {count} message indexes")
     expected = message_indexes(_message(schema))
     if schema.places:
         schema_id = int.from_bytes(value[1:_ID], "big", signed=True)
-        place = dict(schema.places).get(schema_id)
-        if place is None:
+        message_path = dict(schema.places).get(schema_id)
+        if message_path is None:
             raise UnfitError(f"unknown schema id {schema_id}")
-        if not place:
+        if not message_path:
             raise UnfitError(f"the schema of the value has no message {schema.message}")
-        expected = tuple(map(int, place.split(".")))
-    if found != expected:
-        shown, wanted = (".".join(map(str, each)) for each in (found, expected))
-        raise UnfitError(f"the value has message indexes {shown}, not {wanted} of message {schema.message}")
+        expected = tuple(map(int, message_path.split(".")))
+    if actual != expected:
+        shown, expected_text = (".".join(map(str, path)) for path in (actual, expected))
+        raise UnfitError(
+            f"the value has message indexes {shown}, not {expected_text} of message {schema.message}"
+        )
     return value[position:]
 
 
@@ -60,22 +62,22 @@ def _message(schema: Schema) -> Descriptor:
 
 
 def _read(value: bytes, position: int) -> tuple[int, int]:
-    found = 0
+    number = 0
     for shift in range(0, 35, 7):
         if position == len(value):
             raise UnfitError("the value is cut off in its message indexes")
-        each = value[position]
+        byte = value[position]
         position += 1
-        found |= (each & 0x7F) << shift
-        if each < 0x80:
-            found &= 2**32 - 1
-            return found >> 1 ^ -(found & 1), position
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            number &= 2**32 - 1
+            return number >> 1 ^ -(number & 1), position
     raise UnfitError("a message index has more than 32 bits")
 
 
 def _written(index: int) -> bytes:
-    rest, found = index << 1, bytearray()
+    rest, content = index << 1, bytearray()
     while rest >= 0x80:
-        found.append(rest & 0x7F | 0x80)
+        content.append(rest & 0x7F | 0x80)
         rest >>= 7
-    return bytes((*found, rest))
+    return bytes((*content, rest))

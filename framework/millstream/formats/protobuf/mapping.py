@@ -77,8 +77,8 @@ def columns_of(descriptors: bytes, message: str) -> tuple[Field, ...]:
 
     A message within one of its own type is a string: its JSON.
     """
-    found = message_type(descriptors, message)
-    return _Columns(STRING).fields(found, ())
+    descriptor = message_type(descriptors, message)
+    return _Columns(STRING).fields(descriptor, ())
 
 
 def text_type(message: Descriptor) -> Row:
@@ -90,12 +90,12 @@ def contains_itself(message: Descriptor) -> bool:
     """Whether a message may have one of its own type within it."""
     seen: set[str] = set()
 
-    def reaches(given: Descriptor) -> bool:
-        seen.add(given.full_name)
-        inner = [each.message_type for each in given.fields if each.message_type is not None]
+    def reaches(descriptor: Descriptor) -> bool:
+        seen.add(descriptor.full_name)
+        inner = [field.message_type for field in descriptor.fields if field.message_type is not None]
         return any(
-            each.full_name == message.full_name or (each.full_name not in seen and reaches(each))
-            for each in inner
+            nested.full_name == message.full_name or (nested.full_name not in seen and reaches(nested))
+            for nested in inner
         )
 
     return reaches(message)
@@ -107,7 +107,7 @@ class _Columns(Struct, frozen=True):
     count: FieldCount = msgspec.field(default_factory=FieldCount)
 
     def fields(self, message: Descriptor, around: tuple[str, ...]) -> tuple[Field, ...]:
-        types = [(each, self.type(each, (*around, message.full_name))) for each in message.fields]
+        types = [(field, self.type(field, (*around, message.full_name))) for field in message.fields]
         return tuple(
             Field(field.name, type_, nullable=bool(around) or is_nullable(field))
             for field, type_ in types
@@ -154,9 +154,9 @@ def entry_fields(field: FieldDescriptor) -> tuple[FieldDescriptor, FieldDescript
     return by_name["key"], by_name["value"]
 
 
-def is_lossless(given: Type) -> bool:
+def is_lossless(type_: Type) -> bool:
     """Whether a value of a type stays the same in a message that was derived from it."""
-    match given:
+    match type_:
         case Array(element=element):
             return is_lossless(element)
         case Map(key=key, value=value):
@@ -166,4 +166,4 @@ def is_lossless(given: Type) -> bool:
         case Decimal():
             return True
         case _:
-            return given in _LOSSLESS
+            return type_ in _LOSSLESS

@@ -13,14 +13,14 @@ def proto_text(file: Any) -> str:
     """Return the text of a file with one message type, whose fields are all optional, repeated or maps."""
     lines = ['syntax = "proto3";', ""]
     lines += [f"package {file.package};", ""] if file.package else []
-    lines += [f'import "{each}";' for each in file.dependency]
+    lines += [f'import "{path}";' for path in file.dependency]
     lines += [""] if file.dependency else []
     lines += _message_text(file.message_type[0], "")
     return "\n".join(lines) + "\n"
 
 
 def _message_text(message: Any, indent: str) -> list[str]:
-    entries = {each.name: each for each in message.nested_type if each.options.map_entry}
+    entries = {nested.name: nested for nested in message.nested_type if nested.options.map_entry}
     lines = [f"{indent}message {message.name} {{"]
     for nested in message.nested_type:
         if not nested.options.map_entry:

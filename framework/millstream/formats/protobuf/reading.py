@@ -56,64 +56,65 @@ def decode(value: bytes, fields: Fields, schema: Schema) -> dict[str, Any]:
 
 def _row(message: Any, fields: Fields) -> dict[str, Any]:
     return {
-        each.name: _field(message, field_named(message.DESCRIPTOR, each.name), each.type) for each in fields
+        field.name: _field(message, field_named(message.DESCRIPTOR, field.name), field.type)
+        for field in fields
     }
 
 
 def _field(message: Any, field: FieldDescriptor, type_: Type) -> Any:
-    found = getattr(message, field.name)
+    content = getattr(message, field.name)
     match type_:
         case Map(key=key_type, value=value_type) if is_map(field):
             key, value = entry_fields(field)
-            return {_single(k, key, key_type): _single(found[k], value, value_type) for k in found}
+            return {_single(k, key, key_type): _single(content[k], value, value_type) for k in content}
         case Array(element=element) if field.is_repeated:
-            return [_single(each, field, element) for each in found]
+            return [_single(inner, field, element) for inner in content]
         case _ if field.is_repeated:
             raise UnfitError(f"field {field.name} is not {type_}")
         case _ if field.has_presence and not message.HasField(field.name) and not field.has_default_value:
             return None
         case _:
-            return _single(found, field, type_)
+            return _single(content, field, type_)
 
 
-def _single(found: Any, field: FieldDescriptor, type_: Type) -> Any:
+def _single(value: Any, field: FieldDescriptor, type_: Type) -> Any:
     message = field.message_type.full_name if field.message_type else ""
     if isinstance(type_, Row) and message:
-        return _row(found, type_.fields)
+        return _row(value, type_.fields)
     if message in WRAPPERS:
-        return _single(found.value, found.DESCRIPTOR.fields_by_name["value"], type_)
+        return _single(value.value, value.DESCRIPTOR.fields_by_name["value"], type_)
     if message in JSON:
-        return write_any(_json(found, field))
+        return write_any(_json(value, field))
     if message and message not in {TIMESTAMP_MESSAGE, DURATION_MESSAGE} and type_ in {STRING, VARIANT}:
         text = text_type(field.message_type)
-        return write_json(_row(found, text.fields), text)
+        return write_json(_row(value, text.fields), text)
     if message in {TIMESTAMP_MESSAGE, DURATION_MESSAGE}:
-        return _moment(found, field)
+        return _moment(value, field)
     if message:
         raise UnfitError(f"field {field.name}: {message} is not {type_}")
-    return _scalar(found, field, type_)
+    return _scalar(value, field, type_)
 
 
-def _scalar(found: Any, field: FieldDescriptor, type_: Type) -> Any:
+def _scalar(value: Any, field: FieldDescriptor, type_: Type) -> Any:
     try:
         match type_:
             case Decimal(precision=precision, scale=scale):
-                number = Number(found)
+                number = Number(value)
                 if not _has_digits(number, precision, scale):
-                    raise UnfitError(f"field {field.name}: {found!r} is not a valid {type_}")
+                    raise UnfitError(f"field {field.name}: {value!r} is not a valid {type_}")
                 return number
             case _ if type_ == STRING and field.type == _ENUM:
-                return field.enum_type.values_by_number[found].name
+                return field.enum_type.values_by_number[value].name
             case _ if type_ == DATE and field.type == _TEXT:
-                return date.fromisoformat(found)
+                return date.fromisoformat(value)
             case _ if type_ == TIMESTAMP_NTZ and field.type == _TEXT:
-                return datetime.fromisoformat(found)
-            case _ if type_ in INTEGERS and not -(2**63) <= found < 2**63:
-                raise UnfitError(f"field {field.name}: {found} is not a valid {type_}")
+                return datetime.fromisoformat(value)
+            case _ if type_ in INTEGERS and not -(2**63) <= value < 2**63:
+                raise UnfitError(f"field {field.name}: {value} is not a valid {type_}")
             case _:
-                return found
+                return value
     except (ValueError, InvalidOperation):
-        raise UnfitError(f"field {field.name}: {found!r} is not a valid {type_}") from None
+        raise UnfitError(f"field {field.name}: {value!r} is not a valid {type_}") from None
 
 
 def _has_digits(number: Number, precision: int, scale: int) -> bool:
@@ -125,10 +126,10 @@ def _has_digits(number: Number, precision: int, scale: int) -> bool:
     return exponent >= -scale and len(digits) + exponent <= precision - scale
 
 
-def _moment(found: Any, field: FieldDescriptor) -> datetime | timedelta:
-    seconds, nanos = found.seconds, found.nanos
+def _moment(message: Any, field: FieldDescriptor) -> datetime | timedelta:
+    seconds, nanos = message.seconds, message.nanos
     micros = nanos // 1000 if nanos >= 0 else -(-nanos // 1000)
-    is_duration = found.DESCRIPTOR.full_name == DURATION_MESSAGE
+    is_duration = message.DESCRIPTOR.full_name == DURATION_MESSAGE
     if is_duration:
         same_sign = not seconds or not nanos or (seconds < 0) == (nanos < 0)
         valid = abs(seconds) <= LONGEST and abs(nanos) < 10**9 and same_sign
@@ -140,23 +141,23 @@ def _moment(found: Any, field: FieldDescriptor) -> datetime | timedelta:
     return moved if is_duration else EPOCH + moved
 
 
-def _json(found: Any, field: FieldDescriptor) -> Any:
-    match found.DESCRIPTOR.name:
+def _json(message: Any, field: FieldDescriptor) -> Any:
+    match message.DESCRIPTOR.name:
         case "Struct":
-            return {name: _json(found.fields[name], field) for name in found.fields}
+            return {name: _json(message.fields[name], field) for name in message.fields}
         case "ListValue":
-            return [_json(each, field) for each in found.values]
-    kind = found.WhichOneof("kind")
+            return [_json(inner, field) for inner in message.values]
+    kind = message.WhichOneof("kind")
     match kind:
         case None:
             raise UnfitError(f"field {field.name}: a google.protobuf.Value without a value")
         case "null_value":
             return None
-        case "number_value" if not math.isfinite(found.number_value):
-            raise UnfitError(f"field {field.name}: {found.number_value} is not a number of JSON")
+        case "number_value" if not math.isfinite(message.number_value):
+            raise UnfitError(f"field {field.name}: {message.number_value} is not a number of JSON")
         case "number_value":
-            return found.number_value
+            return message.number_value
         case "struct_value" | "list_value":
-            return _json(getattr(found, kind), field)
+            return _json(getattr(message, kind), field)
         case _:
-            return getattr(found, kind)
+            return getattr(message, kind)

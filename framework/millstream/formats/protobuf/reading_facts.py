@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def reading(descriptors: str, message: str, column: str) -> Mapping[str, str]:
-    found = message_type(b64decode(descriptors), message)
+    descriptor = message_type(b64decode(descriptors), message)
     if not column:
-        return {SCHEMA: digest([(each.number, *_within(each, set())) for each in found.fields])}
-    field = field_named(found, column)
+        return {SCHEMA: digest([(field.number, *_within(field, set())) for field in descriptor.fields])}
+    field = field_named(descriptor, column)
     return {"number": str(field.number), SCHEMA: digest(list(_within(field, set())))}
 
 
@@ -25,11 +25,11 @@ def _within(field: FieldDescriptor, seen: set[str]) -> Iterator[object]:
     oneof = field.containing_oneof.full_name if field.containing_oneof is not None else ""
     yield (field.name, field.type, field.is_repeated, field.has_presence, oneof)
     if field.enum_type is not None:
-        yield [(each.name, each.number) for each in field.enum_type.values]
+        yield [(symbol.name, symbol.number) for symbol in field.enum_type.values]
     message: Descriptor | None = field.message_type
     if message is not None and message.full_name not in seen:
         seen.add(message.full_name)
         yield message.full_name
-        for each in message.fields:
-            yield each.number
-            yield from _within(each, seen)
+        for inner in message.fields:
+            yield inner.number
+            yield from _within(inner, seen)

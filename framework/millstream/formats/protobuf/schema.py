@@ -45,9 +45,9 @@ def message_type(descriptors: bytes, message: str) -> Descriptor:
 
 def field_named(message: Descriptor, column: str) -> FieldDescriptor:
     """Return the field of a column; its name may differ in case."""
-    if found := message.fields_by_name.get(column):
-        return found
-    similar = [each for each in message.fields if each.name.lower() == column.lower()]
+    if field := message.fields_by_name.get(column):
+        return field
+    similar = [field for field in message.fields if field.name.lower() == column.lower()]
     if len(similar) != 1:
         raise UnfitError(f"message {message.full_name} has no field {column}")
     return similar[0]
@@ -55,17 +55,17 @@ def field_named(message: Descriptor, column: str) -> FieldDescriptor:
 
 def message_names(descriptors: bytes) -> tuple[str, ...]:
     """Return the full names of all message types, in order."""
-    found: list[str] = []
+    names: list[str] = []
 
     def add(messages: Any, prefix: str) -> None:
-        for each in messages:
-            if not each.options.map_entry:
-                found.append(f"{prefix}{each.name}")
-                add(each.nested_type, f"{prefix}{each.name}.")
+        for message in messages:
+            if not message.options.map_entry:
+                names.append(f"{prefix}{message.name}")
+                add(message.nested_type, f"{prefix}{message.name}.")
 
     for file in files_of(descriptors):
         add(file.message_type, f"{file.package}." if file.package else "")
-    return tuple(found)
+    return tuple(names)
 
 
 def message_indexes(descriptor: Descriptor) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def message_indexes(descriptor: Descriptor) -> tuple[int, ...]:
     if descriptor.containing_type is None:
         return (list(descriptor.file.message_types_by_name).index(descriptor.name),)
     around = descriptor.containing_type
-    return (*message_indexes(around), [each.name for each in around.nested_types].index(descriptor.name))
+    return (*message_indexes(around), [nested.name for nested in around.nested_types].index(descriptor.name))
 
 
 def files_of(descriptors: bytes) -> tuple[Any, ...]:
@@ -85,8 +85,8 @@ def files_of(descriptors: bytes) -> tuple[Any, ...]:
 
     def add(name: str) -> None:
         if name not in ordered and name in files:
-            for each in files[name].dependency:
-                add(each)
+            for imported in files[name].dependency:
+                add(imported)
             ordered[name] = files[name]
 
     for name in files:

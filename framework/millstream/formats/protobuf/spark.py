@@ -18,27 +18,27 @@ _DAY_TIME = Simple("interval day to second")
 def spark_codec(schema: Schema) -> SparkCodec:
     descriptors = b64encode(schema.descriptors).decode()
     settings = (descriptors, schema.message, schema.framing)
-    framing = " ".join((schema.framing, *(f"{id_}={place}" for id_, place in schema.places)))
+    framing = " ".join((schema.framing, *(f"{id_}={path}" for id_, path in schema.places)))
 
     def decode(fields: Fields) -> Decoded:
-        given = (descriptors, schema.message, framing)
-        return function_call("decode_protobuf", _written_all(fields), settings=given)
+        decoding_settings = (descriptors, schema.message, framing)
+        return function_call("decode_protobuf", _written_all(fields), settings=decoding_settings)
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
-        fields = _written_all([Field(name, found.type) for name, found in items])
+        fields = _written_all([Field(name, expression.type) for name, expression in items])
         arguments = (ddl(fields), *settings, schema.subject)
-        written = "".join(f", {literal(each)}" for each in arguments)
+        written = "".join(f", {literal(argument)}" for argument in arguments)
         return joined(("encode_protobuf(", *row(items), f"{written})"))
 
     return SparkCodec(decode, encode)
 
 
 def _written_all(fields: Fields) -> tuple[Field, ...]:
-    return tuple(Field(each.name, _written(each.type), each.nullable) for each in fields)
+    return tuple(Field(field.name, _written(field.type), field.nullable) for field in fields)
 
 
-def _written(given: Type) -> Type:
-    match given:
+def _written(type_: Type) -> Type:
+    match type_:
         case Array(element=element):
             return Array(_written(element))
         case Map(key=key, value=value):
@@ -46,4 +46,4 @@ def _written(given: Type) -> Type:
         case Row(fields=fields):
             return Row(_written_all(fields))
         case _:
-            return _DAY_TIME if given == INTERVAL else given
+            return _DAY_TIME if type_ == INTERVAL else type_

@@ -87,8 +87,8 @@ class _Reader:
             case _:
                 self.skip(field.number, wire, end, depth)
 
-    def number(self, field: FieldDescriptor, found: int) -> None:
-        signed = found - 2**64 if field.type in _SIGNED and found >= 2**63 else found
+    def number(self, field: FieldDescriptor, unsigned: int) -> None:
+        signed = unsigned - 2**64 if field.type in _SIGNED and unsigned >= 2**63 else unsigned
         if signed not in _RANGES.get(field.type, (signed,)):
             raise UnfitError(f"field {field.name}: {signed} does not fit the field's type")
         if field.type == _ENUM and signed not in field.enum_type.values_by_number:
@@ -120,15 +120,15 @@ class _Reader:
         self.position += count
 
     def varint(self, end: int) -> int:
-        found = 0
+        number = 0
         for shift in range(0, 70, 7):
             if self.position == end:
                 raise UnfitError("the value is cut off")
-            each = self.value[self.position]
+            byte = self.value[self.position]
             self.position += 1
-            found |= (each & 0x7F) << shift
-            if each < 0x80:
-                if found >= 2**64:
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if number >= 2**64:
                     break
-                return found
+                return number
         raise UnfitError("a number has more than 64 bits")

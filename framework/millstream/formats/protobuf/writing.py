@@ -87,20 +87,20 @@ def _unfit(field: FieldDescriptor, value: Any) -> UnfitError:
 def _set(message: Any, field: FieldDescriptor, value: Any) -> None:
     target = getattr(message, field.name)
     if is_map(field):
-        key, each = entry_fields(field)
+        key, value_field = entry_fields(field)
         for k, v in dict(value).items():
-            if each.message_type is not None:
-                _fill_message(target[_scalar(key, k)], each, v)
+            if value_field.message_type is not None:
+                _fill_message(target[_scalar(key, k)], value_field, v)
             else:
-                target[_scalar(key, k)] = _scalar(each, v)
+                target[_scalar(key, k)] = _scalar(value_field, v)
     elif field.is_repeated:
         if isinstance(value, str | bytes | Mapping):
             raise _unfit(field, value)
-        for each in value:
+        for element in value:
             if field.message_type is not None:
-                _fill_message(target.add(), field, each)
+                _fill_message(target.add(), field, element)
             else:
-                target.append(_scalar(field, each))
+                target.append(_scalar(field, element))
     elif field.message_type is not None:
         target.SetInParent()
         _fill_message(target, field, value)
@@ -128,12 +128,12 @@ def _fill_message(target: Any, field: FieldDescriptor, value: Any) -> None:
 
 
 def _time(value: Any) -> datetime:
-    found = value if isinstance(value, datetime) else datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    time = value if isinstance(value, datetime) else datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def _fill_moment(target: Any, given: timedelta) -> None:
-    seconds, rest = divmod(given, _SECOND)
+def _fill_moment(target: Any, duration: timedelta) -> None:
+    seconds, rest = divmod(duration, _SECOND)
     if rest and seconds < 0 and target.DESCRIPTOR.full_name == DURATION_MESSAGE:
         seconds, rest = seconds + 1, rest - _SECOND
     target.seconds, target.nanos = seconds, rest // _MICRO * 1000
@@ -143,12 +143,12 @@ def _fill_json(target: Any, field: FieldDescriptor, value: Any) -> None:
     match target.DESCRIPTOR.name, value:
         case "Struct", Mapping():
             target.SetInParent()
-            for name, each in value.items():
-                _fill_json(target.fields[str(name)], field, each)
+            for name, inner in value.items():
+                _fill_json(target.fields[str(name)], field, inner)
         case "ListValue", list() | tuple():
             target.SetInParent()
-            for each in value:
-                _fill_json(target.values.add(), field, each)
+            for inner in value:
+                _fill_json(target.values.add(), field, inner)
         case "Value", None:
             target.null_value = 0
         case "Value", bool():
@@ -171,10 +171,10 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
         case 1, int() | float() | Decimal() if not isinstance(value, bool):
             return float(value)
         case 2, int() | float() | Decimal() if not isinstance(value, bool):
-            found = float(value)
-            if math.isfinite(found) and abs(found) > _GREATEST_FLOAT:
+            number = float(value)
+            if math.isfinite(number) and abs(number) > _GREATEST_FLOAT:
                 raise _unfit(field, value)
-            return found
+            return number
         case 8, bool():
             return value
         case 9, str():

@@ -44,8 +44,8 @@ def _decode(codecs: Codecs, single: bool, fields: Fields) -> Decoded:
     if single:
         fields = [replace(field, name="") for field in fields]
 
-    def called(place: Sequence[Piece] = ()) -> tuple[Piece, ...]:
-        more = [piece for each in place for piece in (", ", each)]
+    def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:
+        more = [piece for argument in position for piece in (", ", argument)]
         return joined((f"{name}(", VALUE, *more, ")"))
 
     call = DecodingCall(name, codecs.decode.name, tuple(fields), single, codecs.optional)
@@ -58,7 +58,7 @@ def _encode(codecs: Codecs, single: bool, items: Sequence[Item]) -> tuple[Piece,
         ((_, only),) = items
         return joined((f"{codecs.encode.name}(", *only.pieces, ")"))
     pieces: list[Piece] = []
-    by_name = {name.lower(): each for name, each in items}
+    by_name = {name.lower(): expression for name, expression in items}
     for name in codecs.takes:
         pieces += [", " if pieces else "", literal(name), ", ", *by_name[name.lower()].pieces]
     return joined((f"{codecs.encode.name}(named_struct(", *pieces, "))"))

@@ -36,26 +36,26 @@ def decoder(source: Source, name: str, *, optional: bool, single: bool) -> Decod
     return Decoder(name, function, struct_of(hint), optional, single)
 
 
-def row_of(known: Decoder, value: bytes, *, interruptible: bool = False) -> Any:
+def row_of(decoder: Decoder, value: bytes, *, interruptible: bool = False) -> Any:
     """Return what a function makes of a record's bytes; raise `MisfitError` if it fails.
 
     None stands for a record that has no row, unless the function returns single values. If it is
     `interruptible`, Ctrl-C ends the command and not only the call.
     """
     try:
-        found = known.call(value)
+        returned = decoder.call(value)
     except KeyboardInterrupt as error:
         if interruptible:
             raise
-        raise MisfitError(failure(known.name, error)) from None
+        raise MisfitError(failure(decoder.name, error)) from None
     except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
-        raise MisfitError(failure(known.name, error)) from None
-    if found is None:
-        expected = known.optional
-    elif known.single or type(found) is known.returns:
+        raise MisfitError(failure(decoder.name, error)) from None
+    if returned is None:
+        expected = decoder.optional
+    elif decoder.single or type(returned) is decoder.returns:
         expected = True
     else:
-        expected = is_row(found) if known.typed_dict else isinstance(found, known.returns)
+        expected = is_row(returned) if decoder.typed_dict else isinstance(returned, decoder.returns)
     if not expected:
-        raise MisfitError(f"{known.name}(): returned {shown(found)}, not {known.expected}")
-    return found
+        raise MisfitError(f"{decoder.name}(): returned {shown(returned)}, not {decoder.expected}")
+    return returned

@@ -17,7 +17,7 @@ _GREATEST_FLOAT = 3.4028235677973366e38
 """Half a step more than the greatest: from there on, a `float` is infinite."""
 
 
-class Wanted(NamedTuple):
+class ExpectedType(NamedTuple):
     """A SQL type, in a form that needs no Millstream."""
 
     kind: str
@@ -26,9 +26,9 @@ class Wanted(NamedTuple):
     """Bits of an integer, precision and scale of a decimal, types of elements, names and types of fields."""
 
 
-class WantedField(NamedTuple):
+class ExpectedField(NamedTuple):
     name: str
-    type: Wanted
+    type: ExpectedType
     nullable: bool
 
 
@@ -58,18 +58,18 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def fitting(value: Any, wanted: Wanted) -> Any:
+def fitting(value: Any, expected: ExpectedType) -> Any:
     """Return a value in the form that Arrow takes; raise `MisfitError` if it is not one of the type."""
     if value is None:
         return None
-    found = _FITTING[wanted.kind](value, wanted) if wanted.kind in _FITTING else value
-    if found is None:
-        article = "an" if wanted.text[0] in "aeiou" else "a"
-        raise MisfitError(f"{shown(value)} is not {article} {wanted.text}")
-    return found
+    fitted = _FITTING[expected.kind](value, expected) if expected.kind in _FITTING else value
+    if fitted is None:
+        article = "an" if expected.text[0] in "aeiou" else "a"
+        raise MisfitError(f"{shown(value)} is not {article} {expected.text}")
+    return fitted
 
 
-def fitting_field(value: Any, field: WantedField) -> Any:
+def fitting_field(value: Any, field: ExpectedField) -> Any:
     """Return the value of a column, which may be required, in the form that Arrow takes."""
     if value is None and not field.nullable:
         raise MisfitError("the value is missing", field.name)
@@ -81,30 +81,30 @@ def field_value(row: Any, name: str) -> Any:
     return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
 
 
-def _integer(value: Any, wanted: Wanted) -> int | None:
-    limit: int = 1 << (wanted.inner[0] - 1)
+def _integer(value: Any, expected: ExpectedType) -> int | None:
+    limit: int = 1 << (expected.inner[0] - 1)
     fits = isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     return value if fits else None
 
 
-def _floating(value: Any, wanted: Wanted) -> float | None:
+def _floating(value: Any, expected: ExpectedType) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    if isinstance(value, int) and int(found) != value:
+    if isinstance(value, int) and int(number) != value:
         return None
-    too_large = wanted.text == "float" and _GREATEST_FLOAT <= abs(found) < float("inf")
-    return None if too_large else found
+    too_large = expected.text == "float" and _GREATEST_FLOAT <= abs(number) < float("inf")
+    return None if too_large else number
 
 
-def _boolean(value: Any, _: Wanted) -> bool | None:
+def _boolean(value: Any, _: ExpectedType) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _text(value: Any, _: Wanted) -> str | None:
+def _text(value: Any, _: ExpectedType) -> str | None:
     if not isinstance(value, str):
         return None
     try:
@@ -114,31 +114,31 @@ def _text(value: Any, _: Wanted) -> str | None:
     return value
 
 
-def _binary(value: Any, _: Wanted) -> bytes | None:
+def _binary(value: Any, _: ExpectedType) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
 
 
-def _date(value: Any, _: Wanted) -> date | None:
+def _date(value: Any, _: ExpectedType) -> date | None:
     return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
-def _time(value: Any, _: Wanted) -> datetime | None:
+def _time(value: Any, _: ExpectedType) -> datetime | None:
     return value if isinstance(value, datetime) else None
 
 
-def _local_time(value: Any, _: Wanted) -> datetime | None:
+def _local_time(value: Any, _: ExpectedType) -> datetime | None:
     return value if isinstance(value, datetime) and value.tzinfo is None else None
 
 
-def _interval(value: Any, _: Wanted) -> timedelta | None:
+def _interval(value: Any, _: ExpectedType) -> timedelta | None:
     return value if isinstance(value, timedelta) else None
 
 
-def _decimal(value: Any, wanted: Wanted) -> Decimal | None:
+def _decimal(value: Any, expected: ExpectedType) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     number = Decimal(value)
-    precision, scale = wanted.inner
+    precision, scale = expected.inner
     if not number.is_finite():
         return None
     digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
@@ -158,32 +158,32 @@ def _decimal(value: Any, wanted: Wanted) -> Decimal | None:
     return number if unscaled < 10**precision else None
 
 
-def _array(value: Any, wanted: Wanted) -> list[Any] | None:
+def _array(value: Any, expected: ExpectedType) -> list[Any] | None:
     if not isinstance(value, list | tuple):
         return None
-    return [_element(each, wanted.inner[0], f"[{index}]") for index, each in enumerate(value)]
+    return [_element(element, expected.inner[0], f"[{index}]") for index, element in enumerate(value)]
 
 
-def _map(value: Any, wanted: Wanted) -> list[tuple[Any, Any]] | None:
+def _map(value: Any, expected: ExpectedType) -> list[tuple[Any, Any]] | None:
     if not isinstance(value, Mapping):
         return None
-    key, held = wanted.inner
+    key, held = expected.inner
     if None in value:
         raise MisfitError("a key of the map is missing")
     return [(_element(k, key, f"[{shown(k)}]"), _element(v, held, f"[{shown(k)}]")) for k, v in value.items()]
 
 
-def _element(value: Any, wanted: Wanted, step: str) -> Any:
+def _element(value: Any, expected: ExpectedType, step: str) -> Any:
     try:
-        return fitting(value, wanted)
+        return fitting(value, expected)
     except MisfitError as error:
         raise error.within(step) from None
 
 
-def _struct(value: Any, wanted: Wanted) -> dict[str, Any] | None:
+def _struct(value: Any, expected: ExpectedType) -> dict[str, Any] | None:
     if not is_row(value):
         return None
-    return {name: _element(field_value(value, name), each, name) for name, each in wanted.inner}
+    return {name: _element(field_value(value, name), field_type, name) for name, field_type in expected.inner}
 
 
 def is_row(value: Any) -> bool:

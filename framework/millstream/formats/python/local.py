@@ -13,15 +13,15 @@ from typing import Any
 from millstream.formats.format import Fields
 from millstream.formats.python.calling import decoder, row_of
 from millstream.formats.python.checks import (
+    ExpectedType,
     MisfitError,
-    Wanted,
     field_value,
     fitting,
     fitting_field,
     shown,
 )
 from millstream.formats.python.codecs import FILES, Codecs, CodeRef
-from millstream.formats.python.wanted import wanted, wanted_fields
+from millstream.formats.python.expected_types import expected_fields, expected_type
 from millstream.formats.text_values import read_base64
 from millstream.formats.values import UnfitError, as_mapping, row
 from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
@@ -37,19 +37,19 @@ def decode(codecs: Codecs, value: bytes, fields: Fields, *, single: bool) -> Any
     """Return the values of some columns, or a single value; raise `UnfitError` if it is a bad record."""
     if codecs.decode is None:
         raise UnfitError("no function decodes it: name one in format_options, such as decode: decode_order")
-    known = decoder(_source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single)
+    row_decoder = decoder(_source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single)
     try:
-        found = row_of(known, value, interruptible=True)
+        returned = row_of(row_decoder, value, interruptible=True)
         if single:
-            fitting(found, wanted(fields[0].type))
-            return plain(found)
-        if found is None:
+            fitting(returned, expected_type(fields[0].type))
+            return plain(returned)
+        if returned is None:
             return None
-        for field in wanted_fields(fields):
-            fitting_field(field_value(found, field.name), field)
+        for field in expected_fields(fields):
+            fitting_field(field_value(returned, field.name), field)
     except MisfitError as error:
         raise UnfitError(str(error)) from None
-    return {field.name: plain(field_value(found, field.name)) for field in fields}
+    return {field.name: plain(field_value(returned, field.name)) for field in fields}
 
 
 def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes | None:
@@ -59,44 +59,44 @@ def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes
     name = codecs.encode.name
     function = getattr(module_of(_source(codecs.encode)), name)
     hints = typing.get_type_hints(function, include_extras=True)
-    hint = next(each for parameter, each in hints.items() if parameter != "return")
+    hint = next(hint for parameter, hint in hints.items() if parameter != "return")
     try:
         if single:
-            given = fitting(_adapted(value, wanted(fields[0].type)), wanted(fields[0].type))
+            fitted = fitting(_adapted(value, expected_type(fields[0].type)), expected_type(fields[0].type))
             convert = converter(hint)
-            argument = convert(given) if convert else given
+            argument = convert(fitted) if convert else fitted
         else:
             argument = _argument(value, fields, hint)
     except MisfitError as error:
         raise UnfitError(str(error)) from None
     try:
-        found = function(argument)
+        returned = function(argument)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
         raise UnfitError(failure(name, error)) from None
-    if found is None and type(None) in typing.get_args(hints["return"]):
+    if returned is None and type(None) in typing.get_args(hints["return"]):
         return None
-    if not isinstance(found, bytes | bytearray | memoryview):
-        raise UnfitError(f"{name}(): returned {shown(found)}, not bytes")
-    return bytes(found)
+    if not isinstance(returned, bytes | bytearray | memoryview):
+        raise UnfitError(f"{name}(): returned {shown(returned)}, not bytes")
+    return bytes(returned)
 
 
 def _argument(value: Any, fields: Fields, hint: Any) -> Any:
     """Return a row as an instance of the function's class."""
     value = as_mapping(value)
     names = [field.name for field in fields]
-    given = dict(zip(names, row(value, fields), strict=True))
+    by_name = dict(zip(names, row(value, fields), strict=True))
     missing = {
         n for n in names if isinstance(value, Mapping) and n.lower() not in {str(k).lower() for k in value}
     }
     struct = struct_of(hint)
     values = {}
-    for field in wanted_fields(fields):
+    for field in expected_fields(fields):
         if field.name in missing and _has_default(struct, field.name):
             continue
         try:
-            values[field.name] = fitting(_adapted(given[field.name], field.type), field.type)
+            values[field.name] = fitting(_adapted(by_name[field.name], field.type), field.type)
         except MisfitError as error:
             raise error.within(field.name) from None
     convert = converter(hint)
@@ -113,23 +113,23 @@ def _has_default(struct: Any, name: str) -> bool:
     if not dataclasses.is_dataclass(struct):
         return name in getattr(struct, "_field_defaults", {})
     empty = dataclasses.MISSING
-    own = (field for field in dataclasses.fields(struct) if field.name == name)
-    return any(field.default is not empty or field.default_factory is not empty for field in own)
+    of_name = (field for field in dataclasses.fields(struct) if field.name == name)
+    return any(field.default is not empty or field.default_factory is not empty for field in of_name)
 
 
-def _adapted(value: Any, given: Wanted) -> Any:
+def _adapted(value: Any, type_: ExpectedType) -> Any:
     """Return a value as YAML, JSON or CSV write it in the type of its column, if that is possible."""
     try:
-        match given.kind, value:
+        match type_.kind, value:
             case "decimal", str() | float():
                 return Decimal(str(value))
             case "floating", str():
                 return float(value)
             case "timestamp" | "timestamp_ntz", str():
-                found = datetime.fromisoformat(value.replace("Z", "+00:00"))
-                if given.kind == "timestamp_ntz":
-                    return found
-                return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+                time = datetime.fromisoformat(value.replace("Z", "+00:00"))
+                if type_.kind == "timestamp_ntz":
+                    return time
+                return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
             case "timestamp", datetime(tzinfo=None):
                 return value.replace(tzinfo=timezone.utc)
             case "date", str():
@@ -137,12 +137,12 @@ def _adapted(value: Any, given: Wanted) -> Any:
             case "binary", str():
                 return read_base64(value)
             case "array", list() | tuple():
-                return [_adapted(each, given.inner[0]) for each in value]
+                return [_adapted(element, type_.inner[0]) for element in value]
             case "map", Mapping():
-                key, held = given.inner
+                key, held = type_.inner
                 return {_adapted(k, key): _adapted(v, held) for k, v in value.items()}
             case "struct", Mapping():
-                types = dict(given.inner)
+                types = dict(type_.inner)
                 return {n: _adapted(v, types[n]) if n in types else v for n, v in value.items()}
     except (ValueError, InvalidOperation):
         return value

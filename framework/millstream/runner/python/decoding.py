@@ -7,7 +7,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from millstream.formats.python.calling import Decoder, decoder, row_of
-from millstream.formats.python.checks import EXACT, MisfitError, WantedField, field_value, fitting_field
+from millstream.formats.python.checks import EXACT, ExpectedField, MisfitError, field_value, fitting_field
 from millstream.runner.python.forwarding import LogAddress, forwards
 from millstream.runner.python.worker import traces
 from millstream.user_code import Source
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 def decoding_call(
     source: Source,
     name: str,
-    fields: Sequence[WantedField],
+    fields: Sequence[ExpectedField],
     returns: Any,
     *,
     optional: bool,
@@ -66,7 +66,7 @@ def decoding_call(
     return call
 
 
-def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[WantedField]) -> Batch:
+def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[ExpectedField]) -> Batch:
     take = _taking(decoder, fields)
     values: list[tuple[Any, ...]] = []
     places: list[int | None] = []
@@ -92,7 +92,7 @@ def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[W
     return Batch(values, places, indexes, reasons)
 
 
-def _taking(decoder: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], tuple[Any, ...]]:
+def _taking(decoder: Decoder, fields: Sequence[ExpectedField]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that takes the values of a row, or the problem of a value.
 
     They are taken before the next call, which may change and return the same object.
@@ -122,7 +122,7 @@ def _taking(decoder: Decoder, fields: Sequence[WantedField]) -> Callable[[Any], 
     return taken
 
 
-def _column(batch: Batch, values: list[Any], field: WantedField, arrow: Any, decoder: Decoder) -> Any:
+def _column(batch: Batch, values: list[Any], field: ExpectedField, arrow: Any, decoder: Decoder) -> Any:
     """Return the values of a column, and note the records in which one is wrong."""
     import pyarrow as pa
 

@@ -17,7 +17,7 @@ from millstream import user_code
 from millstream.expressions import quoted
 from millstream.formats.format import DecodingCall
 from millstream.formats.python import calling, checks
-from millstream.formats.python.wanted import wanted_fields
+from millstream.formats.python.expected_types import expected_fields
 from millstream.formats.sql import BAD, BAD_TYPE
 from millstream.native import Translation, translate
 from millstream.physical.emit.draft import LOCATED
@@ -96,7 +96,7 @@ def register_decoders(
         decode = decoding.decoding_call(
             source,
             call.function,
-            wanted_fields(call.fields),
+            expected_fields(call.fields),
             to_arrow_type(DataType.fromDDL(returned_type), timezone="UTC"),
             optional=call.optional,
             single=call.single,
