@@ -181,7 +181,7 @@ class Judge:
         )
         last = steps[-1]
         self._views(names, last, last - 1)
-        rows = self._rows(f"select {items} from ({maintenance.whole})", width)
+        rows = self._rows(f"select {items} from ({maintenance.all_rows})", width)
         if rows != expected[last]:
             return _with(verdict, "wrong", f"in full, step {last}: {difference(rows, expected[last])}")
         ways = ["full"]

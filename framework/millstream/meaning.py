@@ -227,7 +227,10 @@ class Depths(Meanings):
 
     def _maintained(self, node: Maintained) -> list[str]:
         """Return the meaning of SQL that clauses don't say: its text, and all that it can read."""
-        parts = [node.maintenance.whole, *(f"{name} {self.functions.get(name, '')}" for name in node.called)]
+        parts = [
+            node.maintenance.all_rows,
+            *(f"{name} {self.functions.get(name, '')}" for name in node.called),
+        ]
         read = read_columns(self._specs[id(node)], node)
         for relation, child in zip(node.maintenance.relations, inputs_at_rest(node), strict=True):
             columns = sorted(read[relation])

@@ -19,7 +19,7 @@ from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zo
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings, VersionStream
 from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions, version_stream
-from millstream.plan.nodes import Check, Column, Given, LoggedRows, Metering, Node
+from millstream.plan.nodes import Check, Column, LoggedRows, Metering, Node, TraitsLeaf
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
@@ -156,7 +156,7 @@ class Planning:
         return tuple(Column(c.name, c.type, c.nullable) for c in self.relations[relation].columns)
 
     def _seen(self, relation: str, traits: Traits) -> Node:
-        return Given(
+        return TraitsLeaf(
             relation=relation,
             columns=self._columns(relation),
             mode=traits.mode,

@@ -161,7 +161,7 @@ def _columns(node: Node) -> tuple[str, ...]:
         case Aggregate():
             return tuple(key.name for key in node.keys)[:_MOST_COLUMNS]
         case Expand():
-            return tuple(column.name for column in node.made)[:_MOST_COLUMNS]
+            return tuple(column.name for column in node.generated)[:_MOST_COLUMNS]
         case Join() | Lookup() | TemporalJoin():
             return _read(node.on)
     return ()

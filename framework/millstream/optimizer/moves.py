@@ -63,7 +63,7 @@ def _below(node: Node, condition: Expression) -> Moves:
             # and other rows would be late.
             return STAYS
         case Expand():
-            generated = {c.name.lower() for c in node.made}
+            generated = {c.name.lower() for c in node.generated}
             if not node.call.deterministic or not generated.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
@@ -131,7 +131,7 @@ def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | No
 def _below_projection(node: Project, condition: Expression) -> Moves:
     if not node.deterministic:
         return STAYS
-    definitions, calculated = node.made, node.calculated
+    definitions, calculated = node.definitions, node.calculated
     if not condition.columns <= definitions.keys():
         return STAYS
     # Its columns would be computed twice: Spark shares no subexpressions across a filter.

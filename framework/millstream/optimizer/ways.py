@@ -112,14 +112,15 @@ def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None
     expressions: list[Expression] = []
     computed_by: list[ComputingStep | None] = []
     for one, before in zip(way.expressions, way.computed_by, strict=True):
-        low = substituted(one, step.made)
+        low = substituted(one, step.definitions)
         if low is None or low.functions or low.reads:
             return None
         expressions.append(low)
         name = one.column
         computed_by.append(ComputingStep(step, name) if name is not None and low.column is None else before)
     conditions = tuple(
-        condition._replace(low=_moved_down(condition.low, step.made)) for condition in way.filter_conditions
+        condition._replace(low=_moved_down(condition.low, step.definitions))
+        for condition in way.filter_conditions
     )
     return Way(step.input, (*way.steps, step), tuple(expressions), tuple(computed_by), conditions)
 

@@ -70,7 +70,7 @@ def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
             if keys
             else f"all rows of {name}, for each change"
         ),
-        (maintenance.whole),
+        (maintenance.all_rows),
     )
 
 
@@ -78,7 +78,7 @@ def _digest(node: Maintained, output: Output, target: TableOutput, settings: Phy
     """Return a digest that changes whenever all rows must be computed again."""
     checks = (check.wrong for check in output.checks if check.keeps_out)
     parts = [
-        node.maintenance.whole,
+        node.maintenance.all_rows,
         *([node.maintenance.weighted] if node.maintenance.weighted else []),
         ", ".join(f"{column.name} {column.type}" for column in target.columns),
         ", ".join(node.keys),

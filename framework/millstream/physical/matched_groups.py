@@ -169,7 +169,9 @@ def _passed(below: _Above, node: Node) -> _Above:
     nodes, columns = (*below.nodes, node), below.columns
     match node:
         case Project():
-            items = {name: substitute(e, columns) for name, e in node.made.items() if _fits(e, columns)}
+            items = {
+                name: substitute(e, columns) for name, e in node.definitions.items() if _fits(e, columns)
+            }
             return replace(below, nodes=nodes, columns=items)
         case Filter():
             fitting = tuple(condition for condition in node.conditions if _fits(condition, columns))

@@ -81,7 +81,7 @@ class Meanings:
                 row = ", ".join(
                     self.typed(node.input, name) for name in node.input.names if name not in CARRIED
                 )
-                columns = ", ".join(f"{c.name} {c.type}" for c in node.made if c.name not in CARRIED)
+                columns = ", ".join(f"{c.name} {c.type}" for c in node.generated if c.name not in CARRIED)
                 called = f"{node.function} {self.functions.get(node.function, '')}"
                 facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", columns)]
                 # With a time to live, Spark uses another state layout.
@@ -197,7 +197,7 @@ class Meanings:
         """Describe a column by the node that computes it."""
         match below:
             case Project():
-                expression = below.made.get(own_name) or _item(below.items, own_name).expression
+                expression = below.definitions.get(own_name) or _item(below.items, own_name).expression
                 return self.of(below.input, expression)
             case Aggregate():
                 for item in below.keys:
@@ -207,7 +207,7 @@ class Meanings:
                 where = f" where {self.of(below.input, call.condition)}" if call.condition else ""
                 return self.of(below.input, call.call) + where
             case Expand():
-                index = [c.name.lower() for c in below.made].index(own_name.lower())
+                index = [c.name.lower() for c in below.generated].index(own_name.lower())
                 return f"{self.of(below.input, below.call)}#{index}"
             case Union():
                 index = [c.name.lower() for c in below.columns].index(own_name.lower())

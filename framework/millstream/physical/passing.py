@@ -20,13 +20,13 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
-    Given,
     Join,
     Node,
     SeedScan,
     Stateful,
     TableScan,
     TopicScan,
+    TraitsLeaf,
     Union,
     is_good,
 )
@@ -100,7 +100,7 @@ class Passing:
                 ]
             case Aggregate() | Dedupe() | Stateful():
                 return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
-            case SeedScan() | TableScan() | Given():
+            case SeedScan() | TableScan() | TraitsLeaf():
                 return [type(node).__name__, node.relation]
             case _:
                 return [*below, as_written(node).fingerprint]

@@ -20,16 +20,16 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
         return message, f"write {selected.expression.text} in GROUP BY, and select `window`"
     if not times:
         return _no_watermark(node, window)
-    listed = " or ".join(f"`{name}`" for name in times)
+    time_columns = " or ".join(f"`{name}`" for name in times)
     closed = next((name for name in times if is_window(node.input.column(name).type)), None)
     if window is None and closed is not None:
-        message = f"emit='on_close' needs {listed} as a group key: without it, a group never closes"
+        message = f"emit='on_close' needs {time_columns} as a group key: without it, a group never closes"
         return message, f"group by {quoted(closed)} itself, or by window({quoted(closed)}, '1 hour')"
     if window is None:
-        message = f"emit='on_close' needs a window over {listed}: without one, a group never closes"
+        message = f"emit='on_close' needs a window over {time_columns}: without one, a group never closes"
         return message, f"add window({quoted(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"
     over = window.expression.columns
-    message = f"emit='on_close' needs a window over {listed}, the column with the watermark"
+    message = f"emit='on_close' needs a window over {time_columns}, the column with the watermark"
     message += ", not over an expression" if over & set(times) else f", not over {', '.join(sorted(over))}"
     return message, f"write {_over(window, times[0])}"
 
@@ -37,11 +37,11 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
 def _selected(node: Aggregate) -> Item | None:
     """Return a group key that a SELECT below computes as a window."""
     below = node.input.input if isinstance(node.input, Repartition) else node.input
-    definitions = below.made if isinstance(below, Project) else {}
+    definitions = below.definitions if isinstance(below, Project) else {}
     for key in node.keys:
-        found = definitions.get(key.expression.column or "")
-        if found is not None and found.text.startswith(("window(", "session_window(")):
-            return Item(key.expression.column or "", found)
+        definition = definitions.get(key.expression.column or "")
+        if definition is not None and definition.text.startswith(("window(", "session_window(")):
+            return Item(key.expression.column or "", definition)
     return None
 
 
@@ -51,12 +51,17 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
     )
     candidates = [] if window is None else [c for c in (windowed_column(window.expression),) if c]
     candidates += [column.name for column in node.input.columns if column.type == TIMESTAMP]
-    known = next((name for name in candidates if not name.startswith("_")), "")
-    if not known:
+    time_column = next((name for name in candidates if not name.startswith("_")), "")
+    if not time_column:
         return message, "select the timestamp column that has the `watermark` of the source"
-    wanted = "" if window is not None else f" and add window({quoted(known)}, '1 hour') to GROUP BY"
-    delay = f"WATERMARK {quoted(known)} DELAY OF INTERVAL 10 SECONDS"
-    return message, f"write {delay} after the relation in FROM, or add a `watermark` to its source{wanted}"
+    added_window = (
+        "" if window is not None else f" and add window({quoted(time_column)}, '1 hour') to GROUP BY"
+    )
+    delay = f"WATERMARK {quoted(time_column)} DELAY OF INTERVAL 10 SECONDS"
+    return (
+        message,
+        f"write {delay} after the relation in FROM, or add a `watermark` to its source{added_window}",
+    )
 
 
 def windowed_column(window: Expression) -> str:

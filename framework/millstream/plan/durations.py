@@ -23,8 +23,8 @@ def parts(duration: str) -> tuple[int, int]:
             months += Fraction(number) * _MONTHS[name]
         else:
             micros += Fraction(number) * MICROSECONDS[name]
-    whole = int(months)
-    return whole, int(micros + (months - whole) * _MONTH)
+    whole_months = int(months)
+    return whole_months, int(micros + (months - whole_months) * _MONTH)
 
 
 def milliseconds(duration: str) -> int:

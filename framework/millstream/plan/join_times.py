@@ -44,16 +44,16 @@ def is_window(type_: Type) -> bool:
 def dropped_sides(node: Join, times: Collection[str]) -> frozenset[Side]:
     """Return the sides whose rows are dropped once they can't match; `times` are event times in the join."""
     sides: dict[str, Side] = {joined.name: joined.side for joined in node.joined}
-    comparisons = [each for condition in node.on for each in _comparisons(condition)]
-    if any(_is_key(each, sides, times) for each in comparisons):
+    comparisons = [comparison for condition in node.on for comparison in _comparisons(condition)]
+    if any(_is_key(comparison, sides, times) for comparison in comparisons):
         return frozenset(("left", "right"))
     inputs = {"left": node.left, "right": node.right}
     windows = {j.name for j in node.joined if is_window(inputs[j.side].column(j.source).type)}
     exact = {*times} - windows
     return frozenset(
         sides[later]
-        for each in comparisons
-        for later, earlier in [_bound(each)]
+        for comparison in comparisons
+        for later, earlier in [_bound(comparison)]
         if later in exact and earlier in exact and sides[later] != sides[earlier]
     )
 
@@ -66,7 +66,7 @@ def with_hidden_bounds(node: Join, times: Collection[str]) -> Join:
     """
     sides: dict[str, Side] = {joined.name: joined.side for joined in node.joined}
     dropped = dropped_sides(node, times)
-    on = tuple(_hidden(each, sides, {*times}, dropped) for each in node.on)
+    on = tuple(_hidden(condition, sides, {*times}, dropped) for condition in node.on)
     return node if on == node.on else replace(node, on=on)
 
 
@@ -76,8 +76,8 @@ def _hidden(
     timed = {sides[time] for time in times if time in sides}
     misleading = {
         later
-        for each in _comparisons(condition)
-        for later, earlier in [_bound(each)]
+        for comparison in _comparisons(condition)
+        for later, earlier in [_bound(comparison)]
         if later and later not in times and earlier in times
         if sides[later] not in {sides[earlier], *dropped} and sides[later] in timed
     }

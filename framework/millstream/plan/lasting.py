@@ -39,17 +39,21 @@ _OPPOSITE: dict[Direction, Direction] = {
 
 def lasting_conditions(node: Filter) -> tuple[Expression, ...]:
     """Return the conditions of a filter that stay true of a group once they are."""
-    return tuple(each for each in node.conditions if each.deterministic and _lasts(node.input, each))
+    return tuple(
+        condition
+        for condition in node.conditions
+        if condition.deterministic and _lasts(node.input, condition)
+    )
 
 
 def _lasts(below: Node, condition: Expression) -> bool:
     try:
         words = words_of(condition)
         reader = _Conditions(words, below)
-        found = reader.either()
+        lasts = reader.either()
     except UnreadableError:
         return False
-    return reader.peek() is None and found
+    return reader.peek() is None and lasts
 
 
 class _Conditions(Reader):
@@ -60,28 +64,28 @@ class _Conditions(Reader):
         self.below = below
 
     def either(self) -> bool:
-        found = self.all()
+        lasts = self.all()
         while self.take("or"):
-            found = self.all() and found
-        return found
+            lasts = self.all() and lasts
+        return lasts
 
     def all(self) -> bool:
-        found = self.one()
+        lasts = self.one()
         while self.take("and"):
-            found = self.one() and found
-        return found
+            lasts = self.one() and lasts
+        return lasts
 
     def one(self) -> bool:
         start = self.position
         if self.take("("):
             try:
-                found = self.either()
+                lasts = self.either()
                 self.expect(")")
             except UnreadableError:
                 self.position = start
             else:
                 if self.peek() is None or str(self.peek()).lower() in {"and", "or", ")"}:
-                    return found
+                    return lasts
                 self.position = start
         left = self.sum()
         if self.take("is"):
@@ -128,8 +132,12 @@ def _direction(node: Node, tree: Tree) -> Direction:
         case FieldOf(base=base):
             return "stays" if _direction(node, base) == "stays" else "unknown"
         case Cast(of=of, type=type_):
-            found = _direction(node, of)
-            return found if found == "stays" or type_ in _WIDER or isinstance(type_, Decimal) else "unknown"
+            direction = _direction(node, of)
+            return (
+                direction
+                if direction == "stays" or type_ in _WIDER or isinstance(type_, Decimal)
+                else "unknown"
+            )
         case Call(name="negative", arguments=(one,)):
             return _OPPOSITE[_direction(node, one)]
         case Call(name="+" | "-" as sign, arguments=(one, other)):
@@ -148,7 +156,7 @@ def _direction(node: Node, tree: Tree) -> Direction:
 def _of_column(node: Node, name: str) -> Direction:
     match node:
         case Project():
-            item = next(each for each in node.items if each.name == name)
+            item = next(item for item in node.items if item.name == name)
             try:
                 return _direction(node.input, read(item.expression))
             except UnreadableError:
@@ -194,12 +202,12 @@ def _measure(node: Node, name: str) -> Measure | None:
     """Return the aggregate that a column is, without any calculation."""
     match node:
         case Project():
-            column = next(each for each in node.items if each.name == name).expression.column
+            column = next(item for item in node.items if item.name == name).expression.column
             return None if column is None else _measure(node.input, column)
         case Filter() | Repartition() | Watermark():
             return _measure(node.input, name)
         case Aggregate():
-            return next((each for each in node.measures if each.name == name), None)
+            return next((measure for measure in node.measures if measure.name == name), None)
     return None
 
 

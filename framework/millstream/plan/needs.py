@@ -27,67 +27,69 @@ Names = set[str]
 """Column names in lower case."""
 
 
-def of_input(node: Node, index: int, own: Names) -> Iterable[str]:
-    """Return the columns of one input that a node needs for its own columns `own`."""
+def of_input(node: Node, index: int, needed: Names) -> Iterable[str]:
+    """Return the columns of one input that a node needs for its `needed` columns."""
     match node:
         case Filter():
-            return own.union(*(each.folded for each in node.conditions))
+            return needed.union(*(condition.folded for condition in node.conditions))
         case Project():
-            items = kept_items(node, own)
+            items = kept_items(node, needed)
             return node.read if items is node.items else _read(item.expression for item in items)
         case Union():
             columns = node.sides[index].columns
-            return [columns[i].name.lower() for i in kept_places(node, own)]
+            return [columns[i].name.lower() for i in kept_places(node, needed)]
         case Expand():
-            return (own - {made.name.lower() for made in node.made}) | node.call.folded
+            return (needed - {column.name.lower() for column in node.generated}) | node.call.folded
         case Repartition():
-            return own.union(map(str.lower, node.keys))
+            return needed.union(map(str.lower, node.keys))
         case Aggregate():
             keys = (key.expression for key in node.keys)
-            kept = kept_measures(node, own)
-            return _read((*keys, *(m.call for m in kept), *(m.condition for m in kept if m.condition)))
+            measures = kept_measures(node, needed)
+            return _read(
+                (*keys, *(m.call for m in measures), *(m.condition for m in measures if m.condition))
+            )
         case Dedupe():
             # Spark forgets keys by the event time, so it must be among the columns.
             times = (name for name, _ in traits_of(node.input).watermarks)
-            return own.union(map(str.lower, (*node.own_columns, *times)))
+            return needed.union(map(str.lower, (*node.own_columns, *times)))
         case Watermark():
-            return own | {node.time.lower()}
+            return needed | {node.time.lower()}
         case TemporalJoin():
-            return [*_of_side(node, index, own), *map(str.lower, node.own_columns[index])]
+            return [*_of_side(node, index, needed), *map(str.lower, node.own_columns[index])]
         case Binary():
-            return _of_side(node, index, own)
+            return _of_side(node, index, needed)
         case _:
             return node.inputs[index].by_name
 
 
-def _of_side(node: Binary, index: int, own: Names) -> list[str]:
+def _of_side(node: Binary, index: int, needed: Names) -> list[str]:
     side = "left" if index == 0 else "right"
-    return [joined.source.lower() for joined in kept_joined(node, own) if joined.side == side]
+    return [joined.source.lower() for joined in kept_joined(node, needed) if joined.side == side]
 
 
-def kept_items(node: Project, own: Names) -> tuple[Item, ...]:
-    if own.issuperset(node.by_name):
+def kept_items(node: Project, needed: Names) -> tuple[Item, ...]:
+    if needed.issuperset(node.by_name):
         return node.items
     keys = {key.lower() for key in node.keys}
     named = zip(node.by_name, node.items, strict=True)
-    return tuple([item for name, item in named if name in own or name in keys])
+    return tuple([item for name, item in named if name in needed or name in keys])
 
 
-def kept_measures(node: Aggregate, own: Names) -> tuple[Measure, ...]:
-    kept = tuple(measure for measure in node.measures if measure.name.lower() in own)
-    return kept if kept or node.keys else node.measures[:1]
+def kept_measures(node: Aggregate, needed: Names) -> tuple[Measure, ...]:
+    measures = tuple(measure for measure in node.measures if measure.name.lower() in needed)
+    return measures if measures or node.keys else node.measures[:1]
 
 
-def kept_places(node: Union, own: Names) -> Sequence[int]:
-    if own.issuperset(node.by_name):
+def kept_places(node: Union, needed: Names) -> Sequence[int]:
+    if needed.issuperset(node.by_name):
         return range(len(node.columns))
-    return [i for i, name in enumerate(node.by_name) if name in own]
+    return [i for i, name in enumerate(node.by_name) if name in needed]
 
 
-def kept_joined(node: Binary, own: Names) -> tuple[JoinColumn, ...]:
-    needed = own | _read(node.on)
-    return tuple([joined for name, joined in node.by_joined.items() if name in needed])
+def kept_joined(node: Binary, needed: Names) -> tuple[JoinColumn, ...]:
+    read = needed | _read(node.on)
+    return tuple([joined for name, joined in node.by_joined.items() if name in read])
 
 
 def _read(expressions: Iterable[Expression]) -> Names:
-    return set[str]().union(*[each.folded for each in expressions])
+    return set[str]().union(*[expression.folded for expression in expressions])

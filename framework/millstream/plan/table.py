@@ -45,8 +45,8 @@ class _Form:
     def row_of(self, node: Node, inputs: Sequence[int] = ()) -> Struct:
         return self.row(tuple(inputs), *self._field_values(node))
 
-    def node_of(self, row: Struct, known: Sequence[Node]) -> Node:
-        inputs = [known[index] for index in row.inputs]  # type: ignore[attr-defined]  # a field of each row
+    def node_of(self, row: Struct, nodes: Sequence[Node]) -> Node:
+        inputs = [nodes[index] for index in row.inputs]  # type: ignore[attr-defined]  # a field of each row
         reads: dict[str, Any] = dict(zip(self._one, inputs, strict=False))
         if self._many:
             (name,) = self._many
@@ -81,22 +81,22 @@ _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 
 def encoded(roots: Iterable[Node]) -> bytes:
     """Return nodes, with all their inputs, as bytes."""
-    listed, forms = list(roots), _FORMS.by_kind
+    all_roots, forms = list(roots), _FORMS.by_kind
     indexes: dict[int, int] = {}
     rows: list[Struct] = []
-    order = in_order(listed)
+    order = in_order(all_roots)
     for node in order:
-        rows.append(forms[type(node)].row_of(node, [indexes[id(each)] for each in node.inputs]))
+        rows.append(forms[type(node)].row_of(node, [indexes[id(input_node)] for input_node in node.inputs]))
         indexes[id(node)] = len(indexes)
     # With fingerprints, to avoid computing them again.
-    found = (rows, [indexes[id(root)] for root in listed], [node.fingerprint for node in order])
-    return msgspec.msgpack.encode(found)
+    table = (rows, [indexes[id(root)] for root in all_roots], [node.fingerprint for node in order])
+    return msgspec.msgpack.encode(table)
 
 
 def decoded(table: bytes) -> list[Node]:
     """Return the nodes that `encoded` stored; raise `msgspec.DecodeError` if the bytes are invalid."""
-    wanted: Any = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
-    rows, roots, fingerprints = from_msgpack(table, wanted)
+    table_type: Any = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
+    rows, roots, fingerprints = from_msgpack(table, table_type)
     forms = _FORMS.by_row
     nodes: list[Node] = []
     for row, fingerprint in zip(rows, fingerprints, strict=True):
@@ -110,18 +110,18 @@ def decoded(table: bytes) -> list[Node]:
 
 def shape(roots: Iterable[Node]) -> bytes:
     """Return a digest of nodes and all their inputs, including names for display and what is shared."""
-    listed = list(roots)
+    all_roots = list(roots)
     indexes: dict[int, int] = {}
     hashed = blake2b(digest_size=16)
-    for node in in_order(listed):
-        hashed.update(_own(node))
-        hashed.update(repr([indexes[id(each)] for each in node.inputs]).encode())
+    for node in in_order(all_roots):
+        hashed.update(_own_digest(node))
+        hashed.update(repr([indexes[id(input_node)] for input_node in node.inputs]).encode())
         indexes[id(node)] = len(indexes)
-    hashed.update(repr([indexes[id(root)] for root in listed]).encode())
+    hashed.update(repr([indexes[id(root)] for root in all_roots]).encode())
     return hashed.digest()
 
 
-def _own(node: Node) -> bytes:
+def _own_digest(node: Node) -> bytes:
     """Return a digest of a node without its inputs, cached on the node."""
     cached: bytes | None = node.__dict__.get("own")
     if cached is None:

@@ -24,7 +24,7 @@ def wrong_time(state: Mapping[str, Any], steps: Sequence[StatefulStep]) -> Itera
         yield "MS522", "'state: {ttl_by}' has no effect without 'ttl'", "remove it, or set ttl as well"
         return
     for step in steps:
-        if all(given.mode == "static" for given in step.inputs):
+        if all(traits.mode == "static" for traits in step.inputs):
             continue
         match step.node:
             case Join() if by == "processing_time":
@@ -38,20 +38,23 @@ def wrong_time(state: Mapping[str, Any], steps: Sequence[StatefulStep]) -> Itera
 
 
 def _without_time(node: Stateful, step: StatefulStep) -> tuple[str, str]:
-    (given,) = step.inputs
+    (traits,) = step.inputs
     start = f"the state of {node.function}() can't expire by event time"
-    times = [name for name, _ in given.watermarks]
+    times = [name for name, _ in traits.watermarks]
     if len(times) > 1:
-        listed = ", ".join(times)
-        return f"{start}: its rows have several, {listed}", "select only one of them in a subquery in FROM"
+        time_columns = ", ".join(times)
+        return (
+            f"{start}: its rows have several, {time_columns}",
+            "select only one of them in a subquery in FROM",
+        )
     if times:
         return (
             f"{start}: `{times[0]}` is not a timestamp",
             "remove ttl_by, which makes it expire by the clock",
         )
     columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
-    if known := next(columns, ""):
-        remedy = f"write {watermark_clause(known)} after the relation in FROM"
+    if time_column := next(columns, ""):
+        remedy = f"write {watermark_clause(time_column)} after the relation in FROM"
     else:
         remedy = "select the column with the source's watermark for its rows"
     return f"{start}: its rows have none", remedy

@@ -32,20 +32,20 @@ class StatefulStep(Struct, frozen=True):
 
 def unbounded_state(spec: ModelSpec, steps: Sequence[StatefulStep]) -> list[PlanProblem]:
     """Warn about each operator of a model whose state is never dropped."""
-    found: dict[tuple[str, int, int, str], PlanProblem] = {}
+    warnings: dict[tuple[str, int, int, str], PlanProblem] = {}
     for step in steps:
         for code, message, remedy in _warnings(spec, step):
             key = (code, step.start, step.stop, step.option)
-            problem = PlanProblem(
+            warning = PlanProblem(
                 spec.id, code, message, f"{remedy}; or accept it: {_ACCEPT}", step.start, step.stop,
                 step.option, warning=True,
             )  # fmt: skip
-            found.setdefault(key, problem)
-    return list(found.values())
+            warnings.setdefault(key, warning)
+    return list(warnings.values())
 
 
 def _warnings(spec: ModelSpec, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
-    if all(given.mode == "static" for given in step.inputs):
+    if all(traits.mode == "static" for traits in step.inputs):
         return
     match step.node:
         case Aggregate():
@@ -56,15 +56,15 @@ def _warnings(spec: ModelSpec, step: StatefulStep) -> Iterator[tuple[str, str, s
             yield from _join(step.node, step)
         case Stateful():
             if step.node.ttl is None:
-                message = f"{step.node.function}() keeps the state of each {_each(step)} forever"
+                message = f"{step.node.function}() keeps the state of each {_key_text(step)} forever"
                 remedy = "set config(state={'ttl': '7 days'}), which forgets keys that don't come again"
                 yield "MS563", message, remedy
 
 
 def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
-    (given,) = step.inputs
+    (traits,) = step.inputs
     window = node.window
-    times = [name for name, _ in given.watermarks]
+    times = [name for name, _ in traits.watermarks]
     if window is not None and window.expression.columns & set(times):
         return  # dropped once the watermark has passed its end
     if {key.expression.column for key in node.keys} & {*times}:
@@ -72,7 +72,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     growing = [key for key in node.keys if key.expression.type != BOOLEAN and key is not window]
     if window is None and not growing:
         return
-    message = f"this aggregate keeps one row per {_each(step)} forever"
+    message = f"this aggregate keeps one row per {_key_text(step)} forever"
     if window is not None:
         column = max(window.expression.columns, default="")
         remedy = f"write {watermark_clause(column)} after the relation in FROM"
@@ -81,13 +81,13 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         yield "MS560", message, remedy
         return
     columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
-    known = next(iter(times), "") or next(columns, "")
-    if not known:
+    time_column = next(iter(times), "") or next(columns, "")
+    if not time_column:
         yield "MS560", message, "group by a window of an event time with a watermark as well"
         return
-    remedy = f"add window({quoted(known)}, '1 day') to GROUP BY"
+    remedy = f"add window({quoted(time_column)}, '1 day') to GROUP BY"
     if not times:
-        remedy += f" and {watermark_clause(known)} after the relation in FROM"
+        remedy += f" and {watermark_clause(time_column)} after the relation in FROM"
     if spec.given_keys:
         remedy += ", and window.start to the columns and the key"
     yield "MS560", message, remedy
@@ -99,17 +99,17 @@ def watermark_clause(column: str) -> str:
 
 
 def _dedupe(node: Dedupe, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
-    (given,) = step.inputs
-    times = {name.lower() for name, _ in given.watermarks}
+    (traits,) = step.inputs
+    times = {name.lower() for name, _ in traits.watermarks}
     if (node.within and times) or times & {key.lower() for key in node.keys}:
         return
-    message = f"this dedupe remembers each distinct {_each(step)} forever"
+    message = f"this dedupe remembers each distinct {_key_text(step)} forever"
     keys = ", ".join(f"'{key}'" for key in node.keys)
     bound = f"config(dedupe={{'keys': [{keys}], 'within': '1 day'}})"
     remedy = f"set {bound}" if step.option else f"use {bound} instead of DISTINCT"
     if not times:
-        known = next(iter(step.times), "")
-        remedy += f", and also select {known or 'an event time with a watermark'}"
+        event_time = next(iter(step.times), "")
+        remedy += f", and also select {event_time or 'an event time with a watermark'}"
     yield "MS561", message, remedy
 
 
@@ -131,7 +131,7 @@ def join_bound(node: Join, inputs: Sequence[Traits], times: Sequence[str], on: s
     """
     if len(times) != 2:
         return ""
-    windows = [_only_windows(side, given) for side, given in zip(node.inputs, inputs, strict=True)]
+    windows = [_only_windows(side, traits) for side, traits in zip(node.inputs, inputs, strict=True)]
     one, other = times
     column = f"select window_time(window) as a column in a subquery, and bound that column in {on}"
     if all(windows):
@@ -141,9 +141,9 @@ def join_bound(node: Join, inputs: Sequence[Traits], times: Sequence[str], on: s
     return f"add to {on}: {one} between {other} - interval 1 hour and {other} + interval 1 hour"
 
 
-def _only_windows(node: Node, given: Traits) -> bool:
+def _only_windows(node: Node, traits: Traits) -> bool:
     """Return whether the only event times of a relation are windows."""
-    types = [node.column(name).type for name, _ in given.watermarks]
+    types = [node.column(name).type for name, _ in traits.watermarks]
     return bool(types) and all(map(is_window, types))
 
 
@@ -156,24 +156,28 @@ def bounded_sides(node: Join, left: Traits, right: Traits) -> tuple[bool, bool]:
 def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Iterator[tuple[str, str, str]]:
     """Yield the steps that a `ttl` can't end, with what to write instead: code, message and remedy."""
     for step in steps:
-        if all(given.mode == "static" for given in step.inputs):
+        if all(traits.mode == "static" for traits in step.inputs):
             continue
         match step.node:
             case Aggregate(window=None) as node if any(_aggregate(spec, node, step)):
-                (given,) = step.inputs
+                (traits,) = step.inputs
                 columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
-                times = [name for name, _ in given.watermarks]
-                known = next(iter(times), "") or next(columns, "")
+                times = [name for name, _ in traits.watermarks]
+                time_column = next(iter(times), "") or next(columns, "")
                 message = (
                     "'state: {ttl}' can't end the groups of an aggregate: whether a row finds its old group "
                     "would depend on the batches that read it"
                 )
-                how = f"add session_window({quoted(known)}, '{ttl}')" if known else "add session_window(…)"
+                how = (
+                    f"add session_window({quoted(time_column)}, '{ttl}')"
+                    if time_column
+                    else "add session_window(…)"
+                )
                 remedy = (
                     f"remove it, {how} to GROUP BY, which ends groups by event time, and set emit='on_close'"
                 )
-                if known and not times:
-                    remedy += f"; and write {watermark_clause(known)} after the relation in FROM"
+                if time_column and not times:
+                    remedy += f"; and write {watermark_clause(time_column)} after the relation in FROM"
                 yield "MS676", message, remedy
             case Join() as node if not all(bounded_sides(node, *step.inputs)):
                 yield "MS677", *_join_without_time(step)
@@ -196,6 +200,6 @@ def _join_without_time(step: StatefulStep) -> tuple[str, str]:
     return message, "select the columns with the sources' watermarks on both sides"
 
 
-def _each(step: StatefulStep) -> str:
+def _key_text(step: StatefulStep) -> str:
     first, rest = step.grown[:4], step.grown[4:]
     return ", ".join(first) + (f" and {len(rest)} more" if rest else "")

@@ -9,11 +9,11 @@ from millstream.plan.nodes import Node, Output, Plan
 
 def consumers(plan: Plan) -> dict[int, list[Node]]:
     """Return the readers of each node, by its `id`; a node that reads it twice is listed twice."""
-    found: dict[int, list[Node]] = {id(node): [] for node in plan.order}
+    readers: dict[int, list[Node]] = {id(node): [] for node in plan.order}
     for node in plan.order:
-        for each in node.inputs:
-            found[id(each)].append(node)
-    return found
+        for input_node in node.inputs:
+            readers[id(input_node)].append(node)
+    return readers
 
 
 def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Node] | None = None) -> Plan:
@@ -25,13 +25,13 @@ def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Nod
     """By `id`, the nodes that were replaced."""
     for node in plan.order if nodes is None else nodes:
         over, inputs = node, node.inputs
-        for each in inputs:
-            if id(each) in new:
-                over = node.with_inputs(*[new.get(id(each), each) for each in inputs])
+        for input_node in inputs:
+            if id(input_node) in new:
+                over = node.with_inputs(*[new.get(id(input_node), input_node) for input_node in inputs])
                 break
-        found = visit(over, node)
-        if found is not node:
-            new[id(node)] = found
+        rewritten = visit(over, node)
+        if rewritten is not node:
+            new[id(node)] = rewritten
     return with_outputs(plan, new)
 
 

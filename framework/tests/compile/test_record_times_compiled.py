@@ -30,7 +30,7 @@ def output_of(root, sql):
 
 def time_of(output: Output):
     assert isinstance(output.input, Project)
-    return str(output.input.made[RECORD_TIME]) if RECORD_TIME in output.input.by_name else None
+    return str(output.input.definitions[RECORD_TIME]) if RECORD_TIME in output.input.by_name else None
 
 
 @pytest.mark.parametrize(

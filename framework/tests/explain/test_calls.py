@@ -42,7 +42,9 @@ def test_spark_generators_are_none() -> None:
 
 
 def test_a_keyed_function_keeps_state_by_its_key() -> None:
-    made = Stateful(input=by(topic("a"), "a"), function="sessions", keys=("a",), made=(Column("x", INT),))
+    made = Stateful(
+        input=by(topic("a"), "a"), function="sessions", keys=("a",), generated=(Column("x", INT),)
+    )
     (call,) = python_calls(plan(made), {})
     assert "state by a" in call.runs
 

@@ -190,7 +190,7 @@ class InDuckDB(Maintained):
             self._table(view_of("weighted", index), relation, weighted, f", {WEIGHT} bigint")
         model, maintenance = plan.target.model, plan.maintenance
         self._table(STORED, model, self.rows[model].values())
-        kept, sql = f"select * from {STORED}", maintenance.whole
+        kept, sql = f"select * from {STORED}", maintenance.all_rows
         touching = maintenance.touching(changed_inputs or ())
         if touching:
             self._create(TOUCHED, touching)

@@ -10,33 +10,37 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from millstream.plan.keys import Known, determined, has_fixed_offset, microseconds
+from millstream.plan.keys import ColumnProperties, determined, has_fixed_offset, microseconds
 from millstream.sql.analyze import analyze
 from millstream.sql.values import InputRelation, RelationColumn
 from millstream.types import parse_type
 
 MINUTE = 60_000_000
 COLUMNS = {
-    "s": Known(parse_type("string")),
-    "t": Known(parse_type("string")),
-    "p": Known(parse_type("string"), nullable=False),
-    "q": Known(parse_type("string"), nullable=False),
-    "bin": Known(parse_type("binary")),
-    "i": Known(parse_type("int")),
-    "n": Known(parse_type("int"), nullable=False),
-    "l": Known(parse_type("bigint")),
-    "m": Known(parse_type("bigint"), nullable=False),
-    "y": Known(parse_type("tinyint")),
-    "d": Known(parse_type("decimal(10,2)")),
-    "f": Known(parse_type("float")),
-    "g": Known(parse_type("double")),
-    "o": Known(parse_type("boolean"), nullable=False),
-    "day": Known(parse_type("date"), nullable=False),
-    "at": Known(parse_type("timestamp"), nullable=False),
-    "st": Known(parse_type("timestamp"), gap=5 * MINUTE),
-    "w": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=5 * MINUTE, window=True),
-    "dw": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=1440 * MINUTE, window=True),
-    "ww": Known(parse_type("struct<start:timestamp,end:timestamp>"), gap=10080 * MINUTE, window=True),
+    "s": ColumnProperties(parse_type("string")),
+    "t": ColumnProperties(parse_type("string")),
+    "p": ColumnProperties(parse_type("string"), nullable=False),
+    "q": ColumnProperties(parse_type("string"), nullable=False),
+    "bin": ColumnProperties(parse_type("binary")),
+    "i": ColumnProperties(parse_type("int")),
+    "n": ColumnProperties(parse_type("int"), nullable=False),
+    "l": ColumnProperties(parse_type("bigint")),
+    "m": ColumnProperties(parse_type("bigint"), nullable=False),
+    "y": ColumnProperties(parse_type("tinyint")),
+    "d": ColumnProperties(parse_type("decimal(10,2)")),
+    "f": ColumnProperties(parse_type("float")),
+    "g": ColumnProperties(parse_type("double")),
+    "o": ColumnProperties(parse_type("boolean"), nullable=False),
+    "day": ColumnProperties(parse_type("date"), nullable=False),
+    "at": ColumnProperties(parse_type("timestamp"), nullable=False),
+    "st": ColumnProperties(parse_type("timestamp"), gap=5 * MINUTE),
+    "w": ColumnProperties(parse_type("struct<start:timestamp,end:timestamp>"), gap=5 * MINUTE, window=True),
+    "dw": ColumnProperties(
+        parse_type("struct<start:timestamp,end:timestamp>"), gap=1440 * MINUTE, window=True
+    ),
+    "ww": ColumnProperties(
+        parse_type("struct<start:timestamp,end:timestamp>"), gap=10080 * MINUTE, window=True
+    ),
 }
 RELATION = InputRelation(
     "model.r", tuple(RelationColumn(name, known.type, known.nullable) for name, known in COLUMNS.items())

@@ -31,13 +31,13 @@ from millstream.materialization import Sink
 from millstream.plan.nodes import (
     AnyNode,
     Check,
-    Given,
     Item,
     Maintained,
     Maintenance,
     MatchedGroups,
     Node,
     Stateful,
+    TraitsLeaf,
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
@@ -45,11 +45,11 @@ from millstream.plan.traits import reads_event_time
 from millstream.types import STRING
 
 EVENTS = topic("a", "b", "ts")
-SCORES = Stateful(input=by(EVENTS, "a"), function="score", keys=("a",), made=EVENTS.columns)
+SCORES = Stateful(input=by(EVENTS, "a"), function="score", keys=("a",), generated=EVENTS.columns)
 STORED = output(where(EVENTS, "a > 1"))
 EXAMPLES: list[Node] = [
     *in_order([EVENTS]),
-    Given(relation="model.x", columns=EVENTS.columns),
+    TraitsLeaf(relation="model.x", columns=EVENTS.columns),
     seed("a"),
     table("a"),
     where(EVENTS, "a > 1", "b = 2"),

@@ -175,7 +175,12 @@ def watermark(node: Node, time: str = "ts") -> Watermark:
 
 def explode(node: Node, call: str, made: str, *, outer: bool = False) -> Expand:
     return Expand(
-        input=node, call=sql(call), function="explode", made=(Column(made, INT),), outer=outer, models=("m",)
+        input=node,
+        call=sql(call),
+        function="explode",
+        generated=(Column(made, INT),),
+        outer=outer,
+        models=("m",),
     )
 
 

@@ -92,7 +92,7 @@ def _query(node: Node, inputs: list[str]) -> str:
         case Dedupe():
             return f"select * from {inputs[0]} group by {', '.join(node.keys)}"
         case Expand():
-            made, call = node.made[0].name, render(node.call).removeprefix("explode(").removesuffix(")")
+            made, call = node.generated[0].name, render(node.call).removeprefix("explode(").removesuffix(")")
             some = "true" if node.outer else f"{call} is not null"
             return f"select i.*, {call} + n as {made} from {inputs[0]} i, (select 0 n union select 1) where {some}"
         case Aggregate():

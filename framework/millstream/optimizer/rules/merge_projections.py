@@ -58,7 +58,7 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
 
 def _items(upper: Project, lower: Project) -> tuple[Item, ...] | None:
     """Return the items over the lower one's input; None if something would be evaluated twice."""
-    by = lower.made
+    by = lower.definitions
     read = Counter(ref.column for item in upper.items for ref in item.expression.refs)
     if not all(name in by and (count == 1 or is_free(by[name])) for name, count in read.items()):
         return None

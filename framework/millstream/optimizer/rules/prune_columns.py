@@ -125,11 +125,15 @@ def _decode(node: Decode, needed: Names) -> Decode:
     if node.key is not None and "_key" in deciding:
         deciding = deciding - {"_key"} | {node.key.name.lower()}
     needed = needed | deciding
-    if not (format_of(node.format).by_position or node.whole):
+    if not (format_of(node.format).by_position or node.checks_all_columns):
         # A record that can't be decoded is bad even for readers that don't use its value.
         fields = tuple(field for field in fields if field.name.lower() in needed) or fields[:1]
     metadata = tuple(name for name in node.metadata if name.lower() in needed)
-    key = node.key if node.key is not None and (node.whole or node.key.name.lower() in needed) else None
+    key = (
+        node.key
+        if node.key is not None and (node.checks_all_columns or node.key.name.lower() in needed)
+        else None
+    )
     if (fields, metadata, key, good) == (node.fields, node.metadata, node.key, node.good):
         return node
     return replace(node, fields=fields, metadata=metadata, key=key, good=good)

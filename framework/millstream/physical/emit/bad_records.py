@@ -118,7 +118,7 @@ def value_of(node: Decode, alias: str, more: Sequence[Column] = ()) -> DecodedPa
 def read_value_of(node: Decode, alias: str, reads: ReadColumns) -> DecodedPart:
     """Return the value of a record with all columns that models read, of which one makes them fail."""
     part = value_of(node, alias)
-    if node.whole or not part.decoded.required:
+    if node.checks_all_columns or not part.decoded.required:
         return part
     more = tuple(column for column in reads.columns if column.name.lower() not in node.by_name)
     return replace(

@@ -45,7 +45,7 @@ def decode_records(
     fails_by_key = fails
     if fails and reads is not None:
         value = read_value_of(node, aliases.value, reads)
-    if reads is not None and not node.whole:
+    if reads is not None and not node.checks_all_columns:
         fails_by_key = fails and reads.key
     laterals: list[Lateral] = []
     if key is not None:

@@ -188,7 +188,9 @@ def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
     if node.python:
         call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
     alias = unused(node.function, draft.aliases)
-    columns = {c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.made}
+    columns = {
+        c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.generated
+    }
     lateral = Lateral(call, alias, tuple(columns), node.outer)
     return replace(draft, items={**draft.items, **columns}, laterals=(*draft.laterals, lateral))
 

@@ -193,10 +193,12 @@ def _step(node: Dedupe | Stateful | TemporalJoin | Watermark, name: str, of: str
         case Watermark():
             return WindowView(name, of, node.time, node.delay, node.copy)
         case Dedupe():
-            return DedupeView(name, of, node.keys, node.within, node.by_position, node.exact_by, node.place)
+            return DedupeView(
+                name, of, node.keys, node.within, node.by_position, node.exact_by, node.position_columns
+            )
         case Stateful():
             return StatefulView(
-                name, of, node.function, node.keys, node.made, node.ttl, node.time, node.times
+                name, of, node.function, node.keys, node.generated, node.ttl, node.time, node.times
             )
 
 

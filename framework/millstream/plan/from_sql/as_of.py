@@ -21,8 +21,8 @@ from millstream.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT,
 
 _INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 
-Problem = tuple[str, str, str, Span]
-"""Code, message, remedy and place."""
+JoinProblem = tuple[str, str, str, Span]
+"""Code, message, remedy and location."""
 
 
 class AsOf(Struct, frozen=True):
@@ -38,69 +38,72 @@ class AsOf(Struct, frozen=True):
     clause: Expression
 
 
-def parts(on: Sequence[Expression], each: From, joined: Sequence[JoinColumn], begins: str) -> AsOf:
+def parts(on: Sequence[Expression], relation: From, joined: Sequence[JoinColumn], begins: str) -> AsOf:
     """Return the parts of ON, whose columns have their names in the join; `begins` is one of them."""
     sides = {column.name: column for column in joined}
-    clause = next(bound for bound, written in zip(on, each.on, strict=True) if _is_clause(written, each))
-    conditions = [bound for bound, written in zip(on, each.on, strict=True) if not _is_clause(written, each)]
-    found = [(condition, equal_columns(condition, sides)) for condition in conditions]
+    clause = next(
+        bound for bound, written in zip(on, relation.on, strict=True) if _is_clause(written, relation)
+    )
+    conditions = [
+        bound for bound, written in zip(on, relation.on, strict=True) if not _is_clause(written, relation)
+    ]
+    compared = [(condition, equal_columns(condition, sides)) for condition in conditions]
     time = next((ref.column for ref in clause.refs if ref.column != begins), begins)
     valid = Expression((Ref(begins), " <= ", Ref(time)), BOOLEAN)
     return AsOf(
-        tuple(pair for _, pair in found if pair),
-        (*(condition for condition, pair in found if pair), valid),
-        tuple(condition for condition, pair in found if not pair),
+        tuple(pair for _, pair in compared if pair),
+        (*(condition for condition, pair in compared if pair), valid),
+        tuple(condition for condition, pair in compared if not pair),
         sides[time].source if sides[time].side == "left" else "",
         clause,
     )
 
 
-def _is_clause(written: Expression, each: From) -> bool:
-    return (written.start, written.stop) == each.as_of
+def _is_clause(written: Expression, relation: From) -> bool:
+    return (written.start, written.stop) == relation.as_of
 
 
 def problems(
     scope: Scope,
-    found: AsOf,
+    as_of: AsOf,
     events: Node,
     versions: VersionStream,
     times: Mapping[str, str],
-    each: From,
+    relation: From,
     query: Select,
-) -> Iterator[Problem]:
+) -> Iterator[JoinProblem]:
     """Yield what prevents a stream from joining versions; `times` are its event times with their delays."""
     named = {column.name: column for column in events.columns}
     if not times:
-        known = [column.name for column in events.columns if column.type == TIMESTAMP]
-        time = found.time if found.time in known else next(iter(known), "at")
+        timestamps = [column.name for column in events.columns if column.type == TIMESTAMP]
+        time = as_of.time if as_of.time in timestamps else next(iter(timestamps), "at")
         message = "a stream waits for late versions by its event time, and these rows have none"
         remedy = (
             f"write {watermark_clause(time)} after the relation in FROM, or add a `watermark` to its source"
         )
-        yield "MS690", message, remedy, found.clause
-    elif found.time not in times:
-        listed = " or ".join(f"`{name}`" for name in times)
-        message = f"a stream can only join as of its event time, which is {listed}"
+        yield "MS690", message, remedy, as_of.clause
+    elif as_of.time not in times:
+        time_columns = " or ".join(f"`{name}`" for name in times)
+        message = f"a stream can only join as of its event time, which is {time_columns}"
         remedy = f"write FOR SYSTEM_TIME AS OF {_in_sql(scope, next(iter(times)))}"
-        yield "MS691", message, remedy, found.clause
-    compared = {right.lower(): left for left, right in found.pairs}
+        yield "MS691", message, remedy, as_of.clause
+    compared = {right.lower(): left for left, right in as_of.pairs}
     if missing := [key for key in versions.keys if key.lower() not in compared]:
         shown = ", ".join(missing)
-        message = f"ON must compare the key of '{each.alias}' with columns of the stream by =: {shown}"
-        yield "MS692", message, _comparison(scope, events, versions, missing, each), each
-    for left, right in found.pairs:
+        message = f"ON must compare the key of '{relation.alias}' with columns of the stream by =: {shown}"
+        yield "MS692", message, _comparison(scope, events, versions, missing, relation), relation
+    for left, right in as_of.pairs:
         one, other = named[left].type, versions.rows.column(right).type
         # Without a comparison of the key, this one may be what is wrong about it.
         if not _are_alike(one, other) and (not missing or right in versions.keys):
-            message = f"'{left}' is {one}, and '{right}' of '{each.alias}' is {other}"
+            message = f"'{left}' is {one}, and '{right}' of '{relation.alias}' is {other}"
             remedy = f"compare a column that a subquery in FROM computes: cast({quoted(left)} as {other})"
-            yield "MS692", message, remedy, each
-    if (end := reads_end(query, each)) is not None:
-        message = (
-            f"when a row leaves the join, it is not known until when its version of '{each.alias}' is valid"
-        )
+            yield "MS692", message, remedy, relation
+    if (end := reads_end(query, relation)) is not None:
+        version = f"its version of '{relation.alias}'"
+        message = f"when a row leaves the join, it is not known until when {version} is valid"
         remedy = f"leave out {VALID_TO}: select the other columns"
-        yield "MS693", message, remedy, end if end.stop else each
+        yield "MS693", message, remedy, end if end.stop else relation
 
 
 def _are_alike(one: Type, other: Type) -> bool:
@@ -109,17 +112,21 @@ def _are_alike(one: Type, other: Type) -> bool:
 
 def _in_sql(scope: Scope, column: str) -> str:
     """Return a column of the stream as the SELECT can name it."""
-    for (alias, name), found in scope.names.items():
-        if found.name == column:
+    for (alias, name), node_column in scope.names.items():
+        if node_column.name == column:
             return f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
     return quoted(column)
 
 
-def _comparison(scope: Scope, events: Node, versions: VersionStream, keys: Sequence[str], each: From) -> str:
+def _comparison(
+    scope: Scope, events: Node, versions: VersionStream, keys: Sequence[str], relation: From
+) -> str:
     left = columns_in_sql(scope, events.names, ())
-    right = [(f"{quoted(each.alias)}.{quoted(key)}", versions.rows.column(key).type, False) for key in keys]
-    known = suggested_equality(right, left)
-    return f"add to ON: {known}" if known else "select the key for the stream, and compare it in ON"
+    right = [
+        (f"{quoted(relation.alias)}.{quoted(key)}", versions.rows.column(key).type, False) for key in keys
+    ]
+    equality = suggested_equality(right, left)
+    return f"add to ON: {equality}" if equality else "select the key for the stream, and compare it in ON"
 
 
 def waits(delay: str | None, versions: VersionStream) -> int:

@@ -26,7 +26,7 @@ class Builder(Protocol):
     def relation(self, relation: str, *, at_rest: bool) -> Node:
         """Return a relation of the project that the model reads."""
 
-    def streams(self, given: Input) -> bool:
+    def streams(self, from_input: Input) -> bool:
         """Return whether an input of a FROM clause can only be read row by row."""
 
     def one_row(self) -> Node:
@@ -58,7 +58,7 @@ class Builder(Protocol):
     ) -> None:
         """Record a step with state, and its span."""
 
-    def problem(
+    def report_error(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
         """Report an error."""

@@ -73,7 +73,7 @@ class Part(NamedTuple):
 
 TIME = Part(RECORD_TIME, "_timestamp", TIMESTAMP)
 HEADERS = Part(RECORD_HEADERS, "_headers", METADATA["_headers"].type)
-PLACE = tuple(Part(f"_millstream{name}", name, METADATA[name].type) for name in ("_partition", "_offset"))
+POSITION = tuple(Part(f"_millstream{name}", name, METADATA[name].type) for name in ("_partition", "_offset"))
 """Where the record of a row is in its topic."""
 
 
@@ -157,7 +157,7 @@ def with_part(root: Node, part: Part) -> Node:
 def with_place(root: Node) -> tuple[Node, tuple[str, ...]]:
     """Return rows with the columns of their records' place, and the names of these, if they have them."""
     names: list[str] = []
-    for part in PLACE:
+    for part in POSITION:
         source = carried(root, part)
         if source is None:
             return root, ()
@@ -194,7 +194,7 @@ def _carrying(node: Node, part: Part) -> tuple[Node, ...]:
         case Aggregate() | Stateful():
             windows = isinstance(node, Aggregate) and node.window is not None
             return () if part is not TIME or windows else node.inputs
-        case Union() if part in PLACE:
+        case Union() if part in POSITION:
             return ()  # partitions of several topics have equal numbers
         case Filter() | Project() | Repartition() | Watermark() | Dedupe() | Expand() | Union():
             return node.inputs
@@ -209,7 +209,7 @@ def _over(node: Node, below: Sequence[Carried | None], part: Part) -> Carried | 
             return _decoded(node, part)
         case Aggregate() if part is TIME:
             return _grouped(node, below)
-        case Union() if part not in PLACE:
+        case Union() if part not in POSITION:
             return _united(node, below, part)
         case Join() if part is TIME:
             return _joined(node, below)
@@ -236,7 +236,7 @@ def _over(node: Node, below: Sequence[Carried | None], part: Part) -> Carried | 
 
 
 def _decoded(node: Decode, part: Part) -> Carried | None:
-    if is_relay(node) and part not in PLACE:
+    if is_relay(node) and part not in POSITION:
         # A topic drops records by their time, so this one has the time of sending.
         field = Column(RELAYED_TIME, TIMESTAMP)
         timed = replace(node, fields=(*node.fields, field))
@@ -301,8 +301,8 @@ def _last_millisecond(window: str, *, closed: bool) -> Expression:
 
 def _called(node: Stateful, source: Carried, part: Part) -> Carried:
     below, value = _as_column(source, node.input, part)
-    made = (*node.made, Column(RECORD_TIME, TIMESTAMP))
-    over = replace(node, input=below, made=made, times=value.column or "")
+    generated = (*node.generated, Column(RECORD_TIME, TIMESTAMP))
+    over = replace(node, input=below, generated=generated, times=value.column or "")
     return Carried(over, over.column(RECORD_TIME).expression)
 
 

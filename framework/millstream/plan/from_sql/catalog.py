@@ -140,21 +140,21 @@ class ModelSpec(Struct, frozen=True, dict=True):
 
 
 def _relations(value: object) -> dict[str, None]:
-    found: dict[str, None] = {}
+    relations: dict[str, None] = {}
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, Expression):
-            found.update(dict.fromkeys(each.reads))
-        elif isinstance(each, Scan | Read):
-            found[each.relation] = None
-        elif isinstance(each, Struct):
-            waiting += [getattr(each, name) for name in reversed(each.__struct_fields__)]
-        elif isinstance(each, tuple):
-            waiting += reversed(each)
-        elif isinstance(each, dict):
-            waiting += reversed(each.values())
-    return found
+        part = waiting.pop()
+        if isinstance(part, Expression):
+            relations.update(dict.fromkeys(part.reads))
+        elif isinstance(part, Scan | Read):
+            relations[part.relation] = None
+        elif isinstance(part, Struct):
+            waiting += [getattr(part, name) for name in reversed(part.__struct_fields__)]
+        elif isinstance(part, tuple):
+            waiting += reversed(part)
+        elif isinstance(part, dict):
+            waiting += reversed(part.values())
+    return relations
 
 
 class FunctionSpec(Struct, frozen=True):
@@ -214,8 +214,8 @@ class Catalog(Struct, frozen=True):
     def store_of(self, relation: str) -> str:
         """Return the name of the store that keeps a table; reference topics are kept in the default one."""
         model = self.models.get(relation)
-        if (own := self.own_store(relation)) is not None:
-            return own
+        if (store := self.own_store(relation)) is not None:
+            return store
         if model is None and relation in self.topics:
             return DEFAULT
         places: dict[str, str] = self.target.get("places") or {}
@@ -238,12 +238,16 @@ class Catalog(Struct, frozen=True):
     @property
     def jars(self) -> tuple[str, ...]:
         """Return the features of the catalog of jars that the formats of its records need."""
-        formats = [each for topic in self.topics.values() for each in (topic.format, topic.key_format)]
+        formats = [
+            encoding for topic in self.topics.values() for encoding in (topic.format, topic.key_format)
+        ]
         stored = (model.materialization for model in self.models.values())
-        sinks = [each for each in stored if isinstance(each, Sink)]
-        formats += [each.encoding for each in sinks]
-        formats += [each.key_encoding for each in sinks if each.key_encoding is not None]
-        return tuple(dict.fromkeys(jar for each in dict.fromkeys(formats) for jar in format_of(each).jars))
+        sinks = [sink for sink in stored if isinstance(sink, Sink)]
+        formats += [sink.encoding for sink in sinks]
+        formats += [sink.key_encoding for sink in sinks if sink.key_encoding is not None]
+        return tuple(
+            dict.fromkeys(jar for encoding in dict.fromkeys(formats) for jar in format_of(encoding).jars)
+        )
 
     @property
     def keyed(self) -> frozenset[str]:

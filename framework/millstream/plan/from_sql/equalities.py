@@ -22,17 +22,19 @@ NamedColumn = tuple[str, Type, bool]
 
 def has_equality(conditions: Iterable[Expression], left: Collection[str], right: Collection[str]) -> bool:
     """Return whether a condition is `x = y` over both sides, as in Spark's ExtractEquiJoinKeys."""
-    return any(_equates(each, frozenset(left), frozenset(right)) for each in conditions)
+    return any(_equates(condition, frozenset(left), frozenset(right)) for condition in conditions)
 
 
 def conditions_on(scope: Scope, conditions: Iterable[Expression], names: Collection[str]) -> list[Expression]:
     """Return the conditions of WHERE that only read columns with these names; Spark moves them to ON."""
-    found = []
-    for each in conditions:
-        known = {(ref.relation.lower(), ref.column.lower()) for ref in each.refs} <= scope.names.keys()
-        if known and (bound := scope.bind(each)).columns <= set(names):
-            found.append(bound)
-    return found
+    moved = []
+    for condition in conditions:
+        is_in_scope = {
+            (ref.relation.lower(), ref.column.lower()) for ref in condition.refs
+        } <= scope.names.keys()
+        if is_in_scope and (bound := scope.bind(condition)).columns <= set(names):
+            moved.append(bound)
+    return moved
 
 
 def suggested_equality(left: Sequence[NamedColumn], right: Sequence[NamedColumn]) -> str:
@@ -44,16 +46,16 @@ def suggested_equality(left: Sequence[NamedColumn], right: Sequence[NamedColumn]
         if one[1] == other[1] and not (one[2] or other[2])
     ]  # fmt: skip
     alike = [pair for pair in pairs if pair[0][0].rpartition(".")[2] == pair[1][0].rpartition(".")[2]]
-    found = next(iter([*alike, *pairs]), None)
-    return f"{found[0][0]} = {found[1][0]}" if found else ""
+    pair = next(iter([*alike, *pairs]), None)
+    return f"{pair[0][0]} = {pair[1][0]}" if pair else ""
 
 
 def columns_in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list[NamedColumn]:
     """Return columns of a node as the SELECT can name them, without the metadata of records."""
     return [
-        (f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name), found.type, found.name in times)
-        for (alias, name), found in scope.names.items()
-        if found.name in names and not name.startswith("_")
+        (f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name), column.type, column.name in times)
+        for (alias, name), column in scope.names.items()
+        if column.name in names and not name.startswith("_")
     ]
 
 
@@ -70,8 +72,8 @@ def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[
 def matches_by_equality(node: Join | Lookup) -> bool:
     """Return whether columns compared by = decide which right rows match; other conditions use one side."""
     sides = {joined.name: joined for joined in node.joined}
-    rest = [each for each in node.on if not equal_columns(each, sides)]
-    alone = all(len({sides[name].side for name in each.columns}) < 2 for each in rest)
+    rest = [condition for condition in node.on if not equal_columns(condition, sides)]
+    alone = all(len({sides[name].side for name in condition.columns}) < 2 for condition in rest)
     return alone and len(rest) < len(node.on)
 
 
@@ -99,7 +101,7 @@ def _equates(condition: Expression, left: frozenset[str], right: frozenset[str])
 
 def _unwrapped(pieces: Sequence[object]) -> list[object]:
     """Return the pieces of `(x = y)` without the outer parentheses."""
-    found = list(pieces)
-    while len(found) > 1 and str(found[0]) == "(" and str(found[-1]) == ")":
-        found = found[1:-1]
-    return found
+    unwrapped = list(pieces)
+    while len(unwrapped) > 1 and str(unwrapped[0]) == "(" and str(unwrapped[-1]) == ")":
+        unwrapped = unwrapped[1:-1]
+    return unwrapped

@@ -19,17 +19,21 @@ _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
 def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
     """Report the steps that read several event times; Spark reads only the columns that are needed above."""
     # The root of a model gets a label, so it is another node over the same inputs.
-    spans = {_place(step.node): step for step in steps if _is_checked(builder, step.node)}
+    spans = {_identity(step.node): step for step in steps if _is_checked(builder, step.node)}
     if not spans:
         return
     read: dict[int, set[str]] = {id(root): {*root.by_name}}
     for node in reversed([*in_order((root,))]):
         needed = read[id(node)]
-        for index, given in enumerate(node.inputs):
-            columns = _read(builder, node, index, needed) - _by_field(node, given, needed)
-            read.setdefault(id(given), set()).update(columns)
-            if (step := spans.get(_place(node))) is not None and builder.traits.of(given).mode != "static":
-                _check(builder, step, [name for name in _times(builder, given) if name.lower() in columns])
+        for index, input_node in enumerate(node.inputs):
+            columns = _read(builder, node, index, needed) - _by_field(node, input_node, needed)
+            read.setdefault(id(input_node), set()).update(columns)
+            if (step := spans.get(_identity(node))) is not None and builder.traits.of(
+                input_node
+            ).mode != "static":
+                _check(
+                    builder, step, [name for name in _times(builder, input_node) if name.lower() in columns]
+                )
 
 
 def _is_checked(builder: Builder, node: Node) -> bool:
@@ -45,7 +49,7 @@ def _read(builder: Builder, node: Node, index: int, needed: set[str]) -> set[str
     return {*of_input(node, index, needed)}
 
 
-def _place(node: Node) -> tuple[object, ...]:
+def _identity(node: Node) -> tuple[object, ...]:
     return (type(node), *map(id, node.inputs))
 
 
@@ -63,7 +67,7 @@ def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
         remedy = (
             "select one of them in a subquery below it as timestamp(cast(… as string)): a plain timestamp"
         )
-    builder.problem("MS541", message, remedy, step.start, step.stop, step.option)
+    builder.report_error("MS541", message, remedy, step.start, step.stop, step.option)
 
 
 def quoted_name(name: str) -> str:
@@ -72,10 +76,10 @@ def quoted_name(name: str) -> str:
 
 def _times(builder: Builder, node: Node) -> Iterator[str]:
     """Yield the columns that Spark takes for event times, among them the windows of rows."""
-    known = {name for name, _ in builder.traits.of(node).watermarks}
+    times = {name for name, _ in builder.traits.of(node).watermarks}
     for column in node.columns:
         of_row = is_window(column.type) and _is_row_window(builder, node, column.name)
-        if of_row or column.name in known:
+        if of_row or column.name in times:
             yield column.name
 
 
@@ -83,39 +87,39 @@ def _is_row_window(builder: Builder, node: Node, name: str) -> bool:
     """Return whether a column is `window(…)` of an event time, computed for each row."""
     below: Node | None = node
     while below is not None:
-        if isinstance(below, Project) and (made := below.made.get(name)) is not None:
+        if isinstance(below, Project) and (definition := below.definitions.get(name)) is not None:
             times = {time for time, _ in builder.traits.of(below.input).watermarks}
-            return called_function(made) == "window" and bool(made.columns & times)
+            return called_function(definition) == "window" and bool(definition.columns & times)
         if (origin := below.origin(name)) is None:
             return False
         below, name = origin
     return False
 
 
-def _by_field(node: Node, given: Node, needed: Collection[str]) -> set[str]:
+def _by_field(node: Node, input_node: Node, needed: Collection[str]) -> set[str]:
     """Return the windows of an input that a step reads only by their start and end.
 
     Catalyst then computes these fields below it (NestedColumnAliasing).
     """
-    windows = {column.name.lower() for column in given.columns if is_window(column.type)}
+    windows = {column.name.lower() for column in input_node.columns if is_window(column.type)}
     if not windows:
         return windows
     match node:
         case Project():
             expressions = [item.expression for item in kept_items(node, {*needed})]
-            return windows - _whole(expressions)
+            return windows - _read_whole(expressions)
         case Filter():
-            return windows - {*needed} - _whole(node.conditions)
+            return windows - {*needed} - _read_whole(node.conditions)
         case Join():
             passed = {j.source.lower() for name, j in node.by_joined.items() if name in needed}
-            names = _whole(node.on)
+            names = _read_whole(node.on)
             compared = {j.source.lower() for name, j in node.by_joined.items() if name in names}
             return windows - passed - compared
         case _:
             return set()
 
 
-def _whole(expressions: Collection[Expression]) -> set[str]:
+def _read_whole(expressions: Collection[Expression]) -> set[str]:
     """Return the columns that expressions read as a whole."""
     return {
         piece.column.lower()

@@ -12,19 +12,19 @@ from millstream.sql.query import Form, OpaqueBody, Query
 def check_forms(builder: Builder, query: Query) -> None:
     """Report constructs that can't run over a stream, one error each."""
     opaque = query.body if isinstance(query.body, OpaqueBody) else None
-    found = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, opaque))]
+    refused = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, opaque))]
     # Opaque SQL that is caused by one of these is not a separate error.
-    first = [each for each in found if not REFUSALS[each[0].kind].only_opaque]
+    first = [pair for pair in refused if not REFUSALS[pair[0].kind].only_opaque]
     if any(form.kind == "recursion" for form, _ in first):
-        first = [each for each in first if each[0].kind != "union"]  # the one within a recursion
-    for form, relation in first or (found if opaque else []):
+        first = [pair for pair in first if pair[0].kind != "union"]  # the one within a recursion
+    for form, relation in first or (refused if opaque else []):
         refusal = REFUSALS[form.kind]
         message = refusal.message.format(
             name=relation.partition(".")[2],
             kind="a stream" if _is_stream(builder, relation) else "a view",
             reason=opaque.reasons[0].partition(" (line ")[0] if opaque else "",
         )
-        builder.problem(refusal.code, message, refusal.remedy, form.start, form.stop)
+        builder.report_error(refusal.code, message, refusal.remedy, form.start, form.stop)
 
 
 def _stream_of(builder: Builder, form: Form, opaque: OpaqueBody | None) -> str:

@@ -53,19 +53,19 @@ def with_good_records(
     """
     units = Units(outputs, views)
     marking = _Marking(units, topics)
-    known = (earlier or {}) if not marking.sources else {}
-    found: list[Output] = []
+    reusable = (earlier or {}) if not marking.sources else {}
+    marked_outputs: list[Output] = []
     for output in outputs:
-        same = known.get(output.model)
+        same = reusable.get(output.model)
         if same is not None and same.input is output.input and same.materialization == output.materialization:
-            found.append(same)
+            marked_outputs.append(same)
             continue
-        whole = units.below(output.model)
-        fails = tuple(each for each in all_reads(whole).values() if _fails(each, topics))
-        own = marking.marked(units.stored(output.model)) if marking.sources else output
-        assert isinstance(own, Output)
-        found.append(replace(own, reads=fails, good=marking.names(whole)))
-    return tuple(found)
+        model_units = units.below(output.model)
+        fails = tuple(read for read in all_reads(model_units).values() if _fails(read, topics))
+        marked = marking.marked(units.stored(output.model)) if marking.sources else output
+        assert isinstance(marked, Output)
+        marked_outputs.append(replace(marked, reads=fails, good=marking.names(model_units)))
+    return tuple(marked_outputs)
 
 
 def _fails(reads: ReadColumns, topics: Mapping[str, TopicSpec]) -> bool:
@@ -82,7 +82,7 @@ class _Marking:
             for id_, topic in topics.items()
             if topic.on_bad_record != "fail" and not topic.unique_by
         }
-        self.whole = {id_ for id_, topic in topics.items() if topic.unique_by}
+        self.keyed = {id_ for id_, topic in topics.items() if topic.unique_by}
         self.goods: dict[str, dict[str, Good]] = {}
         """By source: the columns by which models drop records, by name."""
         self.tops: dict[int, str] = {}
@@ -91,20 +91,20 @@ class _Marking:
         """The same for the nodes below these."""
         self.copies: dict[object, Node] = {}
         self.roots: dict[int, Node] = {}
-        found = units.all if self.sources else ()
-        self.units = {id(unit.root): unit for unit in found}
-        for unit in found:
+        all_units = units.all if self.sources else ()
+        self.units = {id(unit.root): unit for unit in all_units}
+        for unit in all_units:
             self._find(unit)
 
     def _find(self, unit: Unit) -> None:
-        readers: dict[int, Node] = {id(each): node for node in unit.order for each in node.inputs}
+        readers: dict[int, Node] = {id(input_node): node for node in unit.order for input_node in node.inputs}
         for node in unit.order:
             if not isinstance(node, Decode) or node.relation not in self.sources:
                 continue
             topic = self.sources[node.relation]
             top: Node = node
-            own = self.good(node.relation, unit)
-            self.goods.setdefault(node.relation, {})[own.name] = own
+            good = self.good(node.relation, unit)
+            self.goods.setdefault(node.relation, {})[good.name] = good
             steps = (Project,) * bool(topic.derived) + (Watermark,) * bool(topic.watermark)
             for kind in steps:
                 self.inner[id(top)] = node.relation
@@ -122,51 +122,53 @@ class _Marking:
         """Return the column by which a unit drops the records of a source."""
         reads, topic = unit.reads[relation], self.sources[relation]
         # If all of a value is good or bad, it does not matter which columns are read.
-        whole = format_of(topic.format).single or topic.format.decoding == "lenient"
-        names = () if whole else tuple(each.name for each in reads.columns)
+        all_or_nothing = format_of(topic.format).single or topic.format.decoding == "lenient"
+        names = () if all_or_nothing else tuple(column.name for column in reads.columns)
         return good_of((*names, "_key") if reads.key else names)
 
-    def names(self, found: Sequence[Unit]) -> tuple[str, ...]:
+    def names(self, units: Sequence[Unit]) -> tuple[str, ...]:
         """Return the columns by which some units drop records."""
-        read = ((relation, unit) for unit in found for relation in unit.reads if relation in self.sources)
+        read = ((relation, unit) for unit in units for relation in unit.reads if relation in self.sources)
         return tuple(sorted({self.good(relation, unit).name for relation, unit in read}))
 
     def marked(self, unit: Unit) -> Node:
         """Return the root of a unit over records that are good for it."""
         if id(unit.root) in self.roots:
             return self.roots[id(unit.root)]
-        for each in unit.below:
-            self.marked(self.units[each])
-        own = {relation: self.good(relation, unit) for relation in unit.reads if relation in self.sources}
-        new: dict[int, Node] = {each: self.roots[each] for each in unit.below}
+        for view_id in unit.below:
+            self.marked(self.units[view_id])
+        goods = {relation: self.good(relation, unit) for relation in unit.reads if relation in self.sources}
+        new: dict[int, Node] = {view_id: self.roots[view_id] for view_id in unit.below}
         read: dict[int, frozenset[str]] = dict.fromkeys(unit.below, frozenset())
         for node in unit.order:
             if id(node) in new:
                 continue
-            sources = frozenset[str]().union(*(read[id(each)] for each in node.inputs))
-            if isinstance(node, Decode) and node.relation in own:
+            sources = frozenset[str]().union(*(read[id(input_node)] for input_node in node.inputs))
+            if isinstance(node, Decode) and node.relation in goods:
                 sources = frozenset((node.relation,))
             read[id(node)] = sources
-            key = id(node), tuple(sorted((each, own[each].name) for each in sources))
+            key = id(node), tuple(sorted((source, goods[source].name) for source in sources))
             if key not in self.copies:
-                self.copies[key] = self._copied(node, [new[id(each)] for each in node.inputs], own)
+                self.copies[key] = self._copied(
+                    node, [new[id(input_node)] for input_node in node.inputs], goods
+                )
             new[id(node)] = self.copies[key]
         self.roots[id(unit.root)] = new[id(unit.root)]
         return new[id(unit.root)]
 
-    def _copied(self, node: Node, inputs: Sequence[Node], own: Mapping[str, Good]) -> Node:
+    def _copied(self, node: Node, inputs: Sequence[Node], goods: Mapping[str, Good]) -> Node:
         copy = node.with_inputs(*inputs) if inputs else node
         relation = self.inner.get(id(node)) or self.tops.get(id(node))
         if relation is not None:
             copy = self._with_columns(copy, relation)
-        elif isinstance(copy, Decode) and copy.relation in self.whole:
-            copy = replace(copy, whole=True)
+        elif isinstance(copy, Decode) and copy.relation in self.keyed:
+            copy = replace(copy, checks_all_columns=True)
         if id(node) not in self.tops:
             return copy
         assert relation is not None
-        kept = Filter(input=copy, conditions=(own[relation].expression,))
+        good_records = Filter(input=copy, conditions=(goods[relation].expression,))
         items = tuple(column.item for column in node.columns)
-        return Project(input=kept, items=items, label=node.label, models=node.models)
+        return Project(input=good_records, items=items, label=node.label, models=node.models)
 
     def _with_columns(self, node: Node, relation: str) -> Node:
         goods = tuple(self.goods[relation][name] for name in sorted(self.goods[relation]))
@@ -180,11 +182,11 @@ class _Marking:
 
     def _guarded(self, item: Item, relation: str) -> Item:
         """Keep what a watermark needs from failing on a record that is bad for all that read it."""
-        own = item.expression
-        if not self.sources[relation].watermark or own.column or not _can_fail_on_null(own):
+        expression = item.expression
+        if not self.sources[relation].watermark or expression.column or not _can_fail_on_null(expression):
             return item
-        pieces = ("if(", *good_of(own.columns).expression.pieces, ", ", *own.pieces, ", null)")
-        return Item(item.name, replace(own, pieces=joined(pieces), nullable=True, atomic=True))
+        pieces = ("if(", *good_of(expression.columns).expression.pieces, ", ", *expression.pieces, ", null)")
+        return Item(item.name, replace(expression, pieces=joined(pieces), nullable=True, atomic=True))
 
 
 def _can_fail_on_null(expression: Expression) -> bool:
@@ -194,19 +196,19 @@ def _can_fail_on_null(expression: Expression) -> bool:
 
 def as_written(root: Node) -> Node:
     """Return a node without what this module adds below it."""
-    found: dict[int, Node] = {}
+    stripped: dict[int, Node] = {}
     for node in in_order((root,)):
-        inputs = [found[id(each)] for each in node.inputs]
+        inputs = [stripped[id(input_node)] for input_node in node.inputs]
         match node:
             case Decode():
-                found[id(node)] = replace(node, input=inputs[0], good=(), whole=False)
+                stripped[id(node)] = replace(node, input=inputs[0], good=(), checks_all_columns=False)
             case Filter(input=below, conditions=(only,)) if is_good(only):
-                found[id(node)] = found[id(below)]
+                stripped[id(node)] = stripped[id(below)]
             case Project(input=Filter(conditions=(only,))) if is_good(only):
-                found[id(node)] = inputs[0]
+                stripped[id(node)] = inputs[0]
             case Project() if any(is_good(item.expression) for item in node.items):
                 items = tuple(item for item in node.items if not is_good(item.expression))
-                found[id(node)] = replace(node, items=items, input=inputs[0])
+                stripped[id(node)] = replace(node, items=items, input=inputs[0])
             case _:
-                found[id(node)] = node.with_inputs(*inputs) if inputs else node
-    return found[id(root)]
+                stripped[id(node)] = node.with_inputs(*inputs) if inputs else node
+    return stripped[id(root)]

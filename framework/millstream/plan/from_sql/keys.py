@@ -31,7 +31,7 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         if isinstance(stored, Table) and not spec.given_keys:
             message = f"table '{spec.name}' has no unique_key"
             remedy = "set the columns that identify a row: config(unique_key='…')"
-            builder.problem("MS518", message, remedy, option="materialized")
+            builder.report_error("MS518", message, remedy, option="materialized")
         return root
     if not spec.given_keys:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
@@ -40,21 +40,25 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         message = f"{name} gets {row} again when it changes, but has no {option}"
         keeper = "it" if isinstance(stored, Table) else "a reader"
         remedy = f"{'set ' if traits.keys else ''}{key}: {keeper} keeps the newest row per key"
-        builder.problem("MS518", message, remedy, option="materialized")
+        builder.report_error("MS518", message, remedy, option="materialized")
         return root
-    problem = _local_time_error(builder, root, traits)
-    if problem is None and not _same(spec.given_keys, traits.keys):
-        problem = _key_error(builder, root, spec.given_keys, traits.keys)
-    if problem is not None:
-        each = f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
-        because = f"; {problem}" if problem else ""
-        message = f"{option} {', '.join(spec.given_keys)} does not identify these rows: {each}{because}"
+    reason = _local_time_error(builder, root, traits)
+    if reason is None and not _same(spec.given_keys, traits.keys):
+        reason = _key_error(builder, root, spec.given_keys, traits.keys)
+    if reason is not None:
+        granularity = (
+            f"there is one for each {', '.join(traits.keys)}" if traits.keys else "there is only one"
+        )
+        because = f"; {reason}" if reason else ""
+        message = (
+            f"{option} {', '.join(spec.given_keys)} does not identify these rows: {granularity}{because}"
+        )
         all_of_them = f"use these columns: config({option}={written_keys(traits.keys)})"
         remedy = all_of_them if traits.keys else _FIXED.format(option)
-        if not _never_null(builder) >= (given := frozenset(key.lower() for key in spec.given_keys)):
-            tested = _key_error(builder, root, spec.given_keys, traits.keys, given) is None
+        if not _never_null(builder) >= (assumed := frozenset(key.lower() for key in spec.given_keys)):
+            tested = _key_error(builder, root, spec.given_keys, traits.keys, assumed) is None
             remedy += _TESTED.format(", ".join(spec.given_keys)) if tested else ""
-        builder.problem("MS518", message, remedy + otherwise, option=option)
+        builder.report_error("MS518", message, remedy + otherwise, option=option)
         return root
     if _same(spec.given_keys, traits.keys):
         return root
@@ -93,8 +97,8 @@ def _local_time_error(builder: Builder, root: Node, traits: Traits) -> str | Non
         return None
     # A record's key is text, and a time becomes local text.
     text = Expression(("cast(", Ref(key), " as string)"), STRING)
-    found = determined(text, known_columns(root, traits), fixed_offset=False)
-    return (found.why and f"{found.why} in {builder.around.zone}") or None
+    determined_key = determined(text, known_columns(root, traits), fixed_offset=False)
+    return (determined_key.why and f"{determined_key.why} in {builder.around.zone}") or None
 
 
 def _same(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -105,7 +109,7 @@ def _key_error(
     builder: Builder,
     root: Node,
     keys: tuple[str, ...],
-    wanted: tuple[str, ...],
+    identifying: tuple[str, ...],
     assumed: frozenset[str] = frozenset(),
 ) -> str | None:
     """Return why keys do not identify rows ("" without a further reason); None if they do.
@@ -114,7 +118,9 @@ def _key_error(
     determine exactly the columns that identify the rows where they come from.
     """
     expressions = {
-        key.lower(): root.column(key).expression for key in (*keys, *wanted) if key.lower() in root.by_name
+        key.lower(): root.column(key).expression
+        for key in (*keys, *identifying)
+        if key.lower() in root.by_name
     }
     node = root
     while True:
@@ -124,12 +130,16 @@ def _key_error(
                     return _covers(
                         builder, node, expressions, keys, {key.lower() for key in node.keys}, assumed
                     )
-                if not all(can_substitute(each, node.made) for each in expressions.values()):
+                if not all(
+                    can_substitute(expression, node.definitions) for expression in expressions.values()
+                ):
                     return ""
-                expressions = {name: substitute(each, node.made) for name, each in expressions.items()}
+                expressions = {
+                    name: substitute(expression, node.definitions) for name, expression in expressions.items()
+                }
             case Lookup() if node.kind in {"left", "inner"}:
                 names = {j.name: j.source for j in node.joined if j.side == "left"}
-                read = {name for each in expressions.values() for name in each.columns}
+                read = {name for expression in expressions.values() for name in expression.columns}
                 if not read <= set(names):
                     return ""
                 by = {
@@ -137,7 +147,7 @@ def _key_error(
                     for c in node.columns
                     if c.name in names
                 }
-                expressions = {name: substitute(each, by) for name, each in expressions.items()}
+                expressions = {name: substitute(expression, by) for name, expression in expressions.items()}
             case Filter() | Repartition() | Watermark():
                 pass
             case Aggregate():
@@ -146,7 +156,9 @@ def _key_error(
                 )
             case _:
                 upstream = {
-                    each.column.lower() for key in wanted if (each := expressions[key.lower()]).column
+                    expression.column.lower()
+                    for key in identifying
+                    if (expression := expressions[key.lower()]).column
                 }
                 return _covers(builder, node, expressions, keys, upstream, assumed)
         (node, *_) = node.inputs
@@ -157,19 +169,19 @@ def _covers(
     node: Node,
     expressions: dict[str, Expression],
     keys: tuple[str, ...],
-    wanted: set[str],
+    identifying: set[str],
     assumed: frozenset[str],
 ) -> str | None:
     """Return what is lost of the columns that identify rows; None if exactly these are read."""
     read: set[str] = set()
     known_from_keys: set[str] = set()
     reasons: list[str] = []
-    known = known_columns(node, builder.traits.of(node))
+    properties = known_columns(node, builder.traits.of(node))
     for key in keys:
         expression = expressions[key.lower()]
         value = determined(
             expression,
-            known,
+            properties,
             fixed_offset=builder.around.fixed_offset,
             never_null=key.lower() in assumed | _never_null(builder),
         )
@@ -177,16 +189,16 @@ def _covers(
         known_from_keys |= value.columns
         if value.why and expression.columns:
             reasons.append(value.why)
-    if read == wanted == known_from_keys:
+    if read == identifying == known_from_keys:
         return None
-    return next(iter(reasons), "") if read == wanted else ""
+    return next(iter(reasons), "") if read == identifying else ""
 
 
 def _never_null(builder: Builder) -> frozenset[str]:
     """Return the columns that a data test requires for a row to be stored."""
-    found: set[str] = set()
+    columns: set[str] = set()
     for check in (*builder.spec.checks, *builder.spec.promised):
         match check.wrong.pieces:
             case (Ref() as ref, " is null") if check.severity != "warn":
-                found.add(ref.column.lower())
-    return frozenset(found)
+                columns.add(ref.column.lower())
+    return frozenset(columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.plan.from_sql.keys import written_keys
-from millstream.plan.nodes import Given, Node, TableScan
+from millstream.plan.nodes import Node, TableScan, TraitsLeaf
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits
 
@@ -34,9 +34,9 @@ def stored_as_table(keys: tuple[str, ...], more: str = "") -> str:
 
 def _changing_table(node: Node) -> str:
     """Return the first table that a node reads as a stream of changes; empty if there is none."""
-    for each in in_order((node,)):
-        if isinstance(each, TableScan) and each.changes:
-            return each.relation
-        if isinstance(each, Given) and each.mode != "static":
-            return each.relation
+    for below in in_order((node,)):
+        if isinstance(below, TableScan) and below.changes:
+            return below.relation
+        if isinstance(below, TraitsLeaf) and below.mode != "static":
+            return below.relation
     return ""

@@ -43,10 +43,10 @@ def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanProblem]) -> bool
 
     Row by row, a change of a table that a subquery reads would only reach rows that change later.
     """
-    if any(each.kind == "subquery" and not _are_seeds(each.reads) for each in spec.query.forms):
+    if any(form.kind == "subquery" and not _are_seeds(form.reads) for form in spec.query.forms):
         return True
     together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
-    return bool(problems) and (together or any(each.code in _NOT_ROW_BY_ROW for each in problems))
+    return bool(problems) and (together or any(diagnostic.code in _NOT_ROW_BY_ROW for diagnostic in problems))
 
 
 def _are_seeds(relations: Sequence[str]) -> bool:
@@ -75,12 +75,14 @@ def changing_call(spec: ModelSpec) -> str | None:
 AGAIN = "refresh='full', every='1 minute'"
 
 
-def changing_rows(spec: ModelSpec, around: Surroundings, known: KnownTraits, root: Node) -> list[PlanProblem]:
+def changing_rows(
+    spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, root: Node
+) -> list[PlanProblem]:
     """Return what is wrong with a table whose rows a clock or chance changes, in its SQL or in a view.
 
     `root` are its rows, which follow the changes of tables row by row.
     """
-    traits = known.of(root)
+    traits = known_traits.of(root)
     if not isinstance(spec.materialization, Table) or "table changes" not in traits.below:
         return []
     called = changing_call(spec)
@@ -90,16 +92,16 @@ def changing_rows(spec: ModelSpec, around: Surroundings, known: KnownTraits, roo
     message = _changes_by_itself(spec, origin[0])
     if origin[1] != spec.id:
         message = f"{message}; '{origin[1].rpartition('.')[2]}' calls it"
-        remedy = _view_as_table(origin[1], around, known, AGAIN)
+        remedy = _view_as_table(origin[1], around, known_traits, AGAIN)
     else:
-        views = [each for each in inputs_of(spec) if not around.can_rest(each)]
-        remedies = [_view_as_table(each, around, known) for each in views]
+        views = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
+        remedies = [_view_as_table(view, around, known_traits) for view in views]
         remedy = f"all of this is needed: {'; '.join(remedies)}; set config({AGAIN}) here"
     return [PlanProblem(spec.id, "MS546", message, remedy, option="materialized")]
 
 
-def _view_as_table(relation: str, around: Surroundings, known: KnownTraits, options: str = "") -> str:
-    keys = known.of(around.provide(relation, False)).keys
+def _view_as_table(relation: str, around: Surroundings, known_traits: KnownTraits, options: str = "") -> str:
+    keys = known_traits.of(around.provide(relation, False)).keys
     return f"make '{relation.rpartition('.')[2]}' a table with {stored_as_table(keys, options)}"
 
 
@@ -126,22 +128,22 @@ def _are_tables(read: Sequence[str], around: Surroundings) -> bool:
     return not _are_seeds(read) and all(map(around.can_rest, read))
 
 
-def inputs_as_tables(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> str:
+def inputs_as_tables(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
-    read = [each for each in inputs_of(spec) if not around.can_rest(each)]
-    traits = {each: known.of(around.provide(each, False)) for each in read}
+    read = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
+    traits = {relation: known_traits.of(around.provide(relation, False)) for relation in read}
     if not isinstance(spec.materialization, Table) or not all(
-        each.mode == "upsert" and each.keys for each in traits.values()
+        relation_traits.mode == "upsert" and relation_traits.keys for relation_traits in traits.values()
     ):
         return ""
-    found = []
-    for relation, each in traits.items():
+    remedies = []
+    for relation, relation_traits in traits.items():
         name = relation.rpartition(".")[2]
         sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
-        found.append(f"make '{name}' a table with {stored_as_table(each.keys)}{sent}")
+        remedies.append(f"make '{name}' a table with {stored_as_table(relation_traits.keys)}{sent}")
     if spec.materialization.refresh != "full" and _needs_full(spec, around):
-        found.append("set refresh='full' here")
-    return found[0] if len(found) == 1 else f"all of this is needed: {'; '.join(found)}"
+        remedies.append("set refresh='full' here")
+    return remedies[0] if len(remedies) == 1 else f"all of this is needed: {'; '.join(remedies)}"
 
 
 def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
@@ -152,7 +154,7 @@ def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
     return False
 
 
-def misplaced_option(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> PlanProblem | None:
+def misplaced_option(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> PlanProblem | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
     stored = spec.materialization
     refresh = stored.refresh if isinstance(stored, Table) else None
@@ -162,11 +164,11 @@ def misplaced_option(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
         )
         return PlanProblem(spec.id, "MS548", message, "set refresh='full', or remove 'every'", option="every")
     if refresh and not can_be_maintained(spec, around):
-        read = [each for each in inputs_of(spec) if not around.can_rest(each)]
-        names = ", ".join(each.rpartition(".")[2] for each in read)
+        read = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
+        names = ", ".join(relation.rpartition(".")[2] for relation in read)
         why = f"'{spec.name}' reads {names} row by row" if read else f"'{spec.name}' reads only seeds"
         message = f"'refresh' is for tables over tables: {why}"
-        fix = inputs_as_tables(spec, around, known) or "remove 'refresh'"
+        fix = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
         remedy = fix if read else "remove it, and set materialized='view'"
         return PlanProblem(spec.id, "MS548", message, remedy, option="refresh")
     return None
@@ -184,7 +186,7 @@ def _relations(nodes: dict[str, Node]) -> dict[str, Relation]:
     return {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
 
 
-def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
+def build_maintained(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
     """Return a model whose table is kept equal to its SQL."""
     nodes = _at_rest(spec, around)
     relations = _relations(nodes)
@@ -195,14 +197,14 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
     problems = [*_problems(spec, around, tuple(nodes), keys)]
     if not problems and spec.materialization.refresh != "full":
         try:
-            whole = not any(check.keeps_out for check in spec.checks)
-            weights = whole and spec.materialization.refresh != "keys"
+            stores_all_rows = not any(check.keeps_out for check in spec.checks)
+            weights = stores_all_rows and spec.materialization.refresh != "keys"
             maintenance = derive(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
             problems.append(_not_derived(spec, error))
     node = Maintained(
         table=spec.id,
-        reads=tuple(read for each in nodes.values() for read in _reads(each)),
+        reads=tuple(read for input_node in nodes.values() for read in _reads(input_node)),
         maintenance=maintenance,
         keys=keys,
         called=spec.query.called,
@@ -210,7 +212,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known: KnownTraits) 
         label=spec.name,
         models=(spec.id,),
     )
-    known.of(node)
+    known_traits.of(node)
     return BuiltModel(node, problems)
 
 
@@ -250,26 +252,32 @@ def _reads(node: Node) -> Iterator[Node]:
 def _problems(
     spec: ModelSpec, around: Surroundings, read: tuple[str, ...], keys: tuple[str, ...]
 ) -> Iterator[PlanProblem]:
-    def problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
+    def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(spec.id, code, message, remedy, option=option)
 
     assert isinstance(spec.materialization, Table)
     if not keys:
         message = f"table '{spec.name}' has no unique_key"
-        known = [f"'{key}'" for key in derived_keys(spec.query)]
-        written = known[0] if len(known) == 1 else f"[{', '.join(known)}]" if known else "'…'"
+        quoted_keys = [f"'{key}'" for key in derived_keys(spec.query)]
+        written = (
+            quoted_keys[0]
+            if len(quoted_keys) == 1
+            else f"[{', '.join(quoted_keys)}]"
+            if quoted_keys
+            else "'…'"
+        )
         remedy = f"set the columns that identify a row: config(unique_key={written})"
-        yield problem("MS518", message, remedy, "materialized")
+        yield plan_problem("MS518", message, remedy, "materialized")
     elif (unmatched := unmatched_rows(spec.query, keys)) is not None and not _dropped_if_null(spec, keys):
-        yield problem("MS518", *_unmatched(keys, unmatched), "unique_key")
+        yield plan_problem("MS518", *_unmatched(keys, unmatched), "unique_key")
     for name in _OPTIONS:
-        if name in _given(spec):
+        if name in _set_options(spec):
             message = f"'{name}' does not apply to '{spec.name}', which is kept equal to its SQL over tables"
-            yield problem("MS544", message, f"remove '{name}', and write what it does in the SQL", name)
+            yield plan_problem("MS544", message, f"remove '{name}', and write what it does in the SQL", name)
     if spec.materialization.versions:
         message = f"the SQL of '{spec.name}' can't run row by row, so its rows have no versions"
         remedy = "remove 'versions', and select * from this table in another one that has it"
-        yield problem("MS685", message, remedy, "versions")
+        yield plan_problem("MS685", message, remedy, "versions")
     for relation in read:
         if relation.startswith("seed."):
             continue
@@ -279,12 +287,12 @@ def _problems(
             message = (
                 f"'{name}' is stored in {store.title}, which has no change feed: '{spec.name}' needs one"
             )
-            yield problem("MS545", message, f"give '{name}' {choices_with_change_feed()}", "store")
+            yield plan_problem("MS545", message, f"give '{name}' {choices_with_change_feed()}", "store")
     for key in keys:
         column = next((c for c in spec.columns if c.name.lower() == key.lower()), None)
         if column is not None and not has_equality(column.type):
             message = f"'{key}' can't identify a row: values of type {column.type} can't be compared"
-            yield problem("MS518", message, "choose other columns", "unique_key")
+            yield plan_problem("MS518", message, "choose other columns", "unique_key")
     for call in spec.query.python_calls:
         if call.rows:
             message = f"{call.name}() returns rows, which a table that is kept equal to its SQL can't call"
@@ -297,14 +305,14 @@ def _problems(
         full = "" if spec.materialization.refresh == "full" else "refresh='full', "
         missing = f"{full}every='1 minute'"
         remedy = f"set config({missing}), or compute {called} in the model that first stores the row"
-        yield problem("MS546", _changes_by_itself(spec, called), remedy, "materialized")
+        yield plan_problem("MS546", _changes_by_itself(spec, called), remedy, "materialized")
 
 
 def _unmatched(keys: tuple[str, ...], rows: UnmatchedRows) -> tuple[str, str]:
     """Return the message and remedy for a key that unmatched rows of an outer join share."""
-    listed, first = ", ".join(keys), keys[0]
+    key_names, first = ", ".join(keys), keys[0]
     message = (
-        f"unique_key {listed} does not identify these rows: it is the same for all rows of {rows.of} "
+        f"unique_key {key_names} does not identify these rows: it is the same for all rows of {rows.of} "
         f"without a match in {rows.without}"
     )
     remedy = (
@@ -324,11 +332,11 @@ def _dropped_if_null(spec: ModelSpec, keys: tuple[str, ...]) -> bool:
     return False
 
 
-def _given(spec: ModelSpec) -> set[str]:
+def _set_options(spec: ModelSpec) -> set[str]:
     assert isinstance(spec.materialization, Table)
     stored = spec.materialization
-    found = {name for name in ("order_by", "delete_when", "retention") if getattr(stored, name)}
-    found |= {"dedupe"} if spec.dedupe else set()
-    found |= {"watermark"} if spec.watermark else set()
-    found |= {"emit"} if spec.emit != "on_change" else set()
-    return found | ({"state"} if spec.options.get("state") else set())
+    options = {name for name in ("order_by", "delete_when", "retention") if getattr(stored, name)}
+    options |= {"dedupe"} if spec.dedupe else set()
+    options |= {"watermark"} if spec.watermark else set()
+    options |= {"emit"} if spec.emit != "on_change" else set()
+    return options | ({"state"} if spec.options.get("state") else set())

@@ -59,46 +59,50 @@ from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBod
 from millstream.sql.query import Union as UnionOf
 
 
-def build_model(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
+def build_model(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
     """Return a model over its inputs, with relay topics before steps that need a separate query.
 
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
     """
-    if problem := misplaced_option(spec, around, known):
-        return replace(_streamed(spec, around, known), problems=[problem])
-    found = None
+    if misplaced := misplaced_option(spec, around, known_traits):
+        return replace(_streamed(spec, around, known_traits), problems=[misplaced])
+    streamed = None
     if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
-        found = _streamed(spec, around, known)
-        if not _at_rest(spec, around, known, found) and not needs_rows_at_rest(spec, found.problems):
-            return found if found.problems else _kept_equal(spec, around, known, found)
+        streamed = _streamed(spec, around, known_traits)
+        if not _at_rest(spec, around, known_traits, streamed) and not needs_rows_at_rest(
+            spec, streamed.problems
+        ):
+            return streamed if streamed.problems else _kept_equal(spec, around, known_traits, streamed)
     if can_be_maintained(spec, around):
-        return build_maintained(spec, around, known)
-    found = found or _streamed(spec, around, known)
-    remedy = inputs_as_tables(spec, around, known)
-    return replace(found, problems=[replace(found.problems[0], remedy=remedy)]) if remedy else found
+        return build_maintained(spec, around, known_traits)
+    streamed = streamed or _streamed(spec, around, known_traits)
+    remedy = inputs_as_tables(spec, around, known_traits)
+    return replace(streamed, problems=[replace(streamed.problems[0], remedy=remedy)]) if remedy else streamed
 
 
-def _at_rest(spec: ModelSpec, around: Surroundings, known: KnownTraits, found: BuiltModel) -> bool:
+def _at_rest(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
     """Return whether a table over tables can't follow their changes row by row.
 
     If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
     """
-    static = not found.problems and known.of(found.root).mode == "static"
+    static = not streamed.problems and known_traits.of(streamed.root).mode == "static"
     return (static or changing_call(spec) is not None) and can_be_maintained(spec, around)
 
 
-def _kept_equal(spec: ModelSpec, around: Surroundings, known: KnownTraits, found: BuiltModel) -> BuiltModel:
+def _kept_equal(
+    spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, streamed: BuiltModel
+) -> BuiltModel:
     """Return a model that runs row by row, with what is wrong if its rows change by themselves."""
-    changing = changing_rows(spec, around, known, found.root)
-    return replace(found, problems=changing) if changing else found
+    changing = changing_rows(spec, around, known_traits, streamed.root)
+    return replace(streamed, problems=changing) if changing else streamed
 
 
-def _streamed(spec: ModelSpec, around: Surroundings, known: KnownTraits) -> BuiltModel:
-    builder = ModelBuilder(spec, around, known)
+def _streamed(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
+    builder = ModelBuilder(spec, around, known_traits)
     root = builder.build_with_keys()
     if not builder.cuts:
         return BuiltModel(root, builder.problems, (), tuple(builder.stateful_steps))
-    again = ModelBuilder(spec, around, known, builder.behind_cuts())
+    again = ModelBuilder(spec, around, known_traits, builder.behind_cuts())
     root = again.build_with_keys()
     for cut in again.cuts:
         again.refuse(cut)
@@ -113,11 +117,11 @@ class ModelBuilder:
     """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
     def __init__(
-        self, spec: ModelSpec, around: Surroundings, known: KnownTraits, relays: Collection[str] = ()
+        self, spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, relays: Collection[str] = ()
     ) -> None:
         self.spec = spec
         self.around = around
-        self.traits = known
+        self.traits = known_traits
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
         self.cuts: list[Cut] = []
@@ -125,7 +129,7 @@ class ModelBuilder:
         """Its steps with state."""
         self.relays: dict[str, Node] = {}
         """The nodes of views that are read from relay topics."""
-        self._wanted = frozenset(relays)
+        self._to_relay = frozenset(relays)
         self._provided: dict[int, tuple[Node, str]] = {}
         """The relations that it reads, by the `id` of their node."""
 
@@ -149,7 +153,7 @@ class ModelBuilder:
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
             message, remedy = self._at_rest(stored, root)
-            self.problem("MS694", message, remedy, option="materialized")
+            self.report_error("MS694", message, remedy, option="materialized")
 
     def _check_headers(self, root: Node) -> None:
         """Refuse to pass on headers where a row does not come from a single record."""
@@ -165,20 +169,20 @@ class ModelBuilder:
             "select what readers need of them below that step, such as filter(_headers, h -> h.key = 'trace')"
             "[0].value as trace, and set headers={'trace': 'trace'}"
         )
-        self.problem("MS557", message, remedy, option="headers")
+        self.report_error("MS557", message, remedy, option="headers")
 
     def _at_rest(self, stored: Materialization, root: Node) -> tuple[str, str]:
         """Return why no query of a model would run, and what to do about it."""
         name, read = self.spec.name, self.spec.reads
-        names = ", ".join(f"'{each.rpartition('.')[2]}'" for each in read)
-        views = [f"'{each.rpartition('.')[2]}'" for each in read if self.around.inlined(each)]
+        names = ", ".join(f"'{relation.rpartition('.')[2]}'" for relation in read)
+        views = [f"'{relation.rpartition('.')[2]}'" for relation in read if self.around.inlined(relation)]
         if table := self.traits.of(root).looks_up.rpartition(".")[2]:
-            whole = "make it a table with config(materialized='table', unique_key='…')"
+            as_table = "make it a table with config(materialized='table', unique_key='…')"
             if isinstance(stored, Table):
                 message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
                 return message, f"write the SQL of {' and '.join(views)} as a CTE of this model"
             message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"
-            return message, f"{whole}, and send its rows with a sink that selects from it"
+            return message, f"{as_table}, and send its rows with a sink that selects from it"
         what = f"only rows that never change ({names})" if read else "no topic and no table"
         message = f"'{name}' reads {what}, so there is nothing to store as it arrives"
         return message, "set materialized='view': models that read it compute its rows"
@@ -205,10 +209,10 @@ class ModelBuilder:
     # -- inputs
 
     def relation(self, relation: str, *, at_rest: bool) -> Node:
-        if relation in self._wanted and relation not in self.relays:
-            found = self.around.relayed(relation)
-            if found is not None:
-                self.relays[relation] = found
+        if relation in self._to_relay and relation not in self.relays:
+            relayed = self.around.relayed(relation)
+            if relayed is not None:
+                self.relays[relation] = relayed
         if relation in self.relays:
             return self.relays[relation]
         node = self.around.provide(relation, at_rest and self.around.can_rest(relation))
@@ -217,7 +221,7 @@ class ModelBuilder:
 
     def behind_cuts(self) -> set[str]:
         """Return the relations whose steps prevent one of the model's own from running in their query."""
-        found: set[str] = set()
+        relations: set[str] = set()
         for cut in self.cuts:
             pending = [*cut.step.inputs]
             while pending:
@@ -225,18 +229,18 @@ class ModelBuilder:
                 if id(node) not in self._provided:
                     pending += node.inputs
                 elif cut.error.below & {*self.traits.of(node).below}:
-                    found.add(self._provided[id(node)][1])
-        return found
+                    relations.add(self._provided[id(node)][1])
+        return relations
 
     def refuse(self, cut: Cut) -> None:
         """Report a step that can't be preceded by a relay topic."""
         below = ", ".join(sorted(cut.error.below))
         message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
         remedy = "move the inner step to a separate model: a topic then connects the two"
-        self.problem("MS529", message, remedy, *offsets(cut.span))
+        self.report_error("MS529", message, remedy, *offsets(cut.span))
 
-    def streams(self, given: Input) -> bool:
-        match given:
+    def streams(self, from_input: Input) -> bool:
+        match from_input:
             case Scan(relation=relation):
                 return (
                     not self.around.can_rest(relation)
@@ -252,9 +256,9 @@ class ModelBuilder:
     def _body_streams(self, body: Body) -> list[bool]:
         match body:
             case Select():
-                return [self.streams(each.input) for each in body.relations]
+                return [self.streams(relation.input) for relation in body.relations]
             case UnionOf():
-                return [found for side in body.sides for found in self._body_streams(side)]
+                return [streams for side in body.sides for streams in self._body_streams(side)]
             case OpaqueBody():
                 return [True]
 
@@ -270,19 +274,21 @@ class ModelBuilder:
         except NotIncrementalError as error:
             if isinstance(error, KeyLostError):
                 error = error.written(names or {})
-            self.problem(error.code, error.message, self._remedy(error), *offsets(span), option)
+            self.report_error(error.code, error.message, self._remedy(error), *offsets(span), option)
             self.traits.set(node, Traits("append"))
         except SeparateQueryError as error:
             self.cuts.append(Cut(node, error, span))
-            self.traits.set(node, traits_in_one_query(node, [self.traits.of(each) for each in node.inputs]))
+            self.traits.set(
+                node, traits_in_one_query(node, [self.traits.of(input_node) for input_node in node.inputs])
+            )
         return node
 
     def _remedy(self, error: NotIncrementalError) -> str:
         """Return the remedy, with the times of the join if it is in the model itself."""
         joins = [
-            join_bound(each.node, each.inputs, each.times, "ON of the join")
-            for each in self.stateful_steps
-            if isinstance(each.node, Join)
+            join_bound(step.node, step.inputs, step.times, "ON of the join")
+            for step in self.stateful_steps
+            if isinstance(step.node, Join)
         ]
         if error.code == "MS528" and any(joins):
             return [*filter(None, joins)][-1]
@@ -296,9 +302,9 @@ class ModelBuilder:
     def _check_clocks(self, node: Node) -> None:
         """Reject a key of local times if clocks are set back; traits don't know the time zone."""
         if isinstance(node, Project) and not (node.keys or self.around.fixed_offset):
-            given = self.traits.of(node.input)
-            if given.mode == "upsert":
-                projected_keys(given, node.input, list(node.items), fixed_offset=False)
+            input_traits = self.traits.of(node.input)
+            if input_traits.mode == "upsert":
+                projected_keys(input_traits, node.input, list(node.items), fixed_offset=False)
 
     def mode(self, node: Node) -> Mode:
         return self.traits.of(self.check(node, None)).mode
@@ -306,18 +312,18 @@ class ModelBuilder:
     def timed(
         self, node: Node, time: str, delay: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> Node:
-        known = self.traits.of(node).watermarks
-        if (time, delay) in known:
+        watermarks = self.traits.of(node).watermarks
+        if (time, delay) in watermarks:
             return node
-        if known:
-            message = "these rows already have a watermark: `{}`, {}".format(*known[0])
+        if watermarks:
+            message = "these rows already have a watermark: `{}`, {}".format(*watermarks[0])
             remedy = "change that one, or remove this one"
-            self.problem("MS526", message, remedy, start, stop, option)
+            self.report_error("MS526", message, remedy, start, stop, option)
             return node
         if not {*STATES} & {*self.traits.of(node).below}:
             node = without_watermarks(node)
-        found = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
-        return self.check(found, None)
+        watermark = Watermark(input=node, time=time, delay=delay, models=(self.spec.id,))
+        return self.check(watermark, None)
 
     def add_state(
         self,
@@ -327,24 +333,26 @@ class ModelBuilder:
         times: Iterable[str] = (),
         option: str = "",
     ) -> None:
-        inputs = tuple(self.traits.of(self.check(each, None)) for each in node.inputs)
+        inputs = tuple(self.traits.of(self.check(input_node, None)) for input_node in node.inputs)
         self.stateful_steps.append(
             StatefulStep(node, inputs, *offsets(span), option, tuple(grown), tuple(times))
         )
 
-    def problem(
+    def report_error(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
-        found = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
-        if found not in self.problems:
-            self.problems.append(found)
+        diagnostic = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
+        if diagnostic not in self.problems:
+            self.problems.append(diagnostic)
 
     # -- the other kinds of bodies
 
     def _union(self, body: UnionOf) -> Node:
         sides = tuple(self.body(side) for side in body.sides)
         alike = all(
-            c.type == wanted for side in sides for c, wanted in zip(side.columns, body.types, strict=True)
+            c.type == union_type
+            for side in sides
+            for c, union_type in zip(side.columns, body.types, strict=True)
         )
         types = () if alike else body.types
         node = self.check(Union(sides=sides, types=types, models=(self.spec.id,)), body)
@@ -357,7 +365,7 @@ class ModelBuilder:
 
     def _opaque(self, body: OpaqueBody) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
-        known = bool(self.problems)
+        has_errors = bool(self.problems)
         # Next to a stream, other relations are at rest if possible, as in SQL that is analyzed.
         streams = not all(map(self.around.can_rest, relations))
         node = Opaque(
@@ -371,8 +379,8 @@ class ModelBuilder:
         for call in self.spec.query.python_calls:
             message = f"{call.name}() can't be called in SQL that is opaque: {body.reasons[0]}"
             remedy = f"move the opaque part to a separate model, and call {call.name}() here, over its ref()"
-            self.problem("MS698", message, remedy, call.start, call.stop)
-        if known:
+            self.report_error("MS698", message, remedy, call.start, call.stop)
+        if has_errors:
             self.traits.set(node, Traits("append"))  # its errors are reported elsewhere
             return node
         return self.check(node, body)
@@ -387,36 +395,41 @@ class ModelBuilder:
     def _deduplicated(self, node: Node, spec: DedupeSpec) -> Node:
         models = (self.spec.id,)
         for message, remedy in self._wrong_times(node, spec):
-            self.problem("MS523", message, remedy, option="dedupe")
+            self.report_error("MS523", message, remedy, option="dedupe")
         times = [name for name, _ in self.traits.of(node).watermarks]
         exact_by = times[0] if spec.exact and times else ""
-        placed, place = with_place(node) if exact_by else (node, ())
+        placed, position_columns = with_place(node) if exact_by else (node, ())
         together = Repartition(input=placed, keys=spec.keys, models=models)
         deduped = Dedupe(
-            input=together, keys=spec.keys, within=spec.within, exact_by=exact_by, place=place, models=models
+            input=together,
+            keys=spec.keys,
+            within=spec.within,
+            exact_by=exact_by,
+            position_columns=position_columns,
+            models=models,
         )
         self.add_state(deduped, None, spec.keys, option="dedupe")
-        found = self.check(deduped, None, option="dedupe")
-        if found.names == node.names:
-            return found
-        return self.check(Project(input=found, items=tuple(identity_items(node)), models=models), None)
+        checked = self.check(deduped, None, option="dedupe")
+        if checked.names == node.names:
+            return checked
+        return self.check(Project(input=checked, items=tuple(identity_items(node)), models=models), None)
 
     def _wrong_times(self, node: Node, spec: DedupeSpec) -> Iterator[tuple[str, str]]:
-        known = self.traits.of(node)
+        traits = self.traits.of(node)
         if spec.exact and not spec.within:
             yield (
                 "`exact` needs `within`, the time that it applies exactly",
                 "add `within`, or remove `exact`",
             )
-        elif not spec.within or known.mode == "upsert" or (known.mode == "static" and not spec.exact):
+        elif not spec.within or traits.mode == "upsert" or (traits.mode == "static" and not spec.exact):
             return
-        elif not known.watermarks:
+        elif not traits.watermarks:
             yield (
                 "`within` needs an event time, which these rows don't have",
                 "select the column with the source's watermark, or set `watermark` of the model",
             )
-        elif len(known.watermarks) > 1:
-            first, *_, last = (f"`{name}`" for name, _ in known.watermarks)
+        elif len(traits.watermarks) > 1:
+            first, *_, last = (f"`{name}`" for name, _ in traits.watermarks)
             yield (
                 f"these rows have several event times: `within` could use {first} or {last}",
                 "select only one of them, or cast the other one: cast(... as string)",

@@ -47,8 +47,8 @@ def build_plan(
     catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
 ) -> tuple[Plan, list[PlanProblem]]:
     """Return the plan as written: nothing is moved, and only views are shared."""
-    found = build_models(catalog, stand_ins)
-    return found.plan, found.problems
+    built = build_models(catalog, stand_ins)
+    return built.plan, built.problems
 
 
 def build_models(
@@ -76,34 +76,34 @@ def streamed_versions(catalog: Catalog) -> dict[str, frozenset[str]]:
         return {}
     return {
         model: frozenset(
-            each.relation
+            leaf.relation
             for node in in_order((root,))
             if isinstance(node, TemporalJoin)
-            for each in node.versions
+            for leaf in node.versions
         )
         for model, root in build_models(catalog).roots.items()
     }
 
 
-def traits_for_readers(model: ModelSpec, found: Traits) -> Traits:
+def traits_for_readers(model: ModelSpec, traits: Traits) -> Traits:
     """Return the traits that readers see of a model whose SQL has these traits."""
     if model.materialization.inlined:
-        return found
+        return traits
     if model.materialization.at_rest:
-        return Traits("upsert", model.keys or found.keys, below=("table changes",))
+        return Traits("upsert", model.keys or traits.keys, below=("table changes",))
     # A topic is read row by row, whatever it was written from.
-    mode: Mode = "upsert" if found.mode == "upsert" else "append"
-    return _of_topic(mode, model.keys if mode == "upsert" else (), found)
+    mode: Mode = "upsert" if traits.mode == "upsert" else "append"
+    return _of_topic(mode, model.keys if mode == "upsert" else (), traits)
 
 
-def relayed_traits(found: Traits) -> Traits:
+def relayed_traits(traits: Traits) -> Traits:
     """Return the traits that readers see of a view through its relay topic."""
-    return _of_topic("append", (), found)
+    return _of_topic("append", (), traits)
 
 
-def _of_topic(mode: Mode, keys: tuple[str, ...], found: Traits) -> Traits:
+def _of_topic(mode: Mode, keys: tuple[str, ...], traits: Traits) -> Traits:
     # Readers give the rows one watermark after the other (`sink_node`), and the last one counts.
-    times = found.watermarks[-1:]
+    times = traits.watermarks[-1:]
     return Traits(mode, keys, None, times, ("watermark",) if times else ())
 
 
@@ -152,10 +152,10 @@ class _Building:
             return
         # Each model has its own leaves; the optimizer decides what is shared.
         self.leaves = {}
-        found = build_model(model, self.around, self.traits)
-        self.roots[model.id] = found.root
-        self.problems += found.problems
-        self.relays.update(found.relays)
+        built = build_model(model, self.around, self.traits)
+        self.roots[model.id] = built.root
+        self.problems += built.problems
+        self.relays.update(built.relays)
 
     def relayed(self, relation: str) -> Node | None:
         model = self.catalog.models.get(relation)
@@ -178,7 +178,7 @@ class _Building:
 
     def _leaf(self, relation: str, *, at_rest: bool) -> Node:
         if stand_in := self.stand_ins.get(relation):
-            return _given(stand_in, at_rest=at_rest)
+            return _stand_in_rows(stand_in, at_rest=at_rest)
         if topic := self.catalog.topics.get(relation):
             if topic.versions:
                 return stored_versions(topic, at_rest=at_rest)
@@ -226,7 +226,7 @@ class _Building:
         return sent(_output(model, root), dict(model.extras).get(TIMESTAMP_OPTION))
 
 
-def _given(stand_in: StandIn, *, at_rest: bool) -> Node:
+def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; a test may omit columns, which are then NULL."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
     model, traits = replace(stand_in.model, columns=columns), stand_in.traits

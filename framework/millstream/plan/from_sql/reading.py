@@ -15,7 +15,7 @@ from millstream.plan.nodes import Decode, Node, Output, ReadColumns, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import reads_event_time, traits_of
 
-Found = dict[str, ReadColumns]
+ReadsBySource = dict[str, ReadColumns]
 """By relation."""
 
 
@@ -25,7 +25,7 @@ class Unit(Struct, frozen=True, eq=False):
     root: Node
     order: tuple[Node, ...]
     """Its nodes, and the roots of the views with state that it reads."""
-    reads: Found
+    reads: ReadsBySource
     below: tuple[int, ...]
     """The `id`s of these roots."""
 
@@ -54,23 +54,23 @@ class Units:
 
     def below(self, model: str) -> list[Unit]:
         """Return a stored model with all views with state and models of topics that it reads."""
-        found: dict[int, Unit] = {}
+        units: dict[int, Unit] = {}
         waiting = [self.stored(model)]
         while waiting:
             unit = waiting.pop()
-            if id(unit) not in found:
-                found[id(unit)] = unit
-                waiting += [self._views[each] for each in unit.below]
+            if id(unit) not in units:
+                units[id(unit)] = unit
+                waiting += [self._views[view_id] for view_id in unit.below]
                 waiting += [self.stored(relation) for relation in unit.reads if relation in self._outputs]
-        return list(found.values())
+        return list(units.values())
 
 
-def all_reads(found: Iterable[Unit]) -> Found:
+def all_reads(units: Iterable[Unit]) -> ReadsBySource:
     """Return what some units read."""
-    reads: Found = {}
-    for unit in found:
-        for relation, each in unit.reads.items():
-            reads[relation] = reads[relation] | each if relation in reads else each
+    reads: ReadsBySource = {}
+    for unit in units:
+        for relation, columns in unit.reads.items():
+            reads[relation] = reads[relation] | columns if relation in reads else columns
     return reads
 
 
@@ -81,11 +81,11 @@ def _keeps_state(node: Node) -> bool:
 def _unit(root: Node, views: Mapping[int, Unit]) -> Unit:
     below: dict[int, Node] = {}
     order = _order(root, views, below)
-    reads: Found = {}
+    reads: ReadsBySource = {}
     for node, names in _needs(order, below):
         if isinstance(node, Decode):
-            own = _read(node, names)
-            reads[node.relation] = reads[node.relation] | own if node.relation in reads else own
+            columns = _read(node, names)
+            reads[node.relation] = reads[node.relation] | columns if node.relation in reads else columns
     return Unit(root, tuple(order), reads, tuple(below))
 
 
@@ -93,34 +93,34 @@ def _order(root: Node, views: Container[int], below: dict[int, Node]) -> list[No
     """Return the nodes of a unit, inputs first, after the roots of views below it, which are collected."""
     inner = in_order(root.inputs, views)
     for node in (*inner, root):
-        below |= {id(each): each for each in node.inputs if id(each) in views}
+        below |= {id(input_node): input_node for input_node in node.inputs if id(input_node) in views}
     return [*below.values(), *inner, root]
 
 
 def _needs(order: Sequence[Node], below: Container[int]) -> Iterator[tuple[Node, Names]]:
     """Yield nodes with the columns that are read of them."""
     timed = _timed(order)
-    found: dict[int, Names] = {id(order[-1]): set(order[-1].by_name)}
+    needed: dict[int, Names] = {id(order[-1]): set(order[-1].by_name)}
     for node in reversed(order):
-        own = found.get(id(node), set())
+        names = needed.get(id(node), set())
         if keys := traits_of(node).keys:
-            own.update(map(str.lower, keys))
-        yield node, own
+            names.update(map(str.lower, keys))
+        yield node, names
         if id(node) in below:
             continue
-        for index, each in enumerate(node.inputs):
+        for index, input_node in enumerate(node.inputs):
             unused = isinstance(node, Watermark) and id(node) not in timed
-            found.setdefault(id(each), set()).update(own if unused else of_input(node, index, own))
+            needed.setdefault(id(input_node), set()).update(names if unused else of_input(node, index, names))
 
 
 def _timed(order: Sequence[Node]) -> set[int]:
     """Return the `id`s of nodes below a step that uses their event time: other watermarks read no column."""
-    found: set[int] = set()
+    ids: set[int] = set()
     for node in reversed(order):
         view = isinstance(node, Output) and not node.materialization.stored_as
-        if view or id(node) in found or reads_event_time(node):
-            found.update(map(id, node.inputs))
-    return found
+        if view or id(node) in ids or reads_event_time(node):
+            ids.update(map(id, node.inputs))
+    return ids
 
 
 def _read(node: Decode, names: Names) -> ReadColumns:

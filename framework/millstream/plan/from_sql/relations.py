@@ -61,8 +61,8 @@ class Relations:
 
     @property
     def _ttl(self) -> str | None:
-        found: str | None = self._state.get("ttl")
-        return found
+        ttl: str | None = self._state.get("ttl")
+        return ttl
 
     def _expires_by(self, node: Node) -> str | None:
         """Return the event time by which a function's state expires; None: the clock, or an error follows."""
@@ -71,20 +71,20 @@ class Relations:
         return only_time(node, self.builder.traits.of(node))
 
     def node(self, query: Select) -> Node:
-        streams = any(self.builder.streams(each.input) for each in query.relations)
+        streams = any(self.builder.streams(relation.input) for relation in query.relations)
         node: Node | None = None
-        for each in query.relations:
-            if isinstance(each.input, Generated):
-                node = self._expand(self._or_one_row(node), each, each.input)
-                if each.input.function in self.builder.around.keyed:
-                    self._check_keyed(query, each, each.input.function)
+        for relation in query.relations:
+            if isinstance(relation.input, Generated):
+                node = self._expand(self._or_one_row(node), relation, relation.input)
+                if relation.input.function in self.builder.around.keyed:
+                    self._check_keyed(query, relation, relation.input.function)
                 continue
-            at_rest = streams or (node is not None and not self._brings_rows(node, each))
-            added = self._input(each, at_rest=at_rest)
-            node = self._join(node, added, each, query) if node else self._first(added, each)
+            at_rest = streams or (node is not None and not self._brings_rows(node, relation))
+            added = self._input(relation, at_rest=at_rest)
+            node = self._join(node, added, relation, query) if node else self._first(added, relation)
         return self._or_one_row(node)
 
-    def _brings_rows(self, before: Node, each: From) -> bool:
+    def _brings_rows(self, before: Node, relation: From) -> bool:
         """Return whether rows arrive from a relation, because only seeds come before it in FROM.
 
         A table over tables does without: it is kept equal to its SQL. A view stays at rest for its readers.
@@ -92,71 +92,71 @@ class Relations:
         spec = self.builder.spec
         return (
             bool(spec.materialization.stored_as)
-            and (each.join or "cross") in _MIRRORED
+            and (relation.join or "cross") in _MIRRORED
             and self.builder.mode(before) == "static"
             and not self.builder.traits.of(before).looks_up
             and not can_be_maintained(spec, self.builder.around)
         )
 
-    def _check_keyed(self, query: Select, each: From, function: str) -> None:
+    def _check_keyed(self, query: Select, relation: From, function: str) -> None:
         """Reject columns of the input of a function with state, whose rows are not the input rows."""
         read = [item.expression for item in (*query.items, *(query.keys or ()))]
         for expression in (*read, *(measure.call for measure in query.measures), *query.where):
             for ref in expression.refs:
-                if ref.relation and ref.relation.lower() != each.alias.lower():
+                if ref.relation and ref.relation.lower() != relation.alias.lower():
                     message = f"rows of {function}() only have the columns that it yields, not '{ref.column}'"
                     remedy = (
-                        f"also yield '{ref.column}' in {function}(), and select {each.alias}.{ref.column}"
+                        f"also yield '{ref.column}' in {function}(), and select {relation.alias}.{ref.column}"
                     )
-                    self.builder.problem("MS542", message, remedy, expression.start, expression.stop)
+                    self.builder.report_error("MS542", message, remedy, expression.start, expression.stop)
 
     def _or_one_row(self, node: Node | None) -> Node:
         return node if node is not None else self.builder.one_row()
 
-    def _input(self, each: From, *, at_rest: bool) -> Node:
-        match each.input:
-            case Scan(relation=relation):
-                node = self.builder.relation(relation, at_rest=at_rest)
+    def _input(self, relation: From, *, at_rest: bool) -> Node:
+        match relation.input:
+            case Scan(relation=id_):
+                node = self.builder.relation(id_, at_rest=at_rest)
             case Cte(name=name):
                 node = self.builder.ctes[name]
             case Derived(query=query):
                 node = self.builder.body(query)
             case Generated():
-                raise TypeError(each)
-        return self._watermark(node, each)
+                raise TypeError(relation)
+        return self._watermark(node, relation)
 
-    def _watermark(self, node: Node, each: From) -> Node:
-        if each.watermark is None:
+    def _watermark(self, node: Node, relation: From) -> Node:
+        if relation.watermark is None:
             return node
-        expression, delay = each.watermark
+        expression, delay = relation.watermark
         scope = Scope()
-        self._add(scope, each, {c.name: c for c in node.columns}, node)
+        self._add(scope, relation, {c.name: c for c in node.columns}, node)
         time = scope.bind(expression)
         name = time.column
         if name is None:
             name = unused("event_time", node.names)
             node = Project(input=node, items=(*identity_items(node), Item(name, time)), models=self.models)
-        return self.builder.timed(node, name, delay, each.start, each.stop)
+        return self.builder.timed(node, name, delay, relation.start, relation.stop)
 
-    def _add(self, scope: Scope, each: From, names: dict[str, Column], node: Node) -> None:
+    def _add(self, scope: Scope, relation: From, names: dict[str, Column], node: Node) -> None:
         """Add a relation's columns by position, since an alias, `as t(a, b)`, may rename them."""
         # Rows at rest lack the metadata of records, which comes last.
-        for written, found in zip(each.columns, node.columns, strict=False):
-            scope.add(each.alias, written, names[found.name])
+        for written, column in zip(relation.columns, node.columns, strict=False):
+            scope.add(relation.alias, written, names[column.name])
 
-    def _first(self, node: Node, each: From) -> Node:
-        self._add(self.scope, each, {c.name: c for c in node.columns}, node)
+    def _first(self, node: Node, relation: From) -> Node:
+        self._add(self.scope, relation, {c.name: c for c in node.columns}, node)
         return node
 
     # -- joins
 
-    def _join(self, left: Node, right: Node, each: From, query: Select) -> Node:
-        kind = each.join or "cross"
+    def _join(self, left: Node, right: Node, relation: From, query: Select) -> Node:
+        kind = relation.join or "cross"
         modes = self.builder.mode(left), self.builder.mode(right)
         if modes[0] == "static" != modes[1] and kind in _MIRRORED:
-            return self._lookup(right, left, each, query, _MIRRORED[kind], swapped=True)
+            return self._lookup(right, left, relation, query, _MIRRORED[kind], swapped=True)
         if modes[1] == "static" and (modes[0] == "static" or kind not in {"right", "full"}):
-            return self._lookup(left, right, each, query, kind, swapped=False)
+            return self._lookup(left, right, relation, query, kind, swapped=False)
         if "static" in modes:
             side = "right" if modes[1] == "static" else "left"
             rows, until = (
@@ -168,73 +168,79 @@ class Relations:
                 f"a {kind} join returns {rows} of the {side} side, which is at rest: over a stream, {until}"
             )
             remedy = f"write {'an inner' if kind == 'semi' else 'a left'} join from the stream to the table"
-            self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
-        node = self._streams(left, right, each, kind)
-        if each.as_of is not None:
-            self._refuse_as_of(each.as_of)
+            self.builder.report_error(
+                "MS513", message, remedy, relation.start or query.start, relation.stop or query.stop
+            )
+        node = self._streams(left, right, relation, kind)
+        if relation.as_of is not None:
+            self._refuse_as_of(relation.as_of)
         if "static" not in modes:
             node = self._ended(node)
             node = with_hidden_bounds(node, self._joined_times(node))
             times = self._times(node)
             if "upsert" not in modes:
-                self._check_join(node, each, times, query)
-            self.builder.add_state(node, each, (), times)
-        return self._finished(node, each if each.stop else query)
+                self._check_join(node, relation, times, query)
+            self.builder.add_state(node, relation, (), times)
+        return self._finished(node, relation if relation.stop else query)
 
     def _lookup(
-        self, stream: Node, table: Node, each: From, query: Select, kind: JoinKind, *, swapped: bool
+        self, stream: Node, table: Node, relation: From, query: Select, kind: JoinKind, *, swapped: bool
     ) -> Node:
-        if each.as_of is not None and self.builder.mode(stream) == "append" and kind in {"inner", "left"}:
+        if relation.as_of is not None and self.builder.mode(stream) == "append" and kind in {"inner", "left"}:
             versions = (
-                self.builder.around.versions(each.input.relation) if isinstance(each.input, Scan) else None
+                self.builder.around.versions(relation.input.relation)
+                if isinstance(relation.input, Scan)
+                else None
             )
             if versions is not None:
-                return self._as_of(stream, versions, each, query, kind)
-        joined, names = self._columns(stream, table, each, added="left" if swapped else "right")
-        self._add_side(stream if swapped else table, each, names, "left" if swapped else "right")
-        on = self._on(each)
+                return self._as_of(stream, versions, relation, query, kind)
+        joined, names = self._columns(stream, table, relation, added="left" if swapped else "right")
+        self._add_side(stream if swapped else table, relation, names, "left" if swapped else "right")
+        on = self._on(relation)
         node = Lookup(left=stream, right=table, kind=kind, on=on, joined=joined, models=self.models)
-        if each.as_of is not None and self.builder.mode(stream) != "static":
-            self._refuse_as_of(each.as_of)
+        if relation.as_of is not None and self.builder.mode(stream) != "static":
+            self._refuse_as_of(relation.as_of)
         elif wrong := self._join_of_tables(stream, table):
-            self.builder.problem("MS527", *wrong, each.start or query.start, each.stop or query.stop)
+            self.builder.report_error(
+                "MS527", *wrong, relation.start or query.start, relation.stop or query.stop
+            )
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
-            self._check_semi(node, each)
-        return self._finished(node, each if each.stop else query)
+            self._check_semi(node, relation)
+        return self._finished(node, relation if relation.stop else query)
 
     def _join_of_tables(self, stream: Node, table: Node) -> tuple[str, str] | None:
         rest = all(map(self.builder.around.can_rest, self.builder.spec.reads))
         return join_of_tables(stream, *map(self.builder.traits.of, (stream, table)), rest=rest)
 
     def _as_of(
-        self, events: Node, versions: VersionStream, each: From, query: Select, kind: JoinKind
+        self, events: Node, versions: VersionStream, relation: From, query: Select, kind: JoinKind
     ) -> Node:
         """Return events with the versions that were valid at their time."""
-        joined, names = self._columns(events, versions.rows, each, added="right")
-        self._add_side(versions.rows, each, names, "right")
-        found = as_of.parts(self._on(each), each, joined, names["right", versions.begins].name)
+        joined, names = self._columns(events, versions.rows, relation, added="right")
+        self._add_side(versions.rows, relation, names, "right")
+        parts = as_of.parts(self._on(relation), relation, joined, names["right", versions.begins].name)
         times = dict(self.builder.traits.of(events).watermarks)
         for code, message, remedy, span in as_of.problems(
-            self.scope, found, events, versions, times, each, query
+            self.scope, parts, events, versions, times, relation, query
         ):
-            self.builder.problem(code, message, remedy, span.start, span.stop)
+            self.builder.report_error(code, message, remedy, span.start, span.stop)
         node = TemporalJoin(
             left=events,
             right=versions.rows,
             kind=kind,
-            on=found.on,
+            on=parts.on,
             joined=joined,
-            pairs=found.pairs,
-            time=found.time,
+            pairs=parts.pairs,
+            time=parts.time,
             begins=versions.begins,
-            wait=as_of.waits(times.get(found.time), versions),
+            wait=as_of.waits(times.get(parts.time), versions),
             waited=as_of.waited(events),
             keep=as_of.keeps(versions),
             models=self.models,
         )
-        self.builder.add_state(node, each, ())
-        self.builder.check(node, each)
-        return self._finished(as_of.restricted(node, found.others), each)
+        self.builder.add_state(node, relation, ())
+        self.builder.check(node, relation)
+        return self._finished(as_of.restricted(node, parts.others), relation)
 
     def _refuse_as_of(self, span: tuple[int, int]) -> None:
         message = (
@@ -242,41 +248,43 @@ class Relations:
             "and rows that don't change later"
         )
         remedy = "store the stream in a table, and make this model a table that joins it with the versions"
-        self.builder.problem("MS686", message, remedy, *span)
+        self.builder.report_error("MS686", message, remedy, *span)
 
-    def _check_semi(self, node: Lookup, each: From) -> None:
+    def _check_semi(self, node: Lookup, relation: From) -> None:
         """Reject a join that could match several rows: a row that changes must match or not as a whole."""
         if matches_by_equality(node):
             return
         compared = {name for condition in node.on for name in condition.columns}
         named = ({j.name for j in node.joined if j.side == side} & compared for side in ("left", "right"))
         both = [columns_in_sql(self.scope, names, ()) for names in named]
-        known = suggested_equality(*both)
-        such_as = f", such as {known}" if known else ""
+        equality = suggested_equality(*both)
+        such_as = f", such as {equality}" if equality else ""
         message = f"a {node.kind} join with rows that change can only compare columns of both sides by ="
         remedy = (
             f"compare columns of both sides by ={such_as}, and other columns with those of their own side"
         )
-        self.builder.problem("MS516", message, remedy, each.start, each.stop)
+        self.builder.report_error("MS516", message, remedy, relation.start, relation.stop)
 
-    def _on(self, each: From) -> tuple[Expression, ...]:
+    def _on(self, relation: From) -> tuple[Expression, ...]:
         """Return the conditions of ON; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
-        on = self.scope.bind_all(each.on)
+        on = self.scope.bind_all(relation.on)
         for condition in on:
             if "window_time(" in condition.text.lower():
                 remedy = "select it as a column in a subquery: (select *, window_time(w) as t from …)"
-                start, stop = condition.start or each.start, condition.stop or each.stop
-                self.builder.problem("MS437", "window_time() is not allowed in ON", remedy, start, stop)
+                start, stop = condition.start or relation.start, condition.stop or relation.stop
+                self.builder.report_error("MS437", "window_time() is not allowed in ON", remedy, start, stop)
         return on
 
-    def _streams(self, left: Node, right: Node, each: From, kind: JoinKind) -> Join:
-        joined, names = self._columns(left, right, each, added="right")
-        self._add_side(right, each, names, "right")
-        on = self._on(each)
+    def _streams(self, left: Node, right: Node, relation: From, kind: JoinKind) -> Join:
+        joined, names = self._columns(left, right, relation, added="right")
+        self._add_side(right, relation, names, "right")
+        on = self._on(relation)
         sides = {c.name: c for c in joined}
         pairs = [pair for condition in on if (pair := equal_columns(condition, sides))]
         if kind == "full":
-            on += _not_null([each for each in joined if each.side == "left"], left, pairs)
+            on += _not_null(
+                [join_column for join_column in joined if join_column.side == "left"], left, pairs
+            )
         both = [
             Repartition(input=side, keys=tuple(pair[index] for pair in pairs), models=self.models)
             for index, side in enumerate((left, right))
@@ -301,53 +309,61 @@ class Relations:
 
     def _times(self, node: Join) -> tuple[str, ...]:
         """Return the SQL of the first event time of each side, which is a window only if all of them are."""
-        found: list[str] = []
+        event_times: list[str] = []
         for _, times in self._sides(node):
             written = [
                 (is_window(column.type), f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name))
                 for (alias, name), column in self.scope.names.items()
                 if column.name in times
             ]
-            found += [text for _, text in sorted(written, key=lambda each: each[0])[:1]]
-        return tuple(found)
+            event_times += [text for _, text in sorted(written, key=lambda time: time[0])[:1]]
+        return tuple(event_times)
 
     def _sides(self, node: Join) -> list[tuple[set[str], set[str]]]:
         """Return the columns of each side, and those that are event times, by their names in the join."""
-        found: list[tuple[set[str], set[str]]] = []
-        for side, given in (("left", node.left), ("right", node.right)):
-            times = {name for name, _ in self.builder.traits.of(self.builder.check(given, None)).watermarks}
+        sides: list[tuple[set[str], set[str]]] = []
+        for side, input_node in (("left", node.left), ("right", node.right)):
+            times = {
+                name for name, _ in self.builder.traits.of(self.builder.check(input_node, None)).watermarks
+            }
             joined = [j for j in node.joined if j.side == side]
-            found.append(({j.name for j in joined}, {j.name for j in joined if j.source in times}))
-        return found
+            sides.append(({j.name for j in joined}, {j.name for j in joined if j.source in times}))
+        return sides
 
-    def _bound(self, node: Join, each: From, times: tuple[str, ...]) -> str:
+    def _bound(self, node: Join, relation: From, times: tuple[str, ...]) -> str:
         """Return how ON can bound the times of both sides."""
-        inputs = [self.builder.traits.of(given) for given in node.inputs]
-        return join_bound(node, inputs, times) or self._untimed(node, each)
+        inputs = [self.builder.traits.of(input_node) for input_node in node.inputs]
+        return join_bound(node, inputs, times) or self._untimed(node, relation)
 
-    def _untimed(self, node: Join, each: From) -> str:
+    def _untimed(self, node: Join, relation: From) -> str:
         """Return a remedy for the side without an event time that ON could compare."""
-        left, right = (not self.builder.traits.of(given).watermarks for given in node.inputs)
+        left, right = (not self.builder.traits.of(input_node).watermarks for input_node in node.inputs)
         sides = (
-            "both sides" if left and right else "the left side" if left else each.alias or "the right side"
+            "both sides"
+            if left and right
+            else "the left side"
+            if left
+            else relation.alias or "the right side"
         )
         return f"select the column with the source's watermark on {sides}, and compare event times in ON"
 
-    def _check_join(self, node: Join, each: From, times: tuple[str, ...], query: Select) -> None:
+    def _check_join(self, node: Join, relation: From, times: tuple[str, ...], query: Select) -> None:
         """Reject joins of two streams that Spark does not support."""
         if node.kind == "anti":
             message = "an anti join of two streams would need rows that never arrive"
             remedy = "store the right side as a table, and join the table"
-            self.builder.problem("MS513", message, remedy, each.start, each.stop)
+            self.builder.report_error("MS513", message, remedy, relation.start, relation.stop)
         elif not self._is_matched(node, query):
-            self._unmatched(node, each, query)
+            self._unmatched(node, relation, query)
         elif node.kind in {"left", "right", "full", "semi"} and not self._bounded(node):
             message = f"a {node.kind} join of two streams can't know when a row has no match"
             if node.kind == "semi":
                 message = (
                     "Spark runs a semi join of two streams only if ON bounds the event times of the left side"
                 )
-            self.builder.problem("MS515", message, self._bound(node, each, times), each.start, each.stop)
+            self.builder.report_error(
+                "MS515", message, self._bound(node, relation, times), relation.start, relation.stop
+            )
 
     def _is_matched(self, node: Join, query: Select) -> bool:
         (left, _), (right, _) = self._sides(node)
@@ -356,13 +372,15 @@ class Relations:
         )
         return has_equality((*node.on, *where), left, right)
 
-    def _unmatched(self, node: Join, each: From, query: Select) -> None:
+    def _unmatched(self, node: Join, relation: From, query: Select) -> None:
         """Reject a join for which Spark can't look up rows (StreamingSymmetricHashJoinExec)."""
         both = (columns_in_sql(self.scope, names, times) for names, times in self._sides(node))
-        known = suggested_equality(*both)
-        remedy = "compare a column of each side by = in ON" + (f", such as {known}" if known else "")
+        equality = suggested_equality(*both)
+        remedy = "compare a column of each side by = in ON" + (f", such as {equality}" if equality else "")
         message = "Spark can only join two streams if a column of one side equals a column of the other"
-        self.builder.problem("MS513", message, remedy, each.start or query.start, each.stop or query.stop)
+        self.builder.report_error(
+            "MS513", message, remedy, relation.start or query.start, relation.stop or query.stop
+        )
 
     def _bounded(self, node: Join) -> bool:
         """Return whether Spark learns when the rows of an outer or semi join have no match any more."""
@@ -383,7 +401,7 @@ class Relations:
         return node
 
     def _columns(
-        self, left: Node, right: Node, each: From, *, added: str
+        self, left: Node, right: Node, relation: From, *, added: str
     ) -> tuple[tuple[JoinColumn, ...], dict[tuple[str, str], Column]]:
         """Name the columns of both sides; those that are already in scope keep their names."""
         sides = (("left", left), ("right", right))
@@ -391,25 +409,27 @@ class Relations:
         names: dict[tuple[str, str], Column] = {}
         used: set[str] = set()
         for side, node in sides if added == "right" else sides[::-1]:
-            for found in node.columns:
-                name = added_name(found.name, used, each.alias if side == added else "")
-                joined[side].append(JoinColumn(name, "left" if side == "left" else "right", found.name))
-                names[side, found.name] = Column(name, found.type, found.nullable)
+            for column in node.columns:
+                name = added_name(column.name, used, relation.alias if side == added else "")
+                joined[side].append(JoinColumn(name, "left" if side == "left" else "right", column.name))
+                names[side, column.name] = Column(name, column.type, column.nullable)
         return (*joined["left"], *joined["right"]), names
 
-    def _add_side(self, node: Node, each: From, names: dict[tuple[str, str], Column], side: str) -> None:
-        self._add(self.scope, each, {name: found for (of, name), found in names.items() if of == side}, node)
+    def _add_side(self, node: Node, relation: From, names: dict[tuple[str, str], Column], side: str) -> None:
+        self._add(
+            self.scope, relation, {name: column for (of, name), column in names.items() if of == side}, node
+        )
 
     # -- generated rows
 
-    def _expand(self, node: Node, each: From, generated: Generated) -> Node:
+    def _expand(self, node: Node, relation: From, generated: Generated) -> Node:
         call = self.scope.bind(generated.call)
         columns: list[Column] = []
         used = {name.lower() for name in node.names}
-        for name, found, nullable in generated.columns:
-            unique = added_name(name, used, each.alias)
-            columns.append(Column(unique, found, nullable or generated.outer))
-            self.scope.add(each.alias, name, columns[-1])
+        for name, type_, nullable in generated.columns:
+            unique = added_name(name, used, relation.alias)
+            columns.append(Column(unique, type_, nullable or generated.outer))
+            self.scope.add(relation.alias, name, columns[-1])
         if generated.function in self.builder.around.keyed:
             keys = tuple(dict.fromkeys(ref.column for ref in call.refs[:1]))
             together = Repartition(input=node, keys=keys, models=self.models)
@@ -417,7 +437,7 @@ class Relations:
                 input=together,
                 function=generated.function,
                 keys=keys,
-                made=tuple(columns),
+                generated=tuple(columns),
                 ttl=self._ttl,
                 time=self._expires_by(together),
                 models=self.models,
@@ -428,7 +448,7 @@ class Relations:
             input=node,
             call=call,
             function=generated.function,
-            made=tuple(columns),
+            generated=tuple(columns),
             python=generated.python,
             outer=generated.outer,
             models=self.models,
@@ -442,6 +462,6 @@ def _not_null(joined: list[JoinColumn], left: Node, pairs: list[tuple[str, str]]
     Spark's StreamingSymmetricHashJoinExec looks up rows by the bytes of their keys, so NULL matches NULL.
     For all other joins, Catalyst filters NULLs first (InferFiltersFromConstraints).
     """
-    names = {each.source: each.name for each in joined}
+    names = {join_column.source: join_column.name for join_column in joined}
     keys = [names[one] for one, _ in pairs if left.column(one).nullable]
     return tuple(Expression((Ref(key), " is not null"), BOOLEAN, nullable=False) for key in keys)

@@ -24,7 +24,11 @@ _WORD = re.compile(r"\w+")
 
 def inputs_at_rest(node: Maintained) -> tuple[Node, ...]:
     """Return the inputs of a table over tables without their changes, in the order of its relations."""
-    return tuple(each for each in node.reads if not (isinstance(each, TableScan) and each.changes))
+    return tuple(
+        input_node
+        for input_node in node.reads
+        if not (isinstance(input_node, TableScan) and input_node.changes)
+    )
 
 
 def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
@@ -42,7 +46,7 @@ def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
 def read_columns(spec: ModelSpec, node: Maintained) -> dict[str, frozenset[str]]:
     """Return the columns of each input that the SQL can read, in lower case; all if that is unknown."""
     inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
-    columns = {relation: frozenset(each.by_name) for relation, each in inputs.items()}
+    columns = {relation: frozenset(input_node.by_name) for relation, input_node in inputs.items()}
     query = spec.query.at_rest or spec.query
     selects = list(_selects(query))
     if None in selects:
@@ -51,9 +55,9 @@ def read_columns(spec: ModelSpec, node: Maintained) -> dict[str, frozenset[str]]
     read = {word.lower() for word in _WORD.findall(_text(spec))}
     for select in selects:
         assert select is not None
-        for each in select.relations:
-            names = tuple(map(str.lower, each.columns))
-            if isinstance(each.input, Scan) and names != tuple(inputs[each.input.relation].by_name):
+        for relation in select.relations:
+            names = tuple(map(str.lower, relation.columns))
+            if isinstance(relation.input, Scan) and names != tuple(inputs[relation.input.relation].by_name):
                 return columns  # renamed by position
         read |= {ref.lower() for ref in _refs(select)}
     if any(select and select.subqueries for select in selects) and "*" in _text(spec):
@@ -72,7 +76,7 @@ def _is_whole(query: Query, text: str) -> bool:
             return False
         if select.windows and _QUALIFY.search(text):
             return False
-        if any(each.as_of is not None or each.watermark is not None for each in select.relations):
+        if any(relation.as_of is not None or relation.watermark is not None for relation in select.relations):
             return False
     return all(body.operator == "union" for body in _bodies(query) if isinstance(body, Union))
 
@@ -84,7 +88,9 @@ def _bodies(query: Query) -> Iterator[Body]:
         yield body
         match body:
             case Select():
-                waiting += [each.input.query for each in body.relations if isinstance(each.input, Derived)]
+                waiting += [
+                    relation.input.query for relation in body.relations if isinstance(relation.input, Derived)
+                ]
             case Union():
                 waiting += body.sides
 
@@ -102,14 +108,14 @@ def _selects(query: Query) -> Iterator[Select | None]:
 
 
 def _refs(select: Select) -> Iterator[str]:
-    listed = [item.expression for item in (*select.items, *(select.keys or ()))]
-    listed += [*select.where, *select.having]
+    expressions = [item.expression for item in (*select.items, *(select.keys or ()))]
+    expressions += [*select.where, *select.having]
     for measure in select.measures:
-        listed += [measure.call, *([measure.condition] if measure.condition else [])]
-    for each in select.relations:
-        listed += each.on
-        if isinstance(each.input, Generated):
-            listed.append(each.input.call)
+        expressions += [measure.call, *([measure.condition] if measure.condition else [])]
+    for relation in select.relations:
+        expressions += relation.on
+        if isinstance(relation.input, Generated):
+            expressions.append(relation.input.call)
     for window in select.windows:
-        listed += window.partition
-    return (ref.column for expression in listed for ref in expression.refs)
+        expressions += window.partition
+    return (ref.column for expression in expressions for ref in expression.refs)

@@ -15,12 +15,14 @@ class Scope:
         self.names: dict[tuple[str, str], Column] = {}
         """By alias and column, both in lower case, the column of the node."""
 
-    def add(self, alias: str, column: str, found: Column) -> None:
-        self.names[alias.lower(), column.lower()] = found
+    def add(self, alias: str, column: str, node_column: Column) -> None:
+        self.names[alias.lower(), column.lower()] = node_column
 
     def rename(self, renamed: dict[str, Column]) -> None:
         """Replace the columns of a node by those of the node above it."""
-        self.names = {key: renamed.get(found.name, found) for key, found in self.names.items()}
+        self.names = {
+            key: renamed.get(node_column.name, node_column) for key, node_column in self.names.items()
+        }
 
     def bind(self, expression: Expression) -> Expression:
         """Return an expression over the node's columns."""
@@ -30,13 +32,13 @@ class Scope:
         return tuple(map(self.bind, expressions))
 
     def _of(self, ref: Ref) -> Expression | None:
-        found = self.names.get((ref.relation.lower(), ref.column.lower()))
-        return found.expression if found else None
+        node_column = self.names.get((ref.relation.lower(), ref.column.lower()))
+        return node_column.expression if node_column else None
 
 
 def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
     """Return an unused name, ignoring case."""
-    return added_name(name, {each.lower() for each in used}, prefix)
+    return added_name(name, {used_name.lower() for used_name in used}, prefix)
 
 
 def added_name(name: str, folded: set[str], prefix: str = "") -> str:

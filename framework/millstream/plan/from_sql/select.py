@@ -71,17 +71,17 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
         expression = scope.bind(item.expression)
         name = unused(item.name, node.names)
         node = Project(input=node, items=(*identity_items(node), Item(name, expression)), models=models)
-        found = node.column(name)
-        done[item.name.lower()] = found
-        scope.add("", item.name, found)
+        computed = node.column(name)
+        done[item.name.lower()] = computed
+        scope.add("", item.name, computed)
     items = [_item(item, done, scope) for item in query.items]
     return Project(input=node, items=tuple(items), models=models)
 
 
 def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
-    found = done.get(item.name.lower())
-    if found is not None:
-        return Item(item.name, found.expression)
+    computed = done.get(item.name.lower())
+    if computed is not None:
+        return Item(item.name, computed.expression)
     return Item(item.name, scope.bind(item.expression))
 
 
@@ -108,22 +108,24 @@ def _grouped(
     distinct = next((m.call for m in query.measures if is_distinct(m.call)), window)
     node = builder.check(grouped, first if builder.mode(node) == "upsert" else distinct)
     above = Scope()
-    for found in node.columns:
-        above.add("", found.name, found)
+    for node_column in node.columns:
+        above.add("", node_column.name, node_column)
     return node, above
 
 
 def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Select) -> None:
     """Reject state whose keys have several event times: Spark drops it by one."""
     times = {name for name, _ in builder.traits.of(node).watermarks}
-    found = [key for key in keys if (key.column or called_function(key) in _OF_TIME) and key.columns & times]
-    if len(found) < 2:
+    time_keys = [
+        key for key in keys if (key.column or called_function(key) in _OF_TIME) and key.columns & times
+    ]
+    if len(time_keys) < 2:
         return
-    names = " and ".join(f"`{key.column or key}`" for key in found[:2])
+    names = " and ".join(f"`{key.column or key}`" for key in time_keys[:2])
     message = f"{names} are both event times, but Spark drops state by only one"
     remedy = "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))"
-    second = next((key for key in found[1:] if key.stop), query)
-    builder.problem("MS541", message, remedy, *offsets(second))
+    second = next((key for key in time_keys[1:] if key.stop), query)
+    builder.report_error("MS541", message, remedy, *offsets(second))
 
 
 _OF_TIME = frozenset(("window", "session_window", "window_time"))
@@ -140,17 +142,17 @@ def _span(keys: tuple[Written, ...]) -> Expression | None:
 def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
     """Compute keys that are not columns below the aggregate; only a window stays in it."""
     items = identity_items(node)
-    found: list[Item] = []
+    computed: list[Item] = []
     for key in keys:
         if key.expression.column is not None or is_window(key.expression):
-            found.append(key)
+            computed.append(key)
             continue
         name = unused(key.name, [item.name for item in items], "key")
         items.append(Item(name, key.expression))
-        found.append(Item(key.name, column(name, key.expression.type, nullable=key.expression.nullable)))
+        computed.append(Item(key.name, column(name, key.expression.type, nullable=key.expression.nullable)))
     if len(items) > len(node.columns):
         node = Project(input=node, items=tuple(items), models=models)
-    return node, found
+    return node, computed
 
 
 def is_window(expression: Expression) -> bool:

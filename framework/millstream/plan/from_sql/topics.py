@@ -82,15 +82,15 @@ def can_relay(columns: Iterable[Column]) -> bool:
 
 def without_watermarks(node: Node) -> Node:
     """Return rows of streams without their event times, down to the first stateful step."""
-    found: dict[int, Node] = {}
-    for each in in_order((node,)):
-        if isinstance(each, Watermark):
-            found[id(each)] = found[id(each.input)]
-        elif kind_of(each) is not None:
-            found[id(each)] = each
+    untimed: dict[int, Node] = {}
+    for current in in_order((node,)):
+        if isinstance(current, Watermark):
+            untimed[id(current)] = untimed[id(current.input)]
+        elif kind_of(current) is not None:
+            untimed[id(current)] = current
         else:
-            found[id(each)] = each.with_inputs(*(found[id(below)] for below in each.inputs))
-    return found[id(node)]
+            untimed[id(current)] = current.with_inputs(*(untimed[id(below)] for below in current.inputs))
+    return untimed[id(node)]
 
 
 _WHOLE_KEY = "_whole_key"
@@ -98,8 +98,8 @@ _WHOLE_KEY = "_whole_key"
 
 def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
     """Return all columns of a topic whose values have only one: the others are in the key."""
-    known = {column.name.lower(): column for column in model.columns}
-    keys = [known[name.lower()] for name in model.keys]
+    columns = {column.name.lower(): column for column in model.columns}
+    keys = [columns[name.lower()] for name in model.keys]
     written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
     match keys:
         case [key]:
@@ -107,15 +107,15 @@ def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
             parts = {name: Expression((Ref(name),), key.type, nullable=key.nullable)}
         case _:
             name, key = _WHOLE_KEY, Column(_WHOLE_KEY, written.type)
-            parts = {each.name: _field(_WHOLE_KEY, each) for each in keys}
-    whole = replace(node, key=key, key_type=written.type, key_format=written.encoding, label="")
-    plain = {column.name: column.expression for column in whole.fields}
+            parts = {column.name: _field(_WHOLE_KEY, column) for column in keys}
+    decoded = replace(node, key=key, key_type=written.type, key_format=written.encoding, label="")
+    plain = {column.name: column.expression for column in decoded.fields}
     items = tuple(Item(c.name, parts.get(c.name) or plain[c.name]) for c in model.columns)
-    return Project(input=whole, items=items, label=label)
+    return Project(input=decoded, items=items, label=label)
 
 
-def _field(whole: str, column: Column) -> Expression:
-    pieces: tuple[Piece, ...] = (Ref(whole), f".{quoted(column.name)}")
+def _field(struct_column: str, column: Column) -> Expression:
+    pieces: tuple[Piece, ...] = (Ref(struct_column), f".{quoted(column.name)}")
     return Expression(pieces, column.type, nullable=column.nullable)
 
 
@@ -124,25 +124,27 @@ def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> 
 
     The columns of the key are those of the record's key, since a tombstone has nothing else.
     """
-    known = {column.name.lower(): column for column in model.columns}
-    keys = [known[name.lower()] for name in model.keys]
+    columns = {column.name.lower(): column for column in model.columns}
+    keys = [columns[name.lower()] for name in model.keys]
     written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
-    whole = Column(_WHOLE_KEY, keys[0].type if len(keys) == 1 else written.type)
+    whole_key = Column(_WHOLE_KEY, keys[0].type if len(keys) == 1 else written.type)
     read = Decode(
         input=scan,
         relation=model.id,
         format=DEFAULT,
-        fields=(Column(AFTER, Row(tuple(Field(each.name, each.type) for each in model.columns))),),
-        key=whole,
+        fields=(Column(AFTER, Row(tuple(Field(column.name, column.type) for column in model.columns))),),
+        key=whole_key,
         key_type=written.type,
         key_format=written.encoding,
         unique_by=(_WHOLE_KEY,),
     )
     exists = Expression((Ref(AFTER), " is not null"), BOOLEAN, nullable=False)
-    parts = {each.name: _field(_WHOLE_KEY, each) for each in keys}
+    parts = {column.name: _field(_WHOLE_KEY, column) for column in keys}
     if len(keys) == 1:
         parts = {keys[0].name: Expression((Ref(_WHOLE_KEY),), keys[0].type, nullable=keys[0].nullable)}
-    items = tuple(Item(each.name, parts.get(each.name) or _field(AFTER, each)) for each in model.columns)
+    items = tuple(
+        Item(column.name, parts.get(column.name) or _field(AFTER, column)) for column in model.columns
+    )
     return Project(input=Filter(input=read, conditions=(exists,)), items=items, keys=model.keys, label=label)
 
 

@@ -27,20 +27,22 @@ def unchanged_models(catalog: Catalog, other: Catalog, roots: Mapping[str, Node]
     """Return the nodes of unchanged models in the plan of the other catalog."""
     if any(getattr(catalog, name) != getattr(other, name) for name in _EVERYWHERE):
         return Unchanged()
-    found: dict[str, Node] = {}
+    unchanged: dict[str, Node] = {}
     views: set[int] = set()
     """The `id`s of the roots of unchanged views."""
     for id_, spec in catalog.models.items():  # each model after those that it reads
-        models = [each for each in spec.reads if each in catalog.models]
-        if spec != other.models.get(id_) or not found.keys() >= set(models):
+        models = [relation for relation in spec.reads if relation in catalog.models]
+        if spec != other.models.get(id_) or not unchanged.keys() >= set(models):
             continue
-        inlined = {id(found[each]) for each in models if catalog.models[each].materialization.inlined}
+        inlined = {id(unchanged[model]) for model in models if catalog.models[model].materialization.inlined}
         # A view that is read from a relay topic is stored for this model.
         if inlined.issubset(_views_read(roots[id_], views)):
-            found[id_] = roots[id_]
+            unchanged[id_] = roots[id_]
             if spec.materialization.inlined:
                 views.add(id(roots[id_]))
-    return Unchanged(found, {output.model: output for output in written.outputs if output.model in found})
+    return Unchanged(
+        unchanged, {output.model: output for output in written.outputs if output.model in unchanged}
+    )
 
 
 def _views_read(root: Node, views: Container[int]) -> Iterator[int]:
@@ -48,4 +50,4 @@ def _views_read(root: Node, views: Container[int]) -> Iterator[int]:
     if id(root) in views:
         yield id(root)
     for node in in_order((root,), views):
-        yield from (id(each) for each in node.inputs if id(each) in views)
+        yield from (id(input_node) for input_node in node.inputs if id(input_node) in views)

@@ -31,11 +31,11 @@ def versioned(builder: Builder, root: Node) -> Node:
         time = next((c.name for c in root.columns if c.type == TIMESTAMP), "")
         message = f"'versions' needs the time of a row: '{spec.name}' reads events, which come in any order"
         remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
-        builder.problem("MS681", message, remedy, option="versions")
+        builder.report_error("MS681", message, remedy, option="versions")
         return root
     if stored.order_by and stored.order_by not in {column.name for column in root.columns}:
         message = f"order_by='{stored.order_by}' names a column that 'versions' adds to the rows"
-        builder.problem("MS681", message, "name a timestamp column of the SELECT", option="order_by")
+        builder.report_error("MS681", message, "name a timestamp column of the SELECT", option="order_by")
         return root
     begins = root.column(stored.order_by).expression if stored.order_by else _NEVER
     items = (*identity_items(root), Item(VALID_FROM, begins), Item(VALID_TO, _NEVER))
@@ -45,44 +45,44 @@ def versioned(builder: Builder, root: Node) -> Node:
 
 def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanProblem]:
     """Warn about joins that don't say of which time they read a relation with versions."""
-    found: list[PlanProblem] = []
+    diagnostics: list[PlanProblem] = []
     for select in _selects(spec.query.at_rest or spec.query):
         versioned = [
-            each
-            for each in (select.relations if len(select.relations) > 1 else ())
-            if isinstance(each.input, Scan) and each.input.relation in versioned_relations
+            relation
+            for relation in (select.relations if len(select.relations) > 1 else ())
+            if isinstance(relation.input, Scan) and relation.input.relation in versioned_relations
         ]
         timed = {
             ref.relation.removeprefix(OUTER).lower()
             for ref in (_refs(select) if versioned else ())
             if ref.column.lower() in {VALID_FROM, VALID_TO}
         }
-        for each in versioned:
-            if each.as_of is None and each.alias.lower() not in timed:
-                message = f"this join finds all versions of a row of '{each.alias}'"
-                remedy = f"add to ON: {each.alias}.{VALID_TO} is null, for the newest version"
-                start, stop = each.start, each.stop
-                found.append(PlanProblem(spec.id, "MS684", message, remedy, start, stop, warning=True))
-    return found
+        for relation in versioned:
+            if relation.as_of is None and relation.alias.lower() not in timed:
+                message = f"this join finds all versions of a row of '{relation.alias}'"
+                remedy = f"add to ON: {relation.alias}.{VALID_TO} is null, for the newest version"
+                start, stop = relation.start, relation.stop
+                diagnostics.append(PlanProblem(spec.id, "MS684", message, remedy, start, stop, warning=True))
+    return diagnostics
 
 
-def reads_end(query: Select, each: From) -> Expression | None:
+def reads_end(query: Select, relation: From) -> Expression | None:
     """Return an expression that reads until when the versions of a relation are valid, besides AS OF."""
-    for found in _within(query):
-        if isinstance(found, Expression) and (found.start, found.stop) != each.as_of:
-            for ref in found.refs:
+    for part in _within(query):
+        if isinstance(part, Expression) and (part.start, part.stop) != relation.as_of:
+            for ref in part.refs:
                 alias = ref.relation.removeprefix(OUTER).lower()
-                if alias == each.alias.lower() and ref.column.lower() == VALID_TO:
-                    return found
+                if alias == relation.alias.lower() and ref.column.lower() == VALID_TO:
+                    return part
     return None
 
 
 def _selects(value: object) -> Iterator[Select]:
-    return (each for each in _within(value) if isinstance(each, Select))
+    return (part for part in _within(value) if isinstance(part, Select))
 
 
 def _refs(select: Select) -> Iterator[Ref]:
-    return (ref for each in _within(select) if isinstance(each, Expression) for ref in each.refs)
+    return (ref for part in _within(select) if isinstance(part, Expression) for ref in part.refs)
 
 
 def _within(root: object) -> Iterator[object]:
@@ -137,11 +137,11 @@ def stored_versions(topic: TopicSpec, *, at_rest: bool) -> TableScan:
     """Return the table with the versions of a reference topic, as it is or as it changes."""
     node = topic_node(topic, metadata=())
     keys = {key.lower() for key in topic.unique_by}
-    found = (node.column(name) for name in topic.order)
+    order_columns = (node.column(name) for name in topic.order)
     return TableScan(
         relation=topic.id,
         columns=(
-            *(c if c.name.lower() in keys else replace(c, nullable=True) for c in found),
+            *(c if c.name.lower() in keys else replace(c, nullable=True) for c in order_columns),
             *VERSION_COLUMNS,
         ),
         changes=not at_rest,

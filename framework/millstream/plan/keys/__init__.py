@@ -3,6 +3,14 @@
 from millstream.plan.keys.determined import determined
 from millstream.plan.keys.present import present
 from millstream.plan.keys.times import has_fixed_offset, microseconds
-from millstream.plan.keys.values import Columns, Known, Value
+from millstream.plan.keys.values import ColumnProperties, Columns, Value
 
-__all__ = ["Columns", "Known", "Value", "determined", "has_fixed_offset", "microseconds", "present"]
+__all__ = [
+    "ColumnProperties",
+    "Columns",
+    "Value",
+    "determined",
+    "has_fixed_offset",
+    "microseconds",
+    "present",
+]

@@ -23,34 +23,34 @@ from millstream.types import (
 )
 
 
-def cast(value: Value, wanted: Type, *, fixed_offset: bool) -> Value:
+def cast(value: Value, target_type: Type, *, fixed_offset: bool) -> Value:
     """Return a value after a cast; with `fixed_offset`, clocks are never set back."""
-    given = value.type
-    if given == wanted:
+    source_type = value.type
+    if source_type == target_type:
         return value
-    lossy = Value(why=value.why or f"a cast from {given} to {wanted} can lose a part of the value")
-    lossless = replace(value, type=wanted, gap=1, literal=None)
-    match given:
+    lossy = Value(why=value.why or f"a cast from {source_type} to {target_type} can lose a part of the value")
+    lossless = replace(value, type=target_type, gap=1, literal=None)
+    match source_type:
         case _ if value.window:
             return lossy
         case Decimal(precision, scale):
-            wide = isinstance(wanted, Decimal) and (
-                wanted.scale >= scale and wanted.precision - wanted.scale >= precision - scale
+            wide = isinstance(target_type, Decimal) and (
+                target_type.scale >= scale and target_type.precision - target_type.scale >= precision - scale
             )
-            return _text(value, lossless) if wanted == STRING else lossless if wide else lossy
-        case _ if given == TIMESTAMP and wanted == STRING:
+            return _text(value, lossless) if target_type == STRING else lossless if wide else lossy
+        case _ if source_type == TIMESTAMP and target_type == STRING:
             return _text(value, lossless) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
-        case _ if given == TIMESTAMP and wanted == DATE:
+        case _ if source_type == TIMESTAMP and target_type == DATE:
             return cut(value, lossless, times.DAY, "a date", fixed_offset=fixed_offset)
-        case _ if given == TIMESTAMP and wanted == TIMESTAMP_NTZ:
+        case _ if source_type == TIMESTAMP and target_type == TIMESTAMP_NTZ:
             return replace(lossless, gap=1) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
-        case _ if given == TIMESTAMP and wanted == BIGINT:
+        case _ if source_type == TIMESTAMP and target_type == BIGINT:
             return lossless if value.gap >= times.SECOND else lossy
-        case _ if given in {DATE, TIMESTAMP_NTZ} and wanted == TIMESTAMP:
+        case _ if source_type in {DATE, TIMESTAMP_NTZ} and target_type == TIMESTAMP:
             return replace(lossless, gap=1) if fixed_offset else lossy
-    if wanted == STRING and (texts_of(given) is not None):
+    if target_type == STRING and (texts_of(source_type) is not None):
         return _text(value, lossless)
-    return lossless if _widens(given, wanted) else lossy
+    return lossless if _widens(source_type, target_type) else lossy
 
 
 def _text(value: Value, lossless: Value) -> Value:
@@ -77,13 +77,13 @@ def cut(value: Value, lossless: Value, unit: int, what: str, *, fixed_offset: bo
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
-def _widens(given: Type, wanted: Type) -> bool:
+def _widens(source_type: Type, target_type: Type) -> bool:
     """Return whether a cast maps different values to different values."""
-    if given in INTEGERS:
-        if wanted in INTEGERS:
-            return INTEGERS.index(wanted) >= INTEGERS.index(given)
-        if isinstance(wanted, Decimal):
-            return wanted.precision - wanted.scale >= _DIGITS[str(given)]
-        return wanted == DOUBLE and given != BIGINT
+    if source_type in INTEGERS:
+        if target_type in INTEGERS:
+            return INTEGERS.index(target_type) >= INTEGERS.index(source_type)
+        if isinstance(target_type, Decimal):
+            return target_type.precision - target_type.scale >= _DIGITS[str(source_type)]
+        return target_type == DOUBLE and source_type != BIGINT
     pairs = ((FLOAT, DOUBLE), (STRING, BINARY), (DATE, TIMESTAMP_NTZ))
-    return (given, wanted) in pairs or (given == BOOLEAN and wanted in INTEGERS)
+    return (source_type, target_type) in pairs or (source_type == BOOLEAN and target_type in INTEGERS)

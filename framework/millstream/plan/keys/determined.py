@@ -76,23 +76,25 @@ class _Facts:
             case Literal():
                 return _literal(tree.value)
             case FieldOf():
-                found = self.value(tree.base)
-                if found.window and tree.name.lower() in {"start", "end"}:
-                    return replace(found, type=TIMESTAMP, nullable=False, window=False)
-                return Value(why=found.why or f"a field '{tree.name}' is only a part of its value")
+                base = self.value(tree.base)
+                if base.window and tree.name.lower() in {"start", "end"}:
+                    return replace(base, type=TIMESTAMP, nullable=False, window=False)
+                return Value(why=base.why or f"a field '{tree.name}' is only a part of its value")
             case Cast():
                 return self._cast(self.value(tree.of), tree.type)
             case Call():
                 if tree.name in _CONCAT:
                     return self.joined(tree)
-                return self._called(tree.name, [self.value(each) for each in tree.arguments], tree.arguments)
+                return self._called(
+                    tree.name, [self.value(argument) for argument in tree.arguments], tree.arguments
+                )
 
     def _column(self, name: str) -> Value:
-        known = self.columns(name)
-        if known is None:
+        column = self.columns(name)
+        if column is None:
             raise UnreadableError
-        nullable = known.nullable and not known.window
-        return Value(known.type, frozenset((name.lower(),)), nullable, None, known.gap, known.window)
+        nullable = column.nullable and not column.window
+        return Value(column.type, frozenset((name.lower(),)), nullable, None, column.gap, column.window)
 
     # -- functions
 
@@ -113,8 +115,8 @@ class _Facts:
             case "+" | "-" | "date_add" | "date_sub":
                 return shifted(name, *values)
             case _:
-                known = partial(self._of_time, name) if name in _OF_TIME else UNARY.get(name)
-                return known(values) if known and values else lost(name, *values)
+                handler = partial(self._of_time, name) if name in _OF_TIME else UNARY.get(name)
+                return handler(values) if handler and values else lost(name, *values)
 
     def _of_time(self, name: str, values: list[Value]) -> Value:
         """Return a time after a function; a unit or pattern is a literal."""
@@ -147,7 +149,7 @@ class _Facts:
         if not isinstance(argument, Call) or argument.name not in {"struct", "named_struct"}:
             return lost("to_json")
         fields = argument.arguments if argument.name == "struct" else argument.arguments[1::2]
-        values = [self.value(each) for each in fields]
+        values = [self.value(field) for field in fields]
         for value in values:
             if value.type == TIMESTAMP or value.window:
                 fine = value.gap >= 1000
@@ -162,7 +164,7 @@ class _Facts:
     # -- texts
 
     def joined(self, tree: Call, *, never_null: bool = False) -> Value:
-        return self._joined("concat", [self.value(each) for each in _parts(tree)], never_null=never_null)
+        return self._joined("concat", [self.value(part) for part in _parts(tree)], never_null=never_null)
 
     def _joined(self, shown: str, values: list[Value], *, never_null: bool = False) -> Value:
         parts = [value if value.literal is not None else self._cast(value, STRING) for value in values]
@@ -197,15 +199,15 @@ class _Facts:
         separator, *parts = values
         if missing := next((part for part in parts if part.nullable), None):
             return Value(why=missing.why or f"concat_ws() omits {_named(missing)} if it is NULL")
-        between = [each for part in parts for each in (separator, part)][1:]
+        between = [piece for part in parts for piece in (separator, part)][1:]
         return self._joined("concat_ws", between)
 
 
 def _parts(tree: Tree) -> Iterator[Tree]:
     """Yield the arguments of nested concatenations."""
     if isinstance(tree, Call) and tree.name in _CONCAT:
-        for each in tree.arguments:
-            yield from _parts(each)
+        for argument in tree.arguments:
+            yield from _parts(argument)
     else:
         yield tree
 
@@ -217,8 +219,10 @@ def _named(value: Value) -> str:
 def _united(texts: list[str | Texts | None]) -> Texts | None:
     if any(text is None for text in texts):
         return None
-    found = frozenset[str]().union(*(t.all if isinstance(t, Texts) else frozenset(t or "") for t in texts))
-    return Texts(found, found)
+    characters = frozenset[str]().union(
+        *(t.all if isinstance(t, Texts) else frozenset(t or "") for t in texts)
+    )
+    return Texts(characters, characters)
 
 
 _OF_TIME = frozenset(

@@ -43,14 +43,14 @@ def shifted(name: str, *values: Value) -> Value:
         return lost(name, *values)
     (value,) = moved
     if value.type in INTEGERS and not dates:
-        wider = max(values, key=lambda each: INTEGERS.index(each.type))
+        wider = max(values, key=lambda operand: INTEGERS.index(operand.type))
         return replace(value, type=wider.type)
     return value if value.type == DATE else lost(name, value)
 
 
 def _hashed(name: str, values: list[Value]) -> Value:
     first = values[0]
-    fits = first.type in {STRING, BINARY} and all(each.literal in _SHA2 for each in values[1:])
+    fits = first.type in {STRING, BINARY} and all(value.literal in _SHA2 for value in values[1:])
     return replace(first, type=STRING, texts=HEX, gap=1) if fits and not first.why else lost(name, *values)
 
 

@@ -8,7 +8,7 @@ from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repa
 
 def present(node: Node) -> frozenset[str]:
     """Return the columns, in lower case, with a condition `is not null` below."""
-    found: set[str] = set()
+    columns: set[str] = set()
     names = {name.lower(): name.lower() for name in node.names}
     """By the name at the current node."""
     while True:
@@ -17,7 +17,7 @@ def present(node: Node) -> frozenset[str]:
                 for condition in node.conditions:
                     match condition.pieces:
                         case (Ref() as ref, " is not null") if ref.column.lower() in names:
-                            found.add(names[ref.column.lower()])
+                            columns.add(names[ref.column.lower()])
             case Project():
                 names = _renamed(names, {i.name: i.expression.column for i in node.items})
             case Aggregate():
@@ -27,7 +27,7 @@ def present(node: Node) -> frozenset[str]:
             case Repartition() | Watermark():
                 pass
             case _:
-                return frozenset(found)
+                return frozenset(columns)
         (node, *_) = node.inputs
 
 

@@ -50,10 +50,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def read(expression: Expression) -> Tree:
     """Return the structure of an expression; raise `UnreadableError` for anything else."""
     reader = Reader(words_of(expression))
-    found = reader.sum()
+    tree = reader.sum()
     if reader.peek() is not None:
         raise UnreadableError
-    return found
+    return tree
 
 
 def words_of(expression: Expression) -> list[str | Ref]:
@@ -84,8 +84,8 @@ class Reader:
         return word
 
     def take(self, word: str) -> bool:
-        found = self.peek()
-        if isinstance(found, str) and found.lower() == word:
+        next_word = self.peek()
+        if isinstance(next_word, str) and next_word.lower() == word:
             self.position += 1
             return True
         return False
@@ -95,26 +95,26 @@ class Reader:
             raise UnreadableError
 
     def sum(self) -> Tree:
-        found = self.signed()
+        tree = self.signed()
         while (sign := self.peek()) in {"+", "-", "||"}:
             assert isinstance(sign, str)
             self.position += 1
-            found = Call(sign, (found, self.signed()))
-        return found
+            tree = Call(sign, (tree, self.signed()))
+        return tree
 
     def signed(self) -> Tree:
         if self.take("-"):
             return Call("negative", (self.signed(),))
         return self.path(self.primary())
 
-    def path(self, found: Tree) -> Tree:
+    def path(self, tree: Tree) -> Tree:
         while True:
             if self.take("."):
-                found = FieldOf(found, self.name())
+                tree = FieldOf(tree, self.name())
             elif self.take("::"):
-                found = Cast(found, self.type_of([str(self.next())]))
+                tree = Cast(tree, self.type_of([str(self.next())]))
             else:
-                return found
+                return tree
 
     def name(self) -> str:
         word = self.next()
@@ -131,18 +131,18 @@ class Reader:
         if number := _NUMBER.fullmatch(word):
             return Literal(int(number[1]))
         if word == "(":
-            found = self.sum()
+            tree = self.sum()
             self.expect(")")
-            return found
+            return tree
         if _NAME.fullmatch(word) and self.take("("):
             return self.call(word.lower())
         raise UnreadableError
 
     def call(self, name: str) -> Tree:
         if name == "cast":
-            found = self.sum()
+            tree = self.sum()
             self.expect("as")
-            return Cast(found, self.cast_type())
+            return Cast(tree, self.cast_type())
         arguments: list[Tree] = []
         while not self.take(")"):
             if arguments:

@@ -26,8 +26,8 @@ HEX = Texts(_DIGITS | set("abcdefABCDEF"), _DIGITS | set("abcdefABCDEF"))
 
 
 def _of(characters: str) -> Texts:
-    found = _DIGITS | set(characters)
-    return Texts(found, found)
+    all_characters = _DIGITS | set(characters)
+    return Texts(all_characters, all_characters)
 
 
 _TEXTS: dict[Type, Texts] = {
@@ -40,9 +40,9 @@ _TEXTS: dict[Type, Texts] = {
 }
 
 
-def texts_of(found: Type) -> Texts | None:
+def texts_of(type_: Type) -> Texts | None:
     """Return the texts of a type's values; None for any text."""
-    return _of("+-.E") if isinstance(found, Decimal) else _TEXTS.get(found)
+    return _of("+-.E") if isinstance(type_, Decimal) else _TEXTS.get(type_)
 
 
 def separable(parts: Sequence[str | Texts | None]) -> bool:

@@ -23,15 +23,15 @@ _FIXED = re.compile(r"(?:utc|gmt|z|ut|etc/.+|(?:utc|gmt|ut)?[+-]\d{1,2}(?::?\d\d
 def microseconds(interval: str) -> int:
     """Return the length of an interval such as `1 hour 30 minutes`; 0 if it can't be parsed."""
     text = re.sub(r"^\s*interval\b", "", interval, flags=re.IGNORECASE).rstrip()
-    found, position = Fraction(0), 0
+    total, position = Fraction(0), 0
     while position < len(text):
         part = _PART.match(text, position)
         unit = _MICROSECONDS.get(part[2].lower()) if part else None
         if part is None or unit is None:
             return 0
-        found += Fraction(part[1]) * unit
+        total += Fraction(part[1]) * unit
         position = part.end()
-    return int(found)
+    return int(total)
 
 
 def has_fixed_offset(zone: str) -> bool:
@@ -74,8 +74,12 @@ def precision(pattern: str) -> tuple[int, frozenset[str]]:
             fields.add(text)
         else:
             return 0, frozenset()
-    known = [name for name, _ in zip(_FIELDS, _UNITS, strict=True) if name in fields]
-    if known != list(_FIELDS[: len(known)]) or len(known) < 3 or (fraction and len(known) < len(_FIELDS)):
+    present = [name for name, _ in zip(_FIELDS, _UNITS, strict=True) if name in fields]
+    if (
+        present != list(_FIELDS[: len(present)])
+        or len(present) < 3
+        or (fraction and len(present) < len(_FIELDS))
+    ):
         return 0, frozenset()
-    unit = _UNITS[len(known) - 1]
+    unit = _UNITS[len(present) - 1]
     return (10 ** max(6 - fraction, 0) if fraction else unit), frozenset(characters)

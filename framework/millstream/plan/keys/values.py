@@ -10,7 +10,7 @@ from millstream.plan.keys.texts import Texts
 from millstream.types import UNKNOWN, Type
 
 
-class Known(Struct, frozen=True):
+class ColumnProperties(Struct, frozen=True):
     """The properties of a column."""
 
     type: Type
@@ -37,7 +37,7 @@ class Value(Struct, frozen=True):
     """Why it does not determine all columns that it reads, for a message."""
 
 
-Columns = Callable[[str], Known | None]
+Columns = Callable[[str], ColumnProperties | None]
 
 
 def lost(name: str, *values: Value) -> Value:

@@ -52,16 +52,18 @@ def _derive(
             by = _by(body, keys, names)
         except NotDerivedError:
             raise error from None
-    found = relaxed(body, by, names)
+    relaxed_rows = relaxed(body, by, names)
     renamed = ", ".join(f"{quoted(name)} as {touched_column(index)}" for index, name in enumerate(by))
     select = f"select {renamed} from"
-    touched = tuple(Touching(each.relation, f"{select} (\n{each.sql.text()}\n)") for each in found.changed)
+    touched = tuple(
+        Touching(change.relation, f"{select} (\n{change.sql.text()}\n)") for change in relaxed_rows.changed
+    )
     pairs = [(name, touched_column(index)) for index, name in enumerate(by)]
-    whole = in_full(query, relations)
+    maintenance = in_full(query, relations)
     plain = is_plain(body, names)
-    rows = _restricted(body, pairs, names) if plain else filtered(whole.whole, pairs)
+    rows = _restricted(body, pairs, names) if plain else filtered(maintenance.all_rows, pairs)
     by_weights = weighted(body, keys, names) if weights else ""
-    return Maintenance(whole.relations, whole.whole, tuple(by), touched, rows, by_weights)
+    return Maintenance(maintenance.relations, maintenance.all_rows, tuple(by), touched, rows, by_weights)
 
 
 def _restricted(body: Body, by: Keys, names: Names) -> str:
@@ -79,18 +81,18 @@ def _by(body: Body, keys: Sequence[str], names: Names) -> list[str]:
 
 def _touched_keys(body: Body, keys: Sequence[str], names: Names, *, required: bool = True) -> list[str]:
     """Return the columns that are known of changed rows; at least one if they are required."""
-    found: list[str] = []
+    touched: list[str] = []
     first: NotDerivedError | None = None
     for key in keys:
         try:
-            relaxed(body, [*found, key], names)
+            relaxed(body, [*touched, key], names)
         except NotDerivedError as error:
             first = first or error
         else:
             if not _is_constant(body, key):
-                found.append(key)
-    if found or not required:
-        return found
+                touched.append(key)
+    if touched or not required:
+        return touched
     if first is not None:
         raise first
     why = "every change touches all rows: the key is a constant"

@@ -60,23 +60,23 @@ class Names(Struct, frozen=True):
         Each of them would compute it again, and what it reads as often for each of these: with ten CTEs in a
         row, a billion times.
         """
-        place = (what, id(body), arguments)
-        if place not in self.results:
+        cache_key = (what, id(body), arguments)
+        if cache_key not in self.results:
             result: T | NotDerivedError
             try:
                 result = compute()
             except NotDerivedError as error:
                 result = error
-            self.results[place] = body, result
-        _, value = self.results[place]
+            self.results[cache_key] = body, result
+        _, value = self.results[cache_key]
         if isinstance(value, NotDerivedError):
             raise NotDerivedError(value.why, value.start, value.stop)
         computed: T = value
         return computed
 
-    def body(self, given: From) -> Body | None:
+    def body(self, relation: From) -> Body | None:
         """Return the query of a relation; None if it is an input of the model."""
-        match given.input:
+        match relation.input:
             case Cte(name=name):
                 return self.ctes[name]
             case Derived(query=query):
@@ -85,29 +85,29 @@ class Names(Struct, frozen=True):
                 return None
             case Generated():
                 raise NotDerivedError(
-                    "rows that a function generates have no key of their own", given.start, given.stop
+                    "rows that a function generates have no key of their own", relation.start, relation.stop
                 )
 
-    def sources(self, given: From) -> Sequence[str]:
-        """Return the names of a relation's columns where they come from, in the order of `given.columns`."""
-        body = self.body(given)
+    def sources(self, relation: From) -> Sequence[str]:
+        """Return the names of a relation's columns where they come from, in the order of its columns."""
+        body = self.body(relation)
         if body is not None:
             return outputs(body)
-        assert isinstance(given.input, Scan)
-        return [column.name for column in self.relations[given.input.relation].columns]
+        assert isinstance(relation.input, Scan)
+        return [column.name for column in self.relations[relation.input.relation].columns]
 
-    def source(self, given: From, column: str) -> str:
+    def source(self, relation: From, column: str) -> str:
         """Return the name that a relation's column has where it comes from."""
-        pairs = zip(given.columns, self.sources(given), strict=False)
+        pairs = zip(relation.columns, self.sources(relation), strict=False)
         return next(source for name, source in pairs if name.lower() == column.lower())
 
-    def type(self, given: From, column: str) -> Type:
-        body, source = self.body(given), self.source(given, column)
+    def type(self, relation: From, column: str) -> Type:
+        body, source = self.body(relation), self.source(relation, column)
         if body is not None:
             return type_of(body, source)
-        assert isinstance(given.input, Scan)
-        columns = self.relations[given.input.relation].columns
-        return next(each.type for each in columns if each.name == source)
+        assert isinstance(relation.input, Scan)
+        columns = self.relations[relation.input.relation].columns
+        return next(input_column.type for input_column in columns if input_column.name == source)
 
 
 def outputs(body: Body) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def outputs(body: Body) -> tuple[str, ...]:
 
 
 def type_of(body: Body, name: str) -> Type:
-    position = [each.lower() for each in outputs(body)].index(name.lower())
+    position = [column.lower() for column in outputs(body)].index(name.lower())
     match body:
         case Select():
             return body.items[position].expression.type
@@ -139,9 +139,9 @@ def resolved(query: Select, name: str) -> Expression:
     """Return an item as an expression over columns of the FROM clause."""
     item = next(item for item in query.items if item.name.lower() == name.lower())
     start, stop = item.expression.start, item.expression.stop
-    if contains(item.expression, [each.start for each in query.windows]):
+    if contains(item.expression, [window.start for window in query.windows]):
         raise NotDerivedError(f"'{name}' is the result of a window function", start, stop)
-    if contains(item.expression, [each.start for each in query.subqueries]):
+    if contains(item.expression, [subquery.start for subquery in query.subqueries]):
         raise NotDerivedError(f"'{name}' is the result of a subquery", start, stop)
     return _over_from(query, item.expression, item.name)
 
@@ -162,8 +162,8 @@ def contains(expression: Expression, starts: Iterable[int]) -> bool:
     return any(expression.start <= start < expression.stop for start in starts)
 
 
-def renamed_columns(given: From, names: Names) -> str:
-    pairs = zip(names.sources(given), given.columns, strict=False)
+def renamed_columns(relation: From, names: Names) -> str:
+    pairs = zip(names.sources(relation), relation.columns, strict=False)
     return ", ".join(
         quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
     )
@@ -175,28 +175,28 @@ def scanned(body: Body, names: Names) -> tuple[str, ...]:
 
 
 def _scanned(body: Body, names: Names) -> dict[str, None]:
-    found: dict[str, None] = {}
+    relations: dict[str, None] = {}
     match body:
         case Select():
-            for each in body.relations:
-                inner = names.body(each)
+            for relation in body.relations:
+                inner = names.body(relation)
                 if inner is not None:
-                    found.update(dict.fromkeys(scanned(inner, names)))
-                elif isinstance(each.input, Scan):
-                    found[each.input.relation] = None
+                    relations.update(dict.fromkeys(scanned(inner, names)))
+                elif isinstance(relation.input, Scan):
+                    relations[relation.input.relation] = None
             for subquery in body.subqueries:
                 if subquery.body is not None:
-                    found.update(dict.fromkeys(scanned(subquery.body, names)))
+                    relations.update(dict.fromkeys(scanned(subquery.body, names)))
         case Union():
             for side in body.sides:
-                found.update(dict.fromkeys(scanned(side, names)))
+                relations.update(dict.fromkeys(scanned(side, names)))
         case OpaqueBody():
             raise opaque(body)
-    return found
+    return relations
 
 
 def _over_from(query: Select, expression: Expression, name: str) -> Expression:
-    def found(ref: Ref) -> Expression | None:
+    def replacement(ref: Ref) -> Expression | None:
         if ref.relation:
             return None
         for key in query.keys or ():
@@ -210,7 +210,7 @@ def _over_from(query: Select, expression: Expression, name: str) -> Expression:
             return resolved(query, ref.column)
         return None
 
-    return replace_columns(expression, found)
+    return replace_columns(expression, replacement)
 
 
 def equality(condition: Expression) -> tuple[Ref, Ref] | None:

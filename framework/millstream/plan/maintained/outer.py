@@ -13,21 +13,23 @@ HIDDEN = frozenset(("semi", "anti"))
 
 def nullable(query: Select) -> frozenset[str]:
     """Return the aliases of relations whose columns can all be NULL in a row."""
-    found: set[str] = set()
+    aliases: set[str] = set()
     before: list[str] = []
-    for each in query.relations:
-        if each.join in {"left", "full"}:
-            found.add(each.alias)
-        if each.join in {"right", "full"}:
-            found.update(before)
-        if each.join not in HIDDEN:
-            before.append(each.alias)
-    return frozenset(found)
+    for relation in query.relations:
+        if relation.join in {"left", "full"}:
+            aliases.add(relation.alias)
+        if relation.join in {"right", "full"}:
+            aliases.update(before)
+        if relation.join not in HIDDEN:
+            before.append(relation.alias)
+    return frozenset(aliases)
 
 
 def always(query: Select) -> frozenset[str]:
     """Return the aliases of relations that are part of every row."""
-    return frozenset(each.alias for each in query.relations if each.join not in HIDDEN) - nullable(query)
+    return frozenset(
+        relation.alias for relation in query.relations if relation.join not in HIDDEN
+    ) - nullable(query)
 
 
 def is_possible(query: Select, present: frozenset[str], missing: frozenset[str]) -> bool:
@@ -38,8 +40,8 @@ def is_possible(query: Select, present: frozenset[str], missing: frozenset[str])
     missing = _missing_with(query, missing)
     if missing & (present | always(query)):
         return False
-    for index, each in enumerate(query.relations):
-        if each.join in {"right", "full"} and each.alias in present and _compares(each, missing):
+    for index, relation in enumerate(query.relations):
+        if relation.join in {"right", "full"} and relation.alias in present and _compares(relation, missing):
             earlier = {other.alias for other in query.relations[:index]}
             if earlier & present:
                 return False
@@ -48,24 +50,26 @@ def is_possible(query: Select, present: frozenset[str], missing: frozenset[str])
 
 def has_no_effect(query: Select, alias: str, missing: frozenset[str]) -> bool:
     """Return whether a relation matters to no row without these: NULL equals nothing."""
-    given = next(each for each in query.relations if each.alias == alias)
-    return given.join in HIDDEN and _compares(given, missing)
+    relation = next(relation for relation in query.relations if relation.alias == alias)
+    return relation.join in HIDDEN and _compares(relation, missing)
 
 
 def _missing_with(query: Select, missing: frozenset[str]) -> frozenset[str]:
-    found = set(missing)
+    aliases = set(missing)
     while True:
         more = {
-            each.alias
-            for each in query.relations
-            if each.join in {"inner", "cross", "left"} and each.alias not in found and _compares(each, found)
+            relation.alias
+            for relation in query.relations
+            if relation.join in {"inner", "cross", "left"}
+            and relation.alias not in aliases
+            and _compares(relation, aliases)
         }
         if not more:
-            return frozenset(found)
-        found |= more
+            return frozenset(aliases)
+        aliases |= more
 
 
-def _compares(given: From, missing: Collection[str]) -> bool:
+def _compares(relation: From, missing: Collection[str]) -> bool:
     """Return whether a relation is joined by equality with a missing one."""
-    pairs = (pair for condition in given.on if (pair := equality(condition)))
+    pairs = (pair for condition in relation.on if (pair := equality(condition)))
     return any(ref.relation in missing for pair in pairs for ref in pair)

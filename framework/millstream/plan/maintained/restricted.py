@@ -38,15 +38,15 @@ class Reading(Struct, frozen=True):
     """Which rows of the inputs are read, and for which keys."""
 
     names: Names
-    at: Literal["now", "before"] = "now"
+    view: Literal["now", "before"] = "now"
     touched: str | Sql = TOUCHED
     """The touched keys: a view, or SQL in parentheses."""
 
 
 def restricted(body: Body, by: Keys, read: Reading) -> Sql:
     """Return the SQL of a query with all of its columns, and only the rows with touched keys."""
-    place = (tuple(by), read.at, read.touched)
-    return read.names.once("restricted", body, place, lambda: _restricted(body, by, read))
+    cache_key = (tuple(by), read.view, read.touched)
+    return read.names.once("restricted", body, cache_key, lambda: _restricted(body, by, read))
 
 
 def _restricted(body: Body, by: Keys, read: Reading) -> Sql:
@@ -54,12 +54,14 @@ def _restricted(body: Body, by: Keys, read: Reading) -> Sql:
         case Select():
             return _select(body, by, read)
         case Union():
-            first = [each.lower() for each in outputs(body)]
+            first = [column.lower() for column in outputs(body)]
             positions = [(first.index(name.lower()), touched) for name, touched in by]
             sides = []
             for side in body.sides:
-                own = outputs(side)
-                rows = restricted(side, [(own[position], touched) for position, touched in positions], read)
+                side_columns = outputs(side)
+                rows = restricted(
+                    side, [(side_columns[position], touched) for position, touched in positions], read
+                )
                 sides.append(sql("(", rows, ")"))
             return separated(f"\nunion{'' if body.distinct else ' all'}\n", sides)
         case OpaqueBody():
@@ -74,9 +76,11 @@ def is_plain(body: Body, names: Names) -> bool:
 def _is_plain(body: Body, names: Names) -> bool:
     match body:
         case Select():
-            inner = [found for each in body.relations if (found := names.body(each)) is not None]
+            inner = [
+                inner_body for relation in body.relations if (inner_body := names.body(relation)) is not None
+            ]
             special = body.windows or body.sets or body.subqueries
-            return not special and all(is_plain(each, names) for each in inner)
+            return not special and all(is_plain(inner_body, names) for inner_body in inner)
         case Union():
             return body.operator == "union" and all(is_plain(side, names) for side in body.sides)
         case OpaqueBody():
@@ -94,7 +98,7 @@ def _select(query: Select, by: Keys, read: Reading) -> Sql:
     pushed = _pushed(query, keys, read.names)
     lines = [_from(query, pushed, read)]
     if keys:
-        on = " and ".join(f"{_KEYS}.{touched} <=> ({render(each)})" for each, touched in keys)
+        on = " and ".join(f"{_KEYS}.{touched} <=> ({render(key)})" for key, touched in keys)
         lines.append(sql("left semi join ", read.touched, f" as {_KEYS} on {on}"))
     if query.where:
         lines.append(sql("where " + _all(query.where)))
@@ -102,52 +106,52 @@ def _select(query: Select, by: Keys, read: Reading) -> Sql:
     items = ", ".join(f"{render(item.expression)} as {quoted(item.name)}" for item in query.items)
     if query.keys is None:
         return separated("\n", [f"select {distinct}{items}", *lines])
-    made = [f"{render(key.expression)} as {quoted(key.name)}" for key in query.keys]
+    columns = [f"{render(key.expression)} as {quoted(key.name)}" for key in query.keys]
     for measure in query.measures:
         only = f" filter (where {render(measure.condition)})" if measure.condition is not None else ""
-        made.append(f"{render(measure.call)}{only} as {quoted(measure.name)}")
+        columns.append(f"{render(measure.call)}{only} as {quoted(measure.name)}")
     groups = ", ".join(str(index + 1) for index, _ in enumerate(query.keys))
-    inner: list[str | Sql] = [f"select {', '.join(made) or '1'}", *lines]
+    inner: list[str | Sql] = [f"select {', '.join(columns) or '1'}", *lines]
     inner += [f"group by {groups}"] if groups else []
     having = [f"where {_all(query.having)}"] if query.having else []
     return separated("\n", [f"select {distinct}{items} from (", *inner, ")", *having])  # noqa: S608 -- names are quoted
 
 
 def _all(conditions: Sequence[Expression]) -> str:
-    return " and ".join(f"({render(each)})" for each in conditions)
+    return " and ".join(f"({render(condition)})" for condition in conditions)
 
 
 def _from(query: Select, pushed: Mapping[str, list[tuple[str, str]]], read: Reading) -> Sql:
     parts: list[str | Sql] = []
-    for index, each in enumerate(query.relations):
-        source = _source(each, pushed.get(each.alias, []), read)
+    for index, relation in enumerate(query.relations):
+        source = _source(relation, pushed.get(relation.alias, []), read)
         if not index:
             parts += ["from ", source]
             continue
-        on = " on " + _all(each.on) if each.on else ""
-        kind = _JOINS.get(each.join, f"{each.join} join")
+        on = " on " + _all(relation.on) if relation.on else ""
+        kind = _JOINS.get(relation.join, f"{relation.join} join")
         parts += [f"\n{'inner join' if kind == 'cross join' and on else kind} ", source, on]
     return sql(*parts)
 
 
-def _source(given: From, keys: list[tuple[str, str]], read: Reading) -> Sql:
+def _source(relation: From, keys: list[tuple[str, str]], read: Reading) -> Sql:
     names = read.names
-    body = names.body(given)
+    body = names.body(relation)
     if body is not None:
-        own = [(names.source(given, name), touched) for name, touched in keys]
-        rows = restricted(body, [pair for pair in own if _is_key(body, pair[0], names)], read)
-        pairs = zip(outputs(body), given.columns, strict=False)
+        source_keys = [(names.source(relation, name), touched) for name, touched in keys]
+        rows = restricted(body, [pair for pair in source_keys if _is_key(body, pair[0], names)], read)
+        pairs = zip(outputs(body), relation.columns, strict=False)
         renamed = ", ".join(f"{quoted(source)} as {quoted(name)}" for source, name in pairs)
-        return sql(f"(select {renamed} from (", rows, f")) as {quoted(given.alias)}")  # noqa: S608 -- names are quoted
-    assert isinstance(given.input, Scan)
-    view = view_of(read.at, names.relations[given.input.relation].index)
-    select = sql(f"(select {renamed_columns(given, names)} from {view}")  # noqa: S608 -- names are quoted
+        return sql(f"(select {renamed} from (", rows, f")) as {quoted(relation.alias)}")  # noqa: S608 -- names are quoted
+    assert isinstance(relation.input, Scan)
+    view = view_of(read.view, names.relations[relation.input.relation].index)
+    select = sql(f"(select {renamed_columns(relation, names)} from {view}")  # noqa: S608 -- names are quoted
     if keys:
         on = " and ".join(
-            f"{_KEYS}.{touched} <=> {view}.{quoted(names.source(given, name))}" for name, touched in keys
+            f"{_KEYS}.{touched} <=> {view}.{quoted(names.source(relation, name))}" for name, touched in keys
         )
         select = sql(select, " left semi join ", read.touched, f" as {_KEYS} on {on}")
-    return sql(select, f") as {quoted(given.alias)}")
+    return sql(select, f") as {quoted(relation.alias)}")
 
 
 def _is_key(body: Body, name: str, names: Names) -> bool:
@@ -160,7 +164,7 @@ def _is_key(body: Body, name: str, names: Names) -> bool:
                 return False
             return True
         case Union():
-            position = [each.lower() for each in outputs(body)].index(name.lower())
+            position = [column.lower() for column in outputs(body)].index(name.lower())
             return all(_is_key(side, outputs(side)[position], names) for side in body.sides)
         case OpaqueBody():
             return False
@@ -174,50 +178,56 @@ def _pushed(
     A relation that an outer join can leave without a match is only restricted by what it is compared with:
     without its own row, the row of the other side would have no match, instead of no part in the result.
     """
-    by_alias = {each.alias: each for each in query.relations}
+    by_alias = {relation.alias: relation for relation in query.relations}
     optional = nullable(query)
-    found: dict[tuple[str, str, str], None] = {}
+    restrictions: dict[tuple[str, str, str], None] = {}
     waiting: list[tuple[str, str, str]] = []
 
-    def add(ref: Ref, touched: str, wanted: Type) -> None:
-        at = (ref.relation, ref.column.lower(), touched)
-        if at not in found and names.type(by_alias[ref.relation], ref.column) == wanted:
-            found[at] = None
-            waiting.append(at)
+    def add(ref: Ref, touched: str, type_: Type) -> None:
+        restriction = (ref.relation, ref.column.lower(), touched)
+        if restriction not in restrictions and names.type(by_alias[ref.relation], ref.column) == type_:
+            restrictions[restriction] = None
+            waiting.append(restriction)
 
     for expression, touched in keys:
         ref = expression.pieces[0]
         if expression.column and isinstance(ref, Ref) and ref.relation not in optional:
             add(ref, touched, expression.type)
-    compared = [(each, pair) for each in query.relations for c in each.on if (pair := equality(c))]
+    compared = [
+        (relation, pair) for relation in query.relations for c in relation.on if (pair := equality(c))
+    ]
     while waiting:
         alias, column, touched = waiting.pop(0)
         if alias in optional or by_alias[alias].join in HIDDEN:
             continue
-        wanted = names.type(by_alias[alias], column)
-        for each, (one, other) in compared:
+        column_type = names.type(by_alias[alias], column)
+        for relation, (one, other) in compared:
             for here, there in ((one, other), (other, one)):
-                if here.relation == alias and here.column.lower() == column and _implies(each, here, there):
-                    add(there, touched, wanted)
+                if (
+                    here.relation == alias
+                    and here.column.lower() == column
+                    and _implies(relation, here, there)
+                ):
+                    add(there, touched, column_type)
     result: dict[str, list[tuple[str, str]]] = {}
-    for alias, column, touched in found:
+    for alias, column, touched in restrictions:
         pairs = result.setdefault(alias, [])
-        if touched not in {each for _, each in pairs}:
+        if touched not in {pushed for _, pushed in pairs}:
             pairs.append((column, touched))
     return result
 
 
-def _implies(given: From, here: Ref, there: Ref) -> bool:
+def _implies(relation: From, here: Ref, there: Ref) -> bool:
     """Return whether rows of `there` only matter if they equal `here`, by a condition in ON of a relation.
 
     A condition of an outer, semi or anti join decides whether that relation has a match, and nothing else.
     """
-    match given.join:
+    match relation.join:
         case "inner" | "cross":
             return True
         case "right":
-            return here.relation == given.alias
+            return here.relation == relation.alias
         case "full":
             return False
         case _:
-            return there.relation == given.alias
+            return there.relation == relation.alias

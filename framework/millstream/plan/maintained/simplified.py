@@ -45,8 +45,8 @@ def simplified(query: Select, columns: Collection[str], names: Names) -> Body:
 
     Its columns of these names have at least the values that rows had before or have after a change.
     """
-    listed = tuple(columns)
-    return names.once("simplified", query, listed, lambda: _simplified(query, listed, names))
+    column_names = tuple(columns)
+    return names.once("simplified", query, column_names, lambda: _simplified(query, column_names, names))
 
 
 def _simplified(query: Select, columns: Collection[str], names: Names) -> Body:
@@ -75,16 +75,16 @@ def _window_keys(body: Body, names: Names) -> list[str]:
                 for item in body.items
                 for ref in item.expression.refs
                 if item.expression.column
-                for given in body.relations
-                if given.alias == ref.relation and (inner := names.body(given)) is not None
-                if names.source(given, ref.column) in window_keys(inner, names)
+                for relation in body.relations
+                if relation.alias == ref.relation and (inner := names.body(relation)) is not None
+                if names.source(relation, ref.column) in window_keys(inner, names)
             ]
         case _:
             return []
 
 
 def _partition_columns(query: Select) -> list[str]:
-    partitions = [{meaning(query, each) for each in window.partition} for window in query.windows]
+    partitions = [{meaning(query, expression) for expression in window.partition} for window in query.windows]
     return [
         item.name
         for item in query.items
@@ -102,12 +102,14 @@ def _with_peers(query: Select, columns: Collection[str]) -> Select:
             raise NotDerivedError(why, window.start, window.stop)
     for name in columns:
         resolved(query, name)
-    parts = {each.text: each for window in query.windows for each in window.partition}
+    parts = {expression.text: expression for window in query.windows for expression in window.partition}
     names = {text: f"{_PART}_{index}" for index, text in enumerate(parts)}
-    items = (*query.items, *(Item(names[text], each) for text, each in parts.items()))
+    items = (*query.items, *(Item(names[text], expression) for text, expression in parts.items()))
     inner = replace(plain, items=items)
     relations = [From(_ROWS, Derived(inner), outputs(inner), start=query.start, stop=query.stop)]
-    together = {tuple(dict.fromkeys(each.text for each in window.partition)) for window in query.windows}
+    together = {
+        tuple(dict.fromkeys(expression.text for expression in window.partition)) for window in query.windows
+    }
     for index, texts in enumerate(sorted(together)):
         alias = f"{_PEERS}_{index}"
         on = tuple(_compared(Ref(names[text], alias), " <=> ", Ref(names[text], _ROWS)) for text in texts)
@@ -128,8 +130,8 @@ def _by_set(query: Select) -> Union:
     keys = query.keys or ()
     types = {key.name.lower(): key.expression.type for key in keys}
     sides = []
-    for each in query.sets:
-        named = {name.lower() for name in each}
+    for grouping_set in query.sets:
+        named = {name.lower() for name in grouping_set}
 
         def missing(ref: Ref, named: Collection[str] = named) -> Expression | None:
             if ref.relation or ref.column.lower() not in types or ref.column.lower() in named:
@@ -138,8 +140,8 @@ def _by_set(query: Select) -> Union:
             return Expression((f"cast(null as {of})",), of, atomic=True)
 
         items = tuple(Item(item.name, replace_columns(item.expression, missing)) for item in query.items)
-        own = tuple(key for key in keys if key.name.lower() in named)
-        sides.append(replace(query, items=items, keys=own, having=(), sets=()))
+        set_keys = tuple(key for key in keys if key.name.lower() in named)
+        sides.append(replace(query, items=items, keys=set_keys, having=(), sets=()))
     return Union(tuple(sides), start=query.start, stop=query.stop)
 
 
@@ -147,16 +149,16 @@ def _by_set(query: Select) -> Union:
 
 
 def _with_inner(query: Select, names: Names) -> Select:
-    starts = [each.start for each in query.subqueries]
-    conditions = [*query.where, *query.having, *(c for each in query.relations for c in each.on)]
-    relations = [replace(each, on=_without(each.on, starts)) for each in query.relations]
-    for index, each in enumerate(query.subqueries):
-        if each.body is None:
-            raise NotDerivedError("this subquery is not analyzed", each.start, each.stop)
-        if not _changes(each.body, names):
+    starts = [subquery.start for subquery in query.subqueries]
+    conditions = [*query.where, *query.having, *(c for relation in query.relations for c in relation.on)]
+    relations = [replace(relation, on=_without(relation.on, starts)) for relation in query.relations]
+    for index, subquery in enumerate(query.subqueries):
+        if subquery.body is None:
+            raise NotDerivedError("this subquery is not analyzed", subquery.start, subquery.stop)
+        if not _changes(subquery.body, names):
             continue
-        around = next((c for c in conditions if contains(c, [each.start])), None)
-        relations.append(_inner(each, each.body, f"{_INNER}_{index}", around, names))
+        around = next((c for c in conditions if contains(c, [subquery.start])), None)
+        relations.append(_inner(subquery, subquery.body, f"{_INNER}_{index}", around, names))
     where = _without(query.where, starts)
     return replace(query, relations=tuple(relations), where=where, having=(), subqueries=())
 
@@ -183,30 +185,38 @@ def _inner(subquery: Subquery, body: Body, alias: str, around: Expression | None
         if by_rows and isinstance(body, Select):
             items.append(Item(there.column, resolved(body, name)))
     if by_rows and isinstance(body, Select):
-        for own, sign, theirs in filter(None, map(_outer_equality, body.where)):
-            given = next(each for each in body.relations if each.alias == own.relation)
+        for inner_ref, sign, theirs in filter(None, map(_outer_equality, body.where)):
+            relation = next(relation for relation in body.relations if relation.alias == inner_ref.relation)
             name = f"{_PART}_{len(items)}"
-            items.append(Item(name, Expression((own,), names.type(given, own.column), atomic=True)))
+            items.append(
+                Item(name, Expression((inner_ref,), names.type(relation, inner_ref.column), atomic=True))
+            )
             on.append(_compared(theirs, sign, Ref(name, alias)))
-        made: Body = Select(
+        inner_body: Body = Select(
             tuple(items),
-            tuple(replace(each, on=_independent(each.on)) for each in body.relations),
+            tuple(replace(relation, on=_independent(relation.on)) for relation in body.relations),
             _independent(body.where),
             subqueries=body.subqueries,
             start=body.start,
             stop=body.stop,
         )
     else:
-        made = body
+        inner_body = body
     if not on:
         if not names.compares or _reads_outer(body) or not can_differ(body, names):
             raise NotDerivedError(_EVERY, subquery.start, subquery.stop)
-        made = body
-    if _reads_outer(made):
+        inner_body = body
+    if _reads_outer(inner_body):
         why = "this subquery reads the enclosing query elsewhere than in its own WHERE"
         raise NotDerivedError(why, subquery.start, subquery.stop)
     return From(
-        alias, Derived(made), outputs(made), "semi", tuple(on), start=subquery.start, stop=subquery.stop
+        alias,
+        Derived(inner_body),
+        outputs(inner_body),
+        "semi",
+        tuple(on),
+        start=subquery.start,
+        stop=subquery.stop,
     )
 
 
@@ -223,11 +233,11 @@ def _is_member(condition: Expression | None) -> bool:
     if condition is None:
         return False
     text = _STRING.sub("x", "".join(p if isinstance(p, str) else "x" for p in condition.pieces))
-    found = _MEMBER.match(text)
-    if found is None:
+    match = _MEMBER.match(text)
+    if match is None:
         return False
     depth = 1
-    for index in range(found.end(), len(text)):
+    for index in range(match.end(), len(text)):
         depth += (text[index] == "(") - (text[index] == ")")
         if not depth:
             return index == len(text) - 1
@@ -263,10 +273,18 @@ def _reads_outer(body: Body) -> bool:
     match body:
         case Select():
             expressions = [item.expression for item in (*body.items, *(body.keys or ()))]
-            expressions += [*body.where, *body.having, *(c for each in body.relations for c in each.on)]
-            expressions += [each.call for each in body.measures]
-            return any(ref.relation.startswith(OUTER) for each in expressions for ref in each.refs) or any(
-                _reads_outer(each.input.query) for each in body.relations if isinstance(each.input, Derived)
+            expressions += [
+                *body.where,
+                *body.having,
+                *(c for relation in body.relations for c in relation.on),
+            ]
+            expressions += [measure.call for measure in body.measures]
+            return any(
+                ref.relation.startswith(OUTER) for expression in expressions for ref in expression.refs
+            ) or any(
+                _reads_outer(relation.input.query)
+                for relation in body.relations
+                if isinstance(relation.input, Derived)
             )
         case Union():
             return any(map(_reads_outer, body.sides))

@@ -52,10 +52,10 @@ def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
 
 def _checked(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
     """Return columns of a query, unless its SQL is too long: if CTEs read others twice, it doubles."""
-    found = _relaxed(body, columns, names)
-    if found.either.length + sum(each.sql.length for each in found.changed) > LONGEST:
+    relaxed_rows = _relaxed(body, columns, names)
+    if relaxed_rows.either.length + sum(change.sql.length for change in relaxed_rows.changed) > LONGEST:
         raise too_long(body)
-    return found
+    return relaxed_rows
 
 
 def too_long(body: Body) -> NotDerivedError:
@@ -91,45 +91,45 @@ def _select(query: Select, names: Names) -> _Select:
 def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: NotDerivedError) -> Relaxed:
     """Return columns that are only known of whole groups, as these are before and after the changes."""
     named, groups = names.once("groups", query, (), lambda: with_groups(query))
-    known: list[str] = []
-    found: Relaxed | None = None
-    for each in groups:
+    keys: list[str] = []
+    relaxed_rows: Relaxed | None = None
+    for group in groups:
         try:
-            found = _select(named, names).relaxed([*known, each])
+            relaxed_rows = _select(named, names).relaxed([*keys, group])
         except NotDerivedError:
             continue
-        known.append(each)
-    if found is None:
+        keys.append(group)
+    if relaxed_rows is None:
         raise unknown
-    by = [(name, touched_column(index)) for index, name in enumerate(known)]
+    by = [(name, touched_column(index)) for index, name in enumerate(keys)]
     items = ", ".join(f"{quoted(name)} as {touched}" for name, touched in by)
     changed = (
         Changed(
-            each.relation,
-            in_both(named, columns, names, by, sql(f"(\nselect {items} from (\n", each.sql, "\n)\n)")),
+            change.relation,
+            in_both(named, columns, names, by, sql(f"(\nselect {items} from (\n", change.sql, "\n)\n)")),
         )
-        for each in found.changed
+        for change in relaxed_rows.changed
     )
     return Relaxed(in_both(query, columns, names), tuple(changed))
 
 
 def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
-    positions = [[each.lower() for each in outputs(body)].index(name.lower()) for name in columns]
+    positions = [[column.lower() for column in outputs(body)].index(name.lower()) for name in columns]
     sides = []
     for side in body.sides:
-        own = outputs(side)
-        found = relaxed(side, [own[position] for position in positions], names)
+        side_columns = outputs(side)
+        relaxed_rows = relaxed(side, [side_columns[position] for position in positions], names)
         renamed = ", ".join(
-            f"{quoted(own[position])} as {quoted(name)}"
+            f"{quoted(side_columns[position])} as {quoted(name)}"
             for position, name in zip(positions, columns, strict=True)
         )
-        sides.append((found, f"select {renamed} from ("))  # noqa: S608 -- names are quoted
+        sides.append((relaxed_rows, f"select {renamed} from ("))  # noqa: S608 -- names are quoted
     return Relaxed(
-        separated("\nunion all\n", (sql(select, found.either, ")") for found, select in sides)),
+        separated("\nunion all\n", (sql(select, relaxed_rows.either, ")") for relaxed_rows, select in sides)),
         tuple(
-            Changed(each.relation, sql(select, each.sql, ")"))
-            for found, select in sides
-            for each in found.changed
+            Changed(change.relation, sql(select, change.sql, ")"))
+            for relaxed_rows, select in sides
+            for change in relaxed_rows.changed
         ),
     )
 
@@ -160,18 +160,18 @@ class _Select:
     def __init__(self, query: Select, names: Names) -> None:
         self.query = query
         self.names = names
-        self.by_alias = {each.alias: each for each in query.relations}
+        self.by_alias = {relation.alias: relation for relation in query.relations}
         self.nullable = nullable(query)
         self.always = always(query)
-        self.place = {each.alias: index for index, each in enumerate(query.relations)}
+        self.positions = {relation.alias: index for index, relation in enumerate(query.relations)}
         self._equalities = {
-            each.alias: [
+            relation.alias: [
                 (one.relation, other.relation)
-                for condition in each.on
+                for condition in relation.on
                 if (pair := equality(condition))
                 for one, other in (pair,)
             ]
-            for each in query.relations
+            for relation in query.relations
         }
         """By relation, which ones its ON compares by `=`."""
         self._availability: dict[int, bool] = {}
@@ -179,55 +179,60 @@ class _Select:
 
     def relaxed(self, columns: Sequence[str]) -> Relaxed:
         expressions = [self._key(name) for name in columns]
-        read = frozenset(alias for each in expressions for alias in relations_of(each))
+        read = frozenset(alias for expression in expressions for alias in relations_of(expression))
         optional = sorted(read & self.nullable)
         if len(optional) > _MOST_OPTIONAL:
             why = f"the key reads {len(optional)} relations that outer joins can leave without a match"
             raise NotDerivedError(why, self.query.start, self.query.start + len("select"))
         changed: list[Changed] = []
         room = LONGEST
-        for each in self.query.relations:
-            for relation, rows in self._anchored(each.alias, columns, expressions, read):
-                changed.append(Changed(relation, rows))
+        for relation in self.query.relations:
+            for input_id, rows in self._anchored(relation.alias, columns, expressions, read):
+                changed.append(Changed(input_id, rows))
                 if (room := room - rows.length) < 0:
                     raise too_long(self.query)
-        first = next((each.alias for each in self.query.relations if each.alias in read), None)
-        parts = [each.before for each in self._templates(first, columns, expressions, read, changed=False)]
+        first = next((relation.alias for relation in self.query.relations if relation.alias in read), None)
+        parts = [
+            template.before for template in self._templates(first, columns, expressions, read, changed=False)
+        ]
         return Relaxed(separated("\nunion all\n", parts), tuple(changed))
 
     def _key(self, name: str) -> Expression:
-        found = resolved(self.query, name)
-        start, stop = found.start or self.query.start, found.stop or self.query.start + len("select")
-        if windows(found):
+        expression = resolved(self.query, name)
+        start, stop = (
+            expression.start or self.query.start,
+            expression.stop or self.query.start + len("select"),
+        )
+        if windows(expression):
             raise NotDerivedError(f"'{name}' is a window of time", start, stop)
-        if not has_equality(found.type):
-            raise NotDerivedError(f"values of type {found.type} can't be compared", start, stop)
-        return found
+        if not has_equality(expression.type):
+            raise NotDerivedError(f"values of type {expression.type} can't be compared", start, stop)
+        return expression
 
     def _anchored(
         self, alias: str, columns: Sequence[str], expressions: Sequence[Expression], read: frozenset[str]
     ) -> Iterator[tuple[str, Sql]]:
         """Yield the keys of rows that are computed from changed rows of one relation."""
-        given = self.by_alias[alias]
-        body = self.names.body(given)
+        relation = self.by_alias[alias]
+        body = self.names.body(relation)
         templates = partial(self._templates, alias, columns, expressions, read, changed=True)
         if body is None:
-            assert isinstance(given.input, Scan)
-            relation = given.input.relation
-            if not relation.startswith("seed."):
+            assert isinstance(relation.input, Scan)
+            input_id = relation.input.relation
+            if not input_id.startswith("seed."):
                 for template in templates():
-                    yield relation, template.before
+                    yield input_id, template.before
             return
-        if self._concerns_all(given):
+        if self._concerns_all(relation):
             rows: Iterable[Changed] = differing(body, self.names)
         else:
             # A query in FROM is read for what its own changed rows contribute.
-            needed = [self.names.source(given, name) for name in self._read_columns(alias, expressions)]
+            needed = [self.names.source(relation, name) for name in self._read_columns(alias, expressions)]
             rows = relaxed(body, needed, self.names).changed
-        found = list(templates())
-        for each in rows:
-            for template in found:
-                yield each.relation, template.of(each.sql)
+        selects = list(templates())
+        for change in rows:
+            for template in selects:
+                yield change.relation, template.of(change.sql)
 
     def _templates(
         self,
@@ -260,15 +265,17 @@ class _Select:
     ) -> _Template:
         targets = read - missing
         if not changed and anchor in missing:
-            anchor = next((alias for alias in self.place if alias in targets), None)
+            anchor = next((alias for alias in self.positions if alias in targets), None)
         items = ", ".join(
-            f"{self._rendered(each, missing)} as {quoted(name)}"
-            for name, each in zip(columns, expressions, strict=True)
+            f"{self._rendered(expression, missing)} as {quoted(name)}"
+            for name, expression in zip(columns, expressions, strict=True)
         )
         if anchor is None:
             return _Template(sql(f"select {items}"))
         order = self._linked(anchor, targets, missing)
-        conditions = [each for each in self._conditions(frozenset(order)) if relations_of(each)]
+        conditions = [
+            condition for condition in self._conditions(frozenset(order)) if relations_of(condition)
+        ]
         parts: list[str | Sql] = [f"select distinct {items}"]
         done, placed = set[str](), set[int]()
         for alias in order:
@@ -288,11 +295,11 @@ class _Select:
         return _template(parts)
 
     def _rendered(self, expression: Expression, missing: frozenset[str]) -> str:
-        def ref(each: Ref) -> str:
-            if each.relation in missing:
-                found = self.names.type(self.by_alias[each.relation], each.column)
-                return f"cast(null as {found})"
-            return f"{quoted(each.relation)}.{quoted(each.column)}"
+        def ref(column_ref: Ref) -> str:
+            if column_ref.relation in missing:
+                type_ = self.names.type(self.by_alias[column_ref.relation], column_ref.column)
+                return f"cast(null as {type_})"
+            return f"{quoted(column_ref.relation)}.{quoted(column_ref.column)}"
 
         return render(expression, ref)
 
@@ -303,45 +310,45 @@ class _Select:
 
         A condition that is left out only adds rows.
         """
-        found: list[Expression] = []
-        for each in self.query.relations:
-            if each.alias in present and (
-                each.join not in {"right", "full"} or self._follows(each.alias, present)
+        conditions: list[Expression] = []
+        for relation in self.query.relations:
+            if relation.alias in present and (
+                relation.join not in {"right", "full"} or self._follows(relation.alias, present)
             ):
-                found += [
+                conditions += [
                     c
-                    for c in each.on
+                    for c in relation.on
                     if relations_of(c) <= present
-                    and (equality(c) or not (relations_of(c) - {each.alias}) & self.nullable)
+                    and (equality(c) or not (relations_of(c) - {relation.alias}) & self.nullable)
                     and self._available(c)
                 ]
-        found += [
+        conditions += [
             c
             for c in self.query.where
             if relations_of(c) <= present and not relations_of(c) & self.nullable and self._available(c)
         ]
-        return found
+        return conditions
 
     def _follows(self, alias: str, present: Collection[str]) -> bool:
-        return any(self.place[each] < self.place[alias] for each in present)
+        return any(self.positions[other] < self.positions[alias] for other in present)
 
     def _available(self, condition: Expression) -> bool:
         """Return whether the columns of a condition exist before aggregates are computed."""
-        place = id(condition)
-        if place not in self._availability:
+        condition_id = id(condition)
+        if condition_id not in self._availability:
             exist = condition.deterministic and all(self._exists(ref) for ref in condition.refs)
-            self._availability[place] = exist
-        return self._availability[place]
+            self._availability[condition_id] = exist
+        return self._availability[condition_id]
 
     def _exists(self, ref: Ref) -> bool:
         if not ref.relation:
             return False
-        given = self.by_alias[ref.relation]
-        body = self.names.body(given)
+        relation = self.by_alias[ref.relation]
+        body = self.names.body(relation)
         if body is None:
             return True
         try:
-            relaxed(body, [self.names.source(given, ref.column)], self.names)
+            relaxed(body, [self.names.source(relation, ref.column)], self.names)
         except NotDerivedError:
             return False
         return True
@@ -349,7 +356,7 @@ class _Select:
     def _linked(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> list[str]:
         """Return the relations that connect the anchor with the others, each after one that it joins."""
         if self._concerns_all(self.by_alias[anchor]) and targets:
-            first = min(targets, key=self.place.__getitem__)
+            first = min(targets, key=self.positions.__getitem__)
             return [anchor, *self._linked(first, targets, missing)]
         present = self._present(anchor, targets, missing)
         edges = [relations_of(c) for c in self._conditions(present) if len(relations_of(c)) > 1]
@@ -364,22 +371,22 @@ class _Select:
                             reached[other] = here
                             waiting.append(other)
         order: list[str] = [anchor]
-        for target in sorted(targets, key=self.place.__getitem__):
+        for target in sorted(targets, key=self.positions.__getitem__):
             if target not in reached:
-                given = self.by_alias[target]
+                relation = self.by_alias[target]
                 why = "this join has no comparison by = that connects each change with the key"
-                raise NotDerivedError(why, given.start, given.stop)
+                raise NotDerivedError(why, relation.start, relation.stop)
             path: list[str] = []
-            at: str | None = target
-            while at is not None and at not in order:
-                path.append(at)
-                at = reached[at]
+            current: str | None = target
+            while current is not None and current not in order:
+                path.append(current)
+                current = reached[current]
             order += reversed(path)
         return order
 
-    def _concerns_all(self, given: From) -> bool:
+    def _concerns_all(self, relation: From) -> bool:
         """Return whether a relation decides about all rows alike: a subquery without a comparison."""
-        return self.names.compares and given.join in HIDDEN and not given.on
+        return self.names.compares and relation.join in HIDDEN and not relation.on
 
     def _present(self, anchor: str, targets: frozenset[str], missing: frozenset[str]) -> frozenset[str]:
         """Return the relations that a row certainly has if it has the anchor and the targets.
@@ -391,10 +398,10 @@ class _Select:
         present = set(targets | {anchor} | self.always)
         pending = [*present]
         while pending:
-            given = self.by_alias[pending.pop()]
-            if given.join not in kinds:
+            relation = self.by_alias[pending.pop()]
+            if relation.join not in kinds:
                 continue
-            compared = {alias for pair in self._equalities[given.alias] for alias in pair}
+            compared = {alias for pair in self._equalities[relation.alias] for alias in pair}
             more = compared - present - (frozenset() if removed else missing)
             present |= more
             pending += more
@@ -404,38 +411,38 @@ class _Select:
 
     def _read_columns(self, alias: str, expressions: Iterable[Expression]) -> list[str]:
         """Return the columns of a relation that keys or conditions read, one of them if none are."""
-        given = self.by_alias[alias]
-        conditions = [c for each in self.query.relations for c in each.on] + list(self.query.where)
-        refs = [ref for each in expressions for ref in each.refs if ref.relation == alias]
+        relation = self.by_alias[alias]
+        conditions = [c for joined in self.query.relations for c in joined.on] + list(self.query.where)
+        refs = [ref for expression in expressions for ref in expression.refs if ref.relation == alias]
         refs += [ref for c in conditions if self._available(c) for ref in c.refs if ref.relation == alias]
-        wanted = {ref.column.lower() for ref in refs}
-        found = [name for name in given.columns if name.lower() in wanted]
-        if found:
-            return found
-        for name in given.columns:
+        column_names = {ref.column.lower() for ref in refs}
+        columns = [name for name in relation.columns if name.lower() in column_names]
+        if columns:
+            return columns
+        for name in relation.columns:
             if self._exists(Ref(name, alias)):
                 return [name]
         raise NotDerivedError(
-            "no column of this query is known before its aggregate", given.start, given.stop
+            "no column of this query is known before its aggregate", relation.start, relation.stop
         )
 
     def _relation(
         self, alias: str, expressions: Iterable[Expression], *, changed: bool
     ) -> tuple[str | Sql, ...]:
         """Return a relation of FROM: changed rows, for which an anchor is read, or those before and after."""
-        given = self.by_alias[alias]
-        body = self.names.body(given)
+        relation = self.by_alias[alias]
+        body = self.names.body(relation)
         if body is None:
-            return (self._scan(given, "changed" if changed else "either"),)
-        if self._concerns_all(given):
+            return (self._scan(relation, "changed" if changed else "either"),)
+        if self._concerns_all(relation):
             return "(\n", _ANCHOR, f"\n) as {quoted(alias)}"
         needed = self._read_columns(alias, expressions)
-        sources = [self.names.source(given, name) for name in needed]
+        sources = [self.names.source(relation, name) for name in needed]
         rows = _ANCHOR if changed else relaxed(body, sources, self.names).either
         renamed = ", ".join(f"{quoted(s)} as {quoted(n)}" for s, n in zip(sources, needed, strict=True))
         return f"(select {renamed} from (", rows, f")) as {quoted(alias)}"  # noqa: S608 -- names are quoted
 
-    def _scan(self, given: From, kind: View) -> str:
-        assert isinstance(given.input, Scan)
-        view = view_of(kind, self.names.relations[given.input.relation].index)
-        return f"(select {renamed_columns(given, self.names)} from {view}) as {quoted(given.alias)}"  # noqa: S608 -- names are quoted
+    def _scan(self, relation: From, kind: View) -> str:
+        assert isinstance(relation.input, Scan)
+        view = view_of(kind, self.names.relations[relation.input.relation].index)
+        return f"(select {renamed_columns(relation, self.names)} from {view}) as {quoted(relation.alias)}"  # noqa: S608 -- names are quoted

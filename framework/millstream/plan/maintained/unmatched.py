@@ -86,8 +86,8 @@ class _Search:
         if not all(name.lower() in items for name in names):
             return None
         key = [items[name.lower()] for name in names]
-        read = frozenset(ref.relation for each in key for ref in each.refs)
-        if not read or "" in read or any(each.reads for each in key):
+        read = frozenset(ref.relation for expression in key for ref in expression.refs)
+        if not read or "" in read or any(expression.reads for expression in key):
             return None
         if read <= nullable(query):
             return None if _read_by_conditions(query, read) else _missing(query, read)
@@ -95,12 +95,12 @@ class _Search:
 
     def _below(self, query: Select, key: Sequence[Expression], read: frozenset[str]) -> UnmatchedRows | None:
         """Follow the columns of a key into the subquery or CTE that they come from."""
-        relation = next((each for each in query.relations if {each.alias} == read), None)
+        relation = next((relation for relation in query.relations if {relation.alias} == read), None)
         body = None if relation is None else _body(relation, self._ctes)
-        if relation is None or body is None or any(each.column is None for each in key):
+        if relation is None or body is None or any(expression.column is None for expression in key):
             return None
         below = dict(zip((name.lower() for name in relation.columns), names_of(body), strict=False))
-        names = tuple(below.get(str(each.column).lower(), "") for each in key)
+        names = tuple(below.get(str(expression.column).lower(), "") for expression in key)
         others = [below.get(column.lower(), "") for column in _read_by_conditions(query, read)]
         if not all((*names, *others)) or any(self.in_body(body, (other,)) for other in others):
             return None  # a condition may require a match
@@ -108,13 +108,17 @@ class _Search:
 
 
 def _missing(query: Select, read: frozenset[str]) -> UnmatchedRows | None:
-    others = (each.alias for each in query.relations if each.alias not in read and each.join not in HIDDEN)
+    others = (
+        relation.alias
+        for relation in query.relations
+        if relation.alias not in read and relation.join not in HIDDEN
+    )
     present = next((of for of in others if is_possible(query, frozenset((of,)), read)), None)
     return None if present is None else UnmatchedRows(present, min(read))
 
 
-def _body(given: From, ctes: Mapping[str, Body]) -> Body | None:
-    match given.input:
+def _body(relation: From, ctes: Mapping[str, Body]) -> Body | None:
+    match relation.input:
         case Cte(name=name):
             return ctes.get(name)
         case Derived(query=query):
@@ -125,12 +129,14 @@ def _body(given: From, ctes: Mapping[str, Body]) -> Body | None:
 
 def _read_by_conditions(query: Select, read: frozenset[str]) -> set[str]:
     """Return the columns of relations that are read by conditions which each row must fulfil."""
-    return {ref.column for each in _required(query, read) for ref in each.refs if ref.relation in read}
+    return {
+        ref.column for condition in _required(query, read) for ref in condition.refs if ref.relation in read
+    }
 
 
 def _required(query: Select, read: frozenset[str]) -> Iterator[Expression]:
     yield from query.where
     missing = nullable(query)
-    for each in query.relations:
-        if each.join in HIDDEN or (each.join == "inner" and not read <= missing):
-            yield from each.on
+    for relation in query.relations:
+        if relation.join in HIDDEN or (relation.join == "inner" and not read <= missing):
+            yield from relation.on

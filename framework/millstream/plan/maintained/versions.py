@@ -36,22 +36,23 @@ def with_groups(query: Select) -> tuple[Select, list[str]]:
         Item(f"{_GROUP}_{index}", Expression((Ref(key.name),), key.expression.type, atomic=True))
         for index, key in enumerate(keys)
     ]
-    return replace(query, items=(*query.items, *named)), [each.name for each in named]
+    return replace(query, items=(*query.items, *named)), [item.name for item in named]
 
 
 def in_both(
     body: Body, columns: Sequence[str], names: Names, by: Keys = (), touched: str | Sql = TOUCHED
 ) -> Sql:
     """Return columns of the rows that a query gives before and after the changes, for touched keys."""
-    listed = ", ".join(map(quoted, columns))
+    quoted_columns = ", ".join(map(quoted, columns))
     readings = (Reading(names, "now", touched), Reading(names, "before", touched))
-    sides = (sql(f"select {listed} from (\n", restricted(body, by, each), "\n)") for each in readings)  # noqa: S608 -- names are quoted
+    select = f"select {quoted_columns} from (\n"  # noqa: S608 -- names are quoted
+    sides = (sql(select, restricted(body, by, reading), "\n)") for reading in readings)
     return separated("\nunion\n", sides)
 
 
 def differing(body: Body, names: Names) -> Iterator[Changed]:
     """Yield, for each input, the rows that a query gives either before the changes or after them."""
-    now, before = (restricted(body, (), Reading(names, at)) for at in ("now", "before"))
+    now, before = (restricted(body, (), Reading(names, view)) for view in ("now", "before"))
     rows = separated(
         "\nunion all\n",
         (

@@ -28,13 +28,13 @@ def weighted(body: Body, keys: Sequence[str], names: Names) -> str:
     """
     if not isinstance(body, Select) or not _is_simple(body, keys):
         return ""
-    (given,) = body.relations
-    if not isinstance(given.input, Scan) or given.input.relation.startswith("seed."):
+    (relation,) = body.relations
+    if not isinstance(relation.input, Scan) or relation.input.relation.startswith("seed."):
         return ""
     values = {measure.name: _argument(measure) for measure in body.measures}
     if not all(map(_is_exact, body.measures)) or not all(values.values()):
         return ""
-    count = next((quoted(each.name) for each in body.measures if _counts_rows(each)), None)
+    count = next((quoted(measure.name) for measure in body.measures if _counts_rows(measure)), None)
     if count is None:
         return ""
     group = [quoted(key.name) for key in body.keys or ()]
@@ -55,16 +55,18 @@ def weighted(body: Body, keys: Sequence[str], names: Names) -> str:
             stored.append(f"0 as {removed}")
             changed.append(f"{_removed(value, measure)} as {removed}")
             unsure.append(f"(max({removed}) = 1 and sum({added}) = 0)")
-    view = view_of("weighted", names.relations[given.input.relation].index)
-    source = f"select {renamed_columns(given, names)}, {WEIGHT} from {view}"  # noqa: S608 -- names are quoted
-    where = [f"where {' and '.join(f'({render(each)})' for each in body.where)}"] if body.where else []
+    view = view_of("weighted", names.relations[relation.input.relation].index)
+    source = f"select {renamed_columns(relation, names)}, {WEIGHT} from {view}"  # noqa: S608 -- names are quoted
+    where = (
+        [f"where {' and '.join(f'({render(condition)})' for condition in body.where)}"] if body.where else []
+    )
     items = ", ".join(quoted(item.name) for item in body.items)
     return "\n".join((
         f"select {items}, {UNSURE} from (",  # noqa: S608
         f"select {', '.join(rows)}, {' or '.join(unsure)} as {UNSURE} from (",  # noqa: S608
         f"select {', '.join(stored)} from {STORED_TOUCHED}",  # noqa: S608
         "union all",
-        f"select {', '.join(changed)} from ({source}) as {quoted(given.alias)}",  # noqa: S608
+        f"select {', '.join(changed)} from ({source}) as {quoted(relation.alias)}",  # noqa: S608
         *where,
         f") group by {', '.join(group)}) where {count} > 0",
     ))  # fmt: skip
@@ -79,10 +81,12 @@ def _is_simple(query: Select, keys: Sequence[str]) -> bool:
     read = [*query.where, *(key.expression for key in query.keys)]
     for measure in query.measures:
         read += [measure.call] if measure.condition is None else [measure.call, measure.condition]
-    made = {key.name for key in query.keys} | {measure.name for measure in query.measures}
+    computed = {key.name for key in query.keys} | {measure.name for measure in query.measures}
     return (
-        all(each.deterministic and not (each.functions or each.reads) for each in read)
-        and {item.name for item in query.items} == made
+        all(
+            expression.deterministic and not (expression.functions or expression.reads) for expression in read
+        )
+        and {item.name for item in query.items} == computed
         and all(item.expression.column == item.name for item in query.items)
         and {key.lower() for key in keys} == {key.name.lower() for key in query.keys}
     )

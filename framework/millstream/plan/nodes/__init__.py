@@ -5,7 +5,7 @@ Columns of a node have unique names, ignoring case. Its expressions read the col
 """
 
 from millstream.plan.nodes.base import Binary, Node, Unary
-from millstream.plan.nodes.leaves import Given, SeedScan, TableScan, TopicScan
+from millstream.plan.nodes.leaves import SeedScan, TableScan, TopicScan, TraitsLeaf
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
     CARRIED,
@@ -56,7 +56,7 @@ from millstream.plan.nodes.stateless import (
 
 AnyNode = (
     TopicScan
-    | Given
+    | TraitsLeaf
     | SeedScan
     | TableScan
     | Decode
@@ -98,7 +98,6 @@ __all__ = [
     "Emit",
     "Expand",
     "Filter",
-    "Given",
     "Good",
     "Item",
     "Join",
@@ -126,6 +125,7 @@ __all__ = [
     "TableScan",
     "TemporalJoin",
     "TopicScan",
+    "TraitsLeaf",
     "Unary",
     "Union",
     "Watermark",

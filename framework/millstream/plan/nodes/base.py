@@ -29,7 +29,9 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     not_in_fingerprint: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
     """Fields that a fingerprint ignores: names for display, and derived fields."""
 
-    in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(("good", "whole", "reads", "times", "relay"))
+    in_fingerprint_if_set: ClassVar[frozenset[str]] = frozenset(
+        ("good", "checks_all_columns", "reads", "times", "relay")
+    )
     """Fields that a fingerprint ignores as long as they are empty: signatures contain fingerprints."""
 
     of_content: ClassVar[tuple[str, ...]] = ("contents", "deterministic", "own")
@@ -50,27 +52,31 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         """A digest of what it computes and of its inputs, without names for display."""
         pending = list(self.inputs)
         while pending:  # inputs first, without recursion
-            missing = [each for each in pending[-1].inputs if "fingerprint" not in each.__dict__]
+            missing = [
+                input_node for input_node in pending[-1].inputs if "fingerprint" not in input_node.__dict__
+            ]
             if missing:
                 pending += missing
             else:
                 assert pending.pop().fingerprint
         parts = [type(self).__name__]
-        parts += [_content(getattr(self, name)) if own is None else own for name, own in self.contents]
+        parts += [
+            _content(getattr(self, name)) if content is None else content for name, content in self.contents
+        ]
         return blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
     @once
     def contents(self) -> tuple[tuple[str, str | None], ...]:
         """What its fingerprint has of each field; None for inputs."""
-        found = [
+        contents = [
             (name, None if _has_nodes(value := getattr(self, name)) else _content(value))
             for name in self.__struct_fields__
             if name not in self.not_in_fingerprint
             if name not in self.in_fingerprint_if_set or getattr(self, name)
         ]
         if type(self).derived_columns is Node.derived_columns:
-            found.append(("columns", _content(self.columns)))
-        return tuple(found)
+            contents.append(("columns", _content(self.columns)))
+        return tuple(contents)
 
     def derived_columns(self) -> tuple[Column, ...]:
         """Return the columns that follow from inputs and content; those of a leaf are given."""
@@ -87,11 +93,11 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
     def over(self, **inputs: Any) -> Node:
         """Return the same node with other values of the fields that contain its inputs."""
-        found, known = replace(self, **inputs), self.__dict__
+        copied, cached = replace(self, **inputs), self.__dict__
         for name in self.of_content:
-            if name in known:
-                found.__dict__[name] = known[name]
-        return found
+            if name in cached:
+                copied.__dict__[name] = cached[name]
+        return copied
 
     @property
     def relation(self) -> str:
@@ -126,13 +132,13 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     @property
     def functions(self) -> tuple[str, ...]:
         """The Python functions that it calls for a row, one entry for each call."""
-        found = [name for each in self.expressions for name in each.functions]
-        return (*found, self.own_function) if self.own_function else tuple(found)
+        names = [name for expression in self.expressions for name in expression.functions]
+        return (*names, self.own_function) if self.own_function else tuple(names)
 
     @once
     def deterministic(self) -> bool:
         """Whether it always gives the same result for the same input."""
-        return all(each.deterministic for each in self.expressions)
+        return all(expression.deterministic for expression in self.expressions)
 
     @property
     def state_columns(self) -> tuple[Column, ...]:
@@ -187,13 +193,13 @@ class Binary(Node, frozen=True, eq=False, kw_only=True):
     def derived_columns(self) -> tuple[Column, ...]:
         outer = {"left": ("right",), "right": ("left",), "full": ("left", "right")}.get(self.kind, ())
         sides = {"left": self.left.by_name, "right": self.right.by_name}
-        found: list[Column] = []
+        columns: list[Column] = []
         for joined in self.joined:
             if joined.side == "right" and self.kind in {"semi", "anti"}:
                 continue
             column = sides[joined.side][joined.source.lower()]
-            found.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
-        return tuple(found)
+            columns.append(Column(joined.name, column.type, column.nullable or joined.side in outer))
+        return tuple(columns)
 
     @once
     def inputs(self) -> tuple[Node, ...]:

@@ -26,7 +26,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
         return f"topic {self.topic}"
 
 
-class Given(Node, frozen=True, eq=False, kw_only=True):
+class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):
     """An input of which only the traits are known, to check a model before there is a plan."""
 
     relation: str

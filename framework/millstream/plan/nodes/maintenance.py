@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 TOUCHED = "_millstream_touched"
 """The view of the touched keys."""
@@ -40,7 +40,7 @@ class Maintenance(Struct, frozen=True):
 
     relations: tuple[str, ...]
     """The ids of its inputs."""
-    whole: str
+    all_rows: str = field(name="whole")
     """Computes all rows."""
     by: tuple[str, ...] = ()
     """The columns that tell which rows a change touches; empty if all rows are computed for each change."""
@@ -56,9 +56,9 @@ class Maintenance(Struct, frozen=True):
     def reads_before(self, relation: str) -> bool:
         """Whether all rows of an input as they were are read, which may be of an old version."""
         view = view_of("before", self.relations.index(relation))
-        return any(view in each.sql for each in self.touched)
+        return any(view in statement.sql for statement in self.touched)
 
     def touching(self, changed: Collection[str]) -> str:
         """Return SQL for the keys that changes of some inputs touch; empty if there are none."""
-        parts = dict.fromkeys(each.sql for each in self.touched if each.relation in changed)
+        parts = dict.fromkeys(statement.sql for statement in self.touched if statement.relation in changed)
         return "\nunion\n".join(f"({part})" for part in parts)

@@ -166,8 +166,8 @@ class ReadColumns(Struct, frozen=True):
     key: bool = False
 
     def __or__(self, other: ReadColumns) -> ReadColumns:
-        names = {each.name for each in self.columns}
-        new = (each for each in other.columns if each.name not in names)
+        names = {column.name for column in self.columns}
+        new = (column for column in other.columns if column.name not in names)
         return ReadColumns(self.relation, (*self.columns, *new), self.key or other.key)
 
 
@@ -209,8 +209,12 @@ def columns_text(columns: Iterable[Column]) -> str:
 
 def conditions_text(conditions: Sequence[Expression]) -> str:
     """Return conditions as text. That a record is good for a model is only said where nothing else is."""
-    shown = [each for each in conditions if not (each.columns and all(map(is_hidden, each.columns)))]
+    shown = [
+        condition
+        for condition in conditions
+        if not (condition.columns and all(map(is_hidden, condition.columns)))
+    ]
     if conditions and not shown:
         return GOOD_TEXT
-    texts = [(with_good(str(each)), each.atomic) for each in shown]
+    texts = [(with_good(str(condition)), condition.atomic) for condition in shown]
     return " and ".join(text if atomic or " or " not in text else f"({text})" for text, atomic in texts)

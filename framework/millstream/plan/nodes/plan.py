@@ -26,5 +26,7 @@ class Plan(Struct, frozen=True, dict=True):
         for node in self.order:
             if isinstance(node, TableScan):
                 read[node.relation] = None
-            read |= dict.fromkeys(relation for each in node.expressions for relation in each.reads)
+            read |= dict.fromkeys(
+                relation for expression in node.expressions for relation in expression.reads
+            )
         return tuple(read)

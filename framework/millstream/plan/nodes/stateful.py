@@ -26,7 +26,7 @@ class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        measures, keys = (", ".join(map(str, each)) for each in (self.measures, self.keys))
+        measures, keys = (", ".join(map(str, parts)) for parts in (self.measures, self.keys))
         emit = self.emit.replace("_", " ")
         return f"aggregate {measures or 'distinct'} by {keys or 'nothing'} ({emit})"
 
@@ -54,10 +54,10 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
     """The keys are a sender's partition and an offset there; rows without an offset are no duplicates."""
     exact_by: str = ""
     """The event time by which an exact one compares rows; others may drop more than those within `within`."""
-    place: tuple[str, ...] = ()
+    position_columns: tuple[str, ...] = ()
     """The columns with a row's partition and offset, in whose order an exact one takes rows, if any."""
 
-    in_fingerprint_if_set = Unary.in_fingerprint_if_set | {"exact_by", "place"}
+    in_fingerprint_if_set = Unary.in_fingerprint_if_set | {"exact_by", "position_columns"}
     stateful = True
     participle = "deduplicated"
 
@@ -76,7 +76,7 @@ class Dedupe(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def own_columns(self) -> tuple[str, ...]:
         """The columns that it needs itself."""
-        return (*self.keys, *((self.exact_by,) if self.exact_by else ()), *self.place)
+        return (*self.keys, *((self.exact_by,) if self.exact_by else ()), *self.position_columns)
 
     @property
     def state_columns(self) -> tuple[Column, ...]:
@@ -89,7 +89,7 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
 
     function: str
     keys: tuple[str, ...]
-    made: tuple[Column, ...]
+    generated: tuple[Column, ...]
     ttl: str | None = None
     """How long the state of a key without new rows is kept; None means forever."""
     time: str | None = None
@@ -114,7 +114,7 @@ class Stateful(Unary, frozen=True, eq=False, kw_only=True):
         return False  # it depends on all earlier rows
 
     def derived_columns(self) -> tuple[Column, ...]:
-        return self.made
+        return self.generated
 
 
 class Join(Binary, frozen=True, eq=False, kw_only=True):
@@ -166,7 +166,7 @@ class TemporalJoin(Binary, frozen=True, eq=False, kw_only=True):
     @property
     def versions(self) -> tuple[Node, ...]:
         """The topics that its versions come from."""
-        return tuple(each for each in in_order((self.right,)) if not each.inputs)
+        return tuple(leaf for leaf in in_order((self.right,)) if not leaf.inputs)
 
     @property
     def own_columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -47,7 +47,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     """The key of a topic with the newest row per key; a null value deletes it."""
     good: tuple[Good, ...] = ()
     """Columns by which models drop bad records; without any, the node itself drops them."""
-    whole: bool = False
+    checks_all_columns: bool = False
     """All columns count, also those that nobody reads."""
 
     participle = "decoded"
@@ -60,7 +60,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
             if key and self.key_format.name != KEY.name
             else self.format
         )
-        hidden = {each.name for each in self.good}
+        hidden = {good_column.name for good_column in self.good}
         shown = [column for column in self.columns if column.name not in hidden]
         return f"decode {formats}: {columns_text(shown)}"
 
@@ -69,7 +69,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
         metadata = (
             Column(name, self.key_type) if name == "_key" else METADATA[name] for name in self.metadata
         )
-        good = (Column(each.name, BOOLEAN, nullable=False) for each in self.good)
+        good = (Column(good_column.name, BOOLEAN, nullable=False) for good_column in self.good)
         return (*key, *self.fields, *metadata, *good)
 
 
@@ -109,7 +109,7 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
     keys: tuple[str, ...] = ()
     """For an upsert relation, columns that identify its rows and replace its keys from here on."""
 
-    of_content = (*Node.of_content, "expressions", "by_name", "made", "calculated", "read")
+    of_content = (*Node.of_content, "expressions", "by_name", "definitions", "calculated", "read")
     participle = "selected"
     one_to_one = True
     operator = "select"
@@ -127,19 +127,21 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):
         return tuple([Column(i.name, i.expression.type, i.expression.nullable) for i in self.items])
 
     @once
-    def made(self) -> dict[str, Expression]:
+    def definitions(self) -> dict[str, Expression]:
         """The expression of each column."""
         return {item.name: item.expression for item in self.items}
 
     @once
     def calculated(self) -> dict[str, Expression]:
         """The expressions of the columns that are not just an input column under its own name."""
-        return {name: each for name, each in self.made.items() if each.column != name}
+        return {
+            name: expression for name, expression in self.definitions.items() if expression.column != name
+        }
 
     @once
     def read(self) -> frozenset[str]:
         """The columns of the input that it reads, in lower case."""
-        return frozenset[str]().union(*[each.folded for each in self.made.values()])
+        return frozenset[str]().union(*[expression.folded for expression in self.definitions.values()])
 
 
 class Expand(Unary, frozen=True, eq=False, kw_only=True):
@@ -147,7 +149,7 @@ class Expand(Unary, frozen=True, eq=False, kw_only=True):
 
     call: Expression
     function: str
-    made: tuple[Column, ...]
+    generated: tuple[Column, ...]
     python: bool = False
     outer: bool = False
 
@@ -157,7 +159,7 @@ class Expand(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def summary(self) -> str:
         outer = "outer " if self.outer else ""
-        return f"expand {outer}{self.call} as {columns_text(self.made)}"
+        return f"expand {outer}{self.call} as {columns_text(self.generated)}"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -168,10 +170,12 @@ class Expand(Unary, frozen=True, eq=False, kw_only=True):
         return self.function if self.python and not self.call.functions else ""
 
     def origin(self, name: str) -> tuple[Node, str] | None:
-        return None if name.lower() in {made.name.lower() for made in self.made} else (self.input, name)
+        return (
+            None if name.lower() in {column.name.lower() for column in self.generated} else (self.input, name)
+        )
 
     def derived_columns(self) -> tuple[Column, ...]:
-        return (*self.input.columns, *self.made)
+        return (*self.input.columns, *self.generated)
 
 
 class Repartition(Unary, frozen=True, eq=False, kw_only=True):
@@ -327,7 +331,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """Which of the rows that are stored are logged."""
 
     def derived_columns(self) -> tuple[Column, ...]:
-        return tuple(each for each in self.input.columns if each.name not in CARRIED)
+        return tuple(column for column in self.input.columns if column.name not in CARRIED)
 
     def origin(self, name: str) -> tuple[Node, str] | None:
         return self.input, name
@@ -382,15 +386,17 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
         return (
             *(item.expression for item in self.extras),
             *(check.wrong for check in self.checks),
-            *(each.text for each in self.metrics),
+            *(metric.text for metric in self.metrics),
             *((self.log.text,) if self.log else ()),
         )
 
 
 def reads_of(nodes: Iterable[Node]) -> dict[str, ReadColumns]:
     """Return what the outputs among some nodes read of sources whose bad records make them fail."""
-    found: dict[str, ReadColumns] = {}
+    reads: dict[str, ReadColumns] = {}
     for node in nodes:
-        for each in node.reads if isinstance(node, Output) else ():
-            found[each.relation] = found[each.relation] | each if each.relation in found else each
-    return found
+        for columns in node.reads if isinstance(node, Output) else ():
+            reads[columns.relation] = (
+                reads[columns.relation] | columns if columns.relation in reads else columns
+            )
+    return reads

@@ -15,9 +15,9 @@ _COUNTED = re.compile(r"count\(\s*distinct\s+([^,()]+)\)", re.IGNORECASE)
 _DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
 
 
-def aggregated(node: Aggregate, given: Traits) -> Traits:
-    require_append("an aggregate", _aggregate_remedy(given), given)
-    if given.mode == "static":
+def aggregated(node: Aggregate, input_traits: Traits) -> Traits:
+    require_append("an aggregate", _aggregate_remedy(input_traits), input_traits)
+    if input_traits.mode == "static":
         return Traits("static")
     for measure in node.measures:
         if is_distinct(measure.call):
@@ -33,13 +33,13 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
     times: tuple[tuple[str, str], ...] = ()
     if window is not None:
         time = windowed_column(window.expression).lower()
-        times = tuple((window.name, delay) for name, delay in given.watermarks if name.lower() == time)
+        times = tuple((window.name, delay) for name, delay in input_traits.watermarks if name.lower() == time)
     else:
-        delays = {name.lower(): delay for name, delay in given.watermarks}
+        delays = {name.lower(): delay for name, delay in input_traits.watermarks}
         columns = ((key.name, key.expression.column) for key in node.keys)
         times = tuple((name, delays[of.lower()]) for name, of in columns if of and of.lower() in delays)
     keys = tuple(key.name for key in node.keys)
-    _check_emit(node, times, given)
+    _check_emit(node, times, input_traits)
     if node.emit == "on_close":
         return Traits("append", (), keys, times)
     # A constant, such as 1 in `group by 1, kind`, is the same for all rows.
@@ -48,7 +48,7 @@ def aggregated(node: Aggregate, given: Traits) -> Traits:
 
 
 def _is_constant(key: Expression) -> bool:
-    return key.deterministic and not any(isinstance(each, Ref) for each in key.pieces)
+    return key.deterministic and not any(isinstance(piece, Ref) for piece in key.pieces)
 
 
 def is_distinct(call: Expression) -> bool:
@@ -66,15 +66,15 @@ def _windows(window: Item) -> tuple[Spacing, ...]:
             return ()
 
 
-def _aggregate_remedy(given: Traits) -> str:
-    if given.watermarks and any(each.window for each in given.spacings):
+def _aggregate_remedy(input_traits: Traits) -> str:
+    if input_traits.watermarks and any(spacing.window for spacing in input_traits.spacings):
         return "move the windows to a separate model with config(emit='on_close'): its rows are final"
     return "read events instead of the result of another aggregate or a topic with `table: true`"
 
 
-def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], given: Traits) -> None:
+def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], input_traits: Traits) -> None:
     if node.emit == "on_close" and not times:
-        raise NotIncrementalError("MS512", *never_closes(node, [name for name, _ in given.watermarks]))
+        raise NotIncrementalError("MS512", *never_closes(node, [name for name, _ in input_traits.watermarks]))
     window = node.window.expression.text if node.window is not None else ""
     if node.emit == "on_change" and window.startswith("session_window("):
         message = "a session has no fixed bounds until it closes, so Spark can't emit it earlier"

@@ -13,12 +13,12 @@ def changes_by_itself(node: Node, inputs: list[Traits], mode: Mode) -> tuple[str
 
     A row that comes from a record of a stream is computed once, so it keeps what the clock was then.
     """
-    follows_table = any("table changes" in each.below for each in inputs)
+    follows_table = any("table changes" in input_traits.below for input_traits in inputs)
     if mode == "append" or (mode == "upsert" and not follows_table):
         return None
-    for each in inputs:
-        if each.changes_by_itself:
-            return each.changes_by_itself
+    for input_traits in inputs:
+        if input_traits.changes_by_itself:
+            return input_traits.changes_by_itself
     called = _called(node)
     return (called, next(iter(node.models), "")) if called else None
 
@@ -33,6 +33,6 @@ def called_by(expression: Expression) -> str:
 
 def _called(node: Node) -> str:
     if isinstance(node, Opaque):
-        text = "".join(each if isinstance(each, str) else " x " for each in node.pieces)
+        text = "".join(piece if isinstance(piece, str) else " x " for piece in node.pieces)
         return changing_function(text) or ""
     return next(filter(None, map(called_by, node.expressions)), "")

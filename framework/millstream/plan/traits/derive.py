@@ -10,7 +10,6 @@ from millstream.plan.nodes import (
     Dedupe,
     Expand,
     Filter,
-    Given,
     Join,
     Lookup,
     Maintained,
@@ -24,6 +23,7 @@ from millstream.plan.nodes import (
     TableScan,
     TemporalJoin,
     TopicScan,
+    TraitsLeaf,
     Union,
     Watermark,
 )
@@ -32,27 +32,33 @@ from millstream.plan.traits.aggregates import aggregated
 from millstream.plan.traits.changing import changes_by_itself
 from millstream.plan.traits.joins import bounds, joined, joined_as_of, joined_streams
 from millstream.plan.traits.projections import projected
-from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, listed, require_append
+from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, key_text, require_append
 
 
 def derived_traits(node: Node, inputs: list[Traits]) -> Traits:
     """Return the traits of a node over these inputs; raise if a streaming query can't run it correctly."""
-    found = _traits(node, inputs)
-    if node.inputs and (called := changes_by_itself(node, inputs, found.mode)) != found.changes_by_itself:
-        found = replace(found, changes_by_itself=called)
-    if found.mode == "static":
-        table = next((each.looks_up for each in inputs if each.looks_up), found.looks_up)
-        return found if table == found.looks_up else replace(found, looks_up=table)
-    own = _own_kind(node, inputs)
-    if own is None and all(each.below == found.below for each in inputs):
-        return found
-    below = {*found.below, *(kind for each in inputs for kind in each.below), *((own,) if own else ())}
-    return found if below == {*found.below} else replace(found, below=tuple(sorted(below)))
+    traits = _traits(node, inputs)
+    if node.inputs and (called := changes_by_itself(node, inputs, traits.mode)) != traits.changes_by_itself:
+        traits = replace(traits, changes_by_itself=called)
+    if traits.mode == "static":
+        table = next(
+            (input_traits.looks_up for input_traits in inputs if input_traits.looks_up), traits.looks_up
+        )
+        return traits if table == traits.looks_up else replace(traits, looks_up=table)
+    own_kind = _own_kind(node, inputs)
+    if own_kind is None and all(input_traits.below == traits.below for input_traits in inputs):
+        return traits
+    below = {
+        *traits.below,
+        *(kind for input_traits in inputs for kind in input_traits.below),
+        *((own_kind,) if own_kind else ()),
+    }
+    return traits if below == {*traits.below} else replace(traits, below=tuple(sorted(below)))
 
 
 def traits_in_one_query(node: Node, inputs: list[Traits]) -> Traits:
     """Return the traits that a node would have if it could share a query with its inputs."""
-    return derived_traits(node, [replace(each, below=()) for each in inputs])
+    return derived_traits(node, [replace(input_traits, below=()) for input_traits in inputs])
 
 
 def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
@@ -60,12 +66,12 @@ def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
     kind = kind_of(node, bounded=isinstance(node, Join) and bounds(node, *inputs))
     if kind is None:
         return None
-    found = conflicts(kind, {below for each in inputs for below in each.below})
-    for rule in found.values():
+    broken = conflicts(kind, {below for input_traits in inputs for below in input_traits.below})
+    for rule in broken.values():
         if isinstance(rule, Unsupported):
             raise NotIncrementalError(rule.code, rule.why, rule.remedy)
-    if found:
-        raise SeparateQueryError(kind, frozenset(found), next(iter(found.values())).why)
+    if broken:
+        raise SeparateQueryError(kind, frozenset(broken), next(iter(broken.values())).why)
     return kind
 
 
@@ -77,8 +83,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             return projected(inputs[0], node.input, node.items, node.keys)
         case Union():
             return _united(inputs)
-        case Given():
-            spacings = tuple(Spacing(*each) for each in node.spacings)
+        case TraitsLeaf():
+            spacings = tuple(Spacing(*spacing) for spacing in node.spacings)
             return Traits(
                 node.mode,
                 node.keys,
@@ -133,24 +139,26 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             raise TypeError(type(node))
 
 
-def _expanded(node: Expand, given: Traits) -> Traits:
-    if given.mode == "upsert":
-        keys = listed(given.keys)
+def _expanded(node: Expand, input_traits: Traits) -> Traits:
+    if input_traits.mode == "upsert":
+        keys = key_text(input_traits.keys)
         message = f"{node.function}() can't expand rows that change later: the newest per {keys}"
         tables = "make this model a table with refresh='full', and the views that it reads tables"
-        aggregated = any(each.endswith("aggregate") for each in given.below)
+        aggregated = any(kind.endswith("aggregate") for kind in input_traits.below)
         raise NotIncrementalError(
             "MS510", message, "expand the events before they are aggregated" if aggregated else tables
         )
-    return given
+    return input_traits
 
 
 def _united(inputs: list[Traits]) -> Traits:
-    for given in inputs:
-        if given.mode == "upsert":
-            message = f"UNION can't combine rows that change later: the newest per {listed(given.keys)}"
+    for input_traits in inputs:
+        if input_traits.mode == "upsert":
+            message = (
+                f"UNION can't combine rows that change later: the newest per {key_text(input_traits.keys)}"
+            )
             raise NotIncrementalError("MS510", message, "union the events before they are aggregated")
-    if all(given.mode == "static" for given in inputs):
+    if all(input_traits.mode == "static" for input_traits in inputs):
         return Traits("static")
     first = inputs[0]
     shared = tuple(time for time in first.watermarks if all(time in other.watermarks for other in inputs))
@@ -158,9 +166,9 @@ def _united(inputs: list[Traits]) -> Traits:
 
 
 def _opaque(node: Opaque, inputs: list[Traits]) -> Traits:
-    if all(given.mode == "static" for given in inputs):
+    if all(input_traits.mode == "static" for input_traits in inputs):
         return Traits("static")
-    if any(given.mode == "upsert" for given in inputs):
+    if any(input_traits.mode == "upsert" for input_traits in inputs):
         message = "opaque SQL can't read rows that change later, since it might count them twice"
         remedy = f"move the opaque part to a seed, or to a model over events: {node.reasons[0]}"
         raise NotIncrementalError("MS514", message, remedy)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from millstream.plan.join_times import dropped_sides
 from millstream.plan.nodes import Join, Lookup, TemporalJoin
 from millstream.plan.traits.projections import renamed
-from millstream.plan.traits.values import NotIncrementalError, Traits, listed, require_append
+from millstream.plan.traits.values import NotIncrementalError, Traits, key_text, require_append
 
 _JOINED = "join the table as a lookup"
 _LOOKUP = "write a left join from the stream to it"
@@ -20,9 +20,9 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
     keys = tuple(left[key.lower()] for key in stream.keys)
     partitioned = renamed(stream.partitioned, left)
     spacings = tuple(
-        replace(each, column=left[each.column.lower()])
-        for each in stream.spacings
-        if each.column.lower() in left
+        replace(spacing, column=left[spacing.column.lower()])
+        for spacing in stream.spacings
+        if spacing.column.lower() in left
     )
     return Traits(stream.mode, keys, partitioned, tuple(_times(node, "left", stream)), spacings=spacings)
 
@@ -30,9 +30,9 @@ def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
 def joined_streams(node: Join, left: Traits, right: Traits) -> Traits:
     if left.mode == right.mode == "static":
         return Traits("static")
-    for side, given in (("left", left), ("right", right)):
-        if given.mode == "upsert":
-            changing = listed(given.keys)
+    for side, side_traits in (("left", left), ("right", right)):
+        if side_traits.mode == "upsert":
+            changing = key_text(side_traits.keys)
             message = f"a join of streams can't read rows that change later: the newest per {changing}"
             join = "write an inner join from the stream to it" if node.kind == "semi" else _LOOKUP
             # A row of the table that has no match yet may get one at any time.
@@ -62,7 +62,7 @@ def event_times(node: Join, left: Traits, right: Traits) -> frozenset[str]:
     return frozenset(name for times in sides for name, _ in times)
 
 
-def _times(node: Join | Lookup | TemporalJoin, side: str, given: Traits) -> list[tuple[str, str]]:
+def _times(node: Join | Lookup | TemporalJoin, side: str, side_traits: Traits) -> list[tuple[str, str]]:
     """Return the event times of one side with their delays, by their names in the join."""
     names = {j.source.lower(): j.name for j in node.joined if j.side == side}
-    return [(names[name.lower()], delay) for name, delay in given.watermarks if name.lower() in names]
+    return [(names[name.lower()], delay) for name, delay in side_traits.watermarks if name.lower() in names]

@@ -15,18 +15,20 @@ def traits_of(node: Node) -> Traits:
     pending = [node]
     while pending:  # inputs first, without recursion
         top = pending[-1]
-        known = top.__dict__
-        if _CACHED in known:
+        attributes = top.__dict__
+        if _CACHED in attributes:
             pending.pop()
             continue
         inputs = top.inputs
-        missing = [each for each in inputs if _CACHED not in each.__dict__]
+        missing = [input_node for input_node in inputs if _CACHED not in input_node.__dict__]
         if missing:
             pending += missing
         else:
-            known[_CACHED] = derived_traits(pending.pop(), [each.__dict__[_CACHED] for each in inputs])
-    found: Traits = node.__dict__[_CACHED]
-    return found
+            attributes[_CACHED] = derived_traits(
+                pending.pop(), [input_node.__dict__[_CACHED] for input_node in inputs]
+            )
+    traits: Traits = node.__dict__[_CACHED]
+    return traits
 
 
 _CACHED = "traits"
@@ -41,17 +43,19 @@ class KnownTraits:
     """Traits of nodes, where those of nodes with errors can be set, so that checks can continue."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Node, Traits]] = {}
+        self._traits: dict[int, tuple[Node, Traits]] = {}
 
     def of(self, node: Node) -> Traits:
         """Return a node's traits, after deriving those of its inputs."""
-        for each in in_order((node,), self._known):
-            self.set(each, derived_traits(each, [self._known[id(below)][1] for below in each.inputs]))
-        return self._known[id(node)][1]
+        for current in in_order((node,), self._traits):
+            self.set(
+                current, derived_traits(current, [self._traits[id(below)][1] for below in current.inputs])
+            )
+        return self._traits[id(node)][1]
 
     def set(self, node: Node, traits: Traits) -> None:
         # With the node itself, so that no other one can get its `id`.
-        self._known[id(node)] = (node, traits)
+        self._traits[id(node)] = (node, traits)
 
 
 def reads_event_time(node: Node) -> bool:
@@ -60,4 +64,4 @@ def reads_event_time(node: Node) -> bool:
         # Its own watermarks are the keys that are event times, or windows of one.
         return bool(traits_of(node).watermarks)
     uses_times = node.stateful or isinstance(node, Opaque)
-    return uses_times and any(traits_of(each).watermarks for each in node.inputs)
+    return uses_times and any(traits_of(input_node).watermarks for input_node in node.inputs)

@@ -7,35 +7,35 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.expressions import Expression, Ref
-from millstream.plan.keys import Columns, Known, determined, present
+from millstream.plan.keys import ColumnProperties, Columns, determined, present
 from millstream.plan.nodes import Item, Node
 from millstream.plan.traits.values import KeyLostError, Spacing, Traits
 
 
-def projected(given: Traits, of: Node, items: Iterable[Item], chosen: tuple[str, ...] = ()) -> Traits:
+def projected(traits: Traits, of: Node, items: Iterable[Item], chosen: tuple[str, ...] = ()) -> Traits:
     """Return the traits of an input after a projection on these items."""
-    if given.mode != "upsert" and given.partitioned is None and not given.watermarks:
-        return given
-    listed = list(items)
+    if traits.mode != "upsert" and traits.partitioned is None and not traits.watermarks:
+        return traits
+    all_items = list(items)
     names: dict[str, str] = {}
-    for item in listed:
+    for item in all_items:
         if (column := item.expression.column) is not None:
             names.setdefault(column.lower(), item.name)
-    keys = (chosen or projected_keys(given, of, listed)) if given.mode == "upsert" else ()
-    partitioned, times = renamed(given.partitioned, names), _event_times(given, listed)
-    spacings = _still_spaced(given.spacings, names, listed)
-    return Traits(given.mode, keys, partitioned, times, spacings=spacings)
+    keys = (chosen or projected_keys(traits, of, all_items)) if traits.mode == "upsert" else ()
+    partitioned, times = renamed(traits.partitioned, names), _event_times(traits, all_items)
+    spacings = _still_spaced(traits.spacings, names, all_items)
+    return Traits(traits.mode, keys, partitioned, times, spacings=spacings)
 
 
-def _event_times(given: Traits, items: Iterable[Item]) -> tuple[tuple[str, str], ...]:
+def _event_times(traits: Traits, items: Iterable[Item]) -> tuple[tuple[str, str], ...]:
     """Return the event times that items keep: as columns, or as `window_time(window)`."""
-    delays = {name.lower(): delay for name, delay in given.watermarks}
-    found: dict[str, tuple[str, str]] = {}
+    delays = {name.lower(): delay for name, delay in traits.watermarks}
+    times: dict[str, tuple[str, str]] = {}
     for item in items:
         time = item.expression.column or window_time_of(item.expression)
         if time is not None and time.lower() in delays:
-            found.setdefault(item.expression.text, (item.name, delays[time.lower()]))
-    return tuple(found.values())
+            times.setdefault(item.expression.text, (item.name, delays[time.lower()]))
+    return tuple(times.values())
 
 
 def window_time_of(expression: Expression) -> str | None:
@@ -49,15 +49,19 @@ def window_time_of(expression: Expression) -> str | None:
 def _still_spaced(
     spacings: tuple[Spacing, ...], names: Mapping[str, str], items: list[Item]
 ) -> tuple[Spacing, ...]:
-    found = [
-        replace(each, column=names[each.column.lower()]) for each in spacings if each.column.lower() in names
+    still_spaced = [
+        replace(spacing, column=names[spacing.column.lower()])
+        for spacing in spacings
+        if spacing.column.lower() in names
     ]
-    for each in spacings:
-        if each.window:
-            found += [
-                Spacing(item.name, each.gap) for item in items if _is_bound(item.expression, each.column)
+    for spacing in spacings:
+        if spacing.window:
+            still_spaced += [
+                Spacing(item.name, spacing.gap)
+                for item in items
+                if _is_bound(item.expression, spacing.column)
             ]
-    return tuple(found)
+    return tuple(still_spaced)
 
 
 def _is_bound(expression: Expression, window: str) -> bool:
@@ -75,15 +79,15 @@ def renamed(columns: tuple[str, ...] | None, names: Mapping[str, str]) -> tuple[
 
 
 def projected_keys(
-    given: Traits, of: Node, items: list[Item], *, fixed_offset: bool = True
+    traits: Traits, of: Node, items: list[Item], *, fixed_offset: bool = True
 ) -> tuple[str, ...]:
     """Return the columns that identify rows after a projection.
 
     A key remains under its new name, or as a column that determines it, such as the start of a window. One
     column can determine several keys. Only the builder knows the time zone (`fixed_offset`).
     """
-    known = known_columns(of, given)
-    wanted = [key.lower() for key in given.keys]
+    properties = known_columns(of, traits)
+    keys = [key.lower() for key in traits.keys]
     determining: dict[str, str] = {}
     reasons: list[str] = []
     joint: list[tuple[Item, frozenset[str]]] = []
@@ -92,37 +96,37 @@ def projected_keys(
             determining.setdefault(column.lower(), item.name)
     for item in items:
         read = item.expression.folded
-        if item.expression.column is not None or not read or not read <= set(wanted):
+        if item.expression.column is not None or not read or not read <= set(keys):
             continue
-        value = determined(item.expression, known, fixed_offset=fixed_offset)
+        value = determined(item.expression, properties, fixed_offset=fixed_offset)
         if value.why:
             reasons.append(f"{item.name} does not determine it, because {value.why}")
         elif value.columns == read:
             joint.append((item, value.columns))
             if len(value.columns) == 1:
                 determining.setdefault(next(iter(value.columns)), item.name)
-    lost = [key for key in wanted if key not in determining]
+    lost = [key for key in keys if key not in determining]
     if not lost:
-        return tuple(dict.fromkeys(determining[key] for key in wanted))
+        return tuple(dict.fromkeys(determining[key] for key in keys))
     for item, columns in joint:
         if columns.issuperset(lost):
-            return (*(determining[key] for key in wanted if key not in columns), item.name)
-    named = [key for key in given.keys if key.lower() in lost]
+            return (*(determining[key] for key in keys if key not in columns), item.name)
+    named = [key for key in traits.keys if key.lower() in lost]
     raise KeyLostError(tuple(named), next(iter(reasons), ""))
 
 
-def known_columns(of: Node, given: Traits) -> Columns:
+def known_columns(of: Node, traits: Traits) -> Columns:
     """Return a function for what is known about a relation's columns."""
-    spacings = {each.column.lower(): each for each in given.spacings}
+    spacings = {spacing.column.lower(): spacing for spacing in traits.spacings}
 
-    def known(name: str) -> Known | None:
+    def column_properties(name: str) -> ColumnProperties | None:
         column = of.by_name.get(name.lower())
         if column is None:
             return None
         times = spacings.get(name.lower())
         nullable = column.nullable and name.lower() not in present(of)
         if times is None:
-            return Known(column.type, nullable)
-        return Known(column.type, nullable, times.gap, times.window)
+            return ColumnProperties(column.type, nullable)
+        return ColumnProperties(column.type, nullable, times.gap, times.window)
 
-    return known
+    return column_properties

@@ -56,25 +56,25 @@ class KeyLostError(NotIncrementalError):
 
     def __init__(self, lost: tuple[str, ...], reason: str) -> None:
         because = f"; {reason}" if reason else ""
-        message = f"the key of these rows is lost: {listed(lost)}{because}"
-        remedy = f"also select {listed(lost)}: a changed row replaces the one with the same key"
+        message = f"the key of these rows is lost: {key_text(lost)}{because}"
+        remedy = f"also select {key_text(lost)}: a changed row replaces the one with the same key"
         super().__init__("MS511", message, remedy)
         self.lost = lost
         self.reason = reason
 
     def written(self, names: Mapping[str, str]) -> KeyLostError:
         """Return the same error with the SQL of keys, since `group by upper(kind)` has a generated name."""
-        reason = re.sub(r"\bkey_\d+\b", lambda found: names.get(found[0], found[0]), self.reason)
+        reason = re.sub(r"\bkey_\d+\b", lambda match: names.get(match[0], match[0]), self.reason)
         return KeyLostError(tuple(names.get(name, name) for name in self.lost), reason)
 
 
-def require_append(what: str, remedy: str, given: Traits) -> Traits:
-    if given.mode == "upsert":
-        newest = f"its input has the newest row per {listed(given.keys)}"
+def require_append(what: str, remedy: str, input_traits: Traits) -> Traits:
+    if input_traits.mode == "upsert":
+        newest = f"its input has the newest row per {key_text(input_traits.keys)}"
         message = f"{what} can't read rows that change later: {newest}"
         raise NotIncrementalError("MS510", message, remedy)
-    return Traits(given.mode, (), given.partitioned, given.watermarks)
+    return Traits(input_traits.mode, (), input_traits.partitioned, input_traits.watermarks)
 
 
-def listed(names: Iterable[str]) -> str:
+def key_text(names: Iterable[str]) -> str:
     return ", ".join(names) or "table"

@@ -91,7 +91,7 @@ def differences(
             new = _near(_touched_rows(session, plan.maintenance, stack), keys, by)
         else:
             stored.createOrReplaceTempView(STORED_TOUCHED)
-            new = session.sql(plan.maintenance.whole)
+            new = session.sql(plan.maintenance.all_rows)
         # After an edit of its data tests, the table has the rows that a new one would have.
         kept_out = plan.kept_out if changed is None else ""
         counted = _typed(new, plan.target).observe(_COMPUTED, f.count(f.lit(1)).alias(_COMPUTED))
@@ -250,7 +250,7 @@ def all_rows(session: SparkSession, maintenance: Maintenance, reads: Iterable[St
     by_relation = {read.relation: read.view for read in reads}
     for index, relation in enumerate(maintenance.relations):
         session.table(quoted(by_relation[relation])).createOrReplaceTempView(view_of("now", index))
-    return session.sql(maintenance.whole)
+    return session.sql(maintenance.all_rows)
 
 
 def _feeds(

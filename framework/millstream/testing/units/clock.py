@@ -32,8 +32,8 @@ def freeze_clock(query: Query, now: datetime | None) -> Query:
         deliver = replace(deliver, deliveries=deliveries)
     maintaining = query.maintaining
     if maintaining is not None:
-        full_sql = clock.sql(maintaining.maintenance.whole)
-        maintaining = replace(maintaining, maintenance=replace(maintaining.maintenance, whole=full_sql))
+        full_sql = clock.sql(maintaining.maintenance.all_rows)
+        maintaining = replace(maintaining, maintenance=replace(maintaining.maintenance, all_rows=full_sql))
     return replace(query, sql=clock.sql(query.sql), steps=steps, deliver=deliver, maintaining=maintaining)
 
 

@@ -38,7 +38,9 @@ def test_what_a_dedupe_reads_is_a_view():
 
 def test_keyed_state_in_python_is_a_step():
     made = (Column("seen", INT),)
-    node = Stateful(input=by(topic("a", "b"), "a"), function="visits", keys=("a",), made=made, models=("m",))
+    node = Stateful(
+        input=by(topic("a", "b"), "a"), function="visits", keys=("a",), generated=made, models=("m",)
+    )
     (step,) = in_steps((select(node, "seen"),), leaf).steps
     assert step == StatefulView("events_visits", "events", "visits", ("a",), made)
 
