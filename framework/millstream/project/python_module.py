@@ -151,8 +151,8 @@ def _collect_names(
     match statement:
         case ast.Import(names=names):
             for name in names:
-                module = name.name if name.asname else name.name.partition(".")[0]
-                imports.setdefault(name.asname or module, module)
+                imported = name.name if name.asname else name.name.partition(".")[0]
+                imports.setdefault(name.asname or imported, imported)
         case ast.ImportFrom(module=module, names=names, level=level):
             for name in names:
                 imports.setdefault(name.asname or name.name, f"{'.' * level}{module or ''}.{name.name}")
