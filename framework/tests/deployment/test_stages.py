@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
     before, found = known(physical(MODELS)), physical(EDITED)
     assert planned(found, before, Update())["totals"] == "refuse"
     (refusal,) = (s for s in stages(found.queries, before, Update(), found.queries) if isinstance(s, Refuse))
-    assert (refusal.problem.code, refusal.problem.help) == (
+    assert (refusal.diagnostic.code, refusal.diagnostic.help) == (
         "MS870",
         "rebuild it alongside the running version, then swap: millstream apply",
     )

@@ -37,7 +37,7 @@ def test_differences_are_told_with_the_command_that_changes_them(admin, name):
     create_missing(admin, [Topic(name, 2, 1, {"retention.ms": "1000"})])
     wanted = Topic(name, 4, 3, {"retention.ms": "2000"})
     found = {each.what: each for each in differences(admin, [wanted])}
-    assert {what: (each.wanted, each.found) for what, each in found.items()} == {
+    assert {what: (each.expected, each.actual) for what, each in found.items()} == {
         "partitions": ("4", "2"), "replication": ("3", "1"), "retention.ms": ("2000", "1000"),
     }  # fmt: skip
     assert f"--topic {name} --alter --partitions 4" in found["partitions"].command

@@ -144,9 +144,9 @@ def test_the_next_review_plans_only_what_was_edited_since(tmp_path):
         "kinds": TOTALS.replace("user_id", "type") % "{{ ref('w') }}",
     }
     reviewed(tmp_path, models, {**models, "v": VIEW % 2})
-    before = load_queries(tmp_path / "newer").known
+    before = load_queries(tmp_path / "newer").loaded
     reviewed(tmp_path, models, {**models, "v": VIEW % 2, "w": other % 8})
-    after = load_queries(tmp_path / "newer").known
+    after = load_queries(tmp_path / "newer").loaded
     assert {*queries(before)} == {"totals"}
     assert {*queries(after)} == {"totals", "kinds"}
     assert before.items() <= after.items()
