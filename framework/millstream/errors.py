@@ -63,7 +63,7 @@ def reporting_os_errors(code: str, message: str, remedy: str) -> Iterator[None]:
         raise MillstreamError(Diagnostic(code, f"{message}: {os_reason(error)}", None, remedy)) from None
 
 
-def at(
+def diagnostic_at(
     text: Text, start: int, stop: int | None, code: str, message: str, remedy: str = "", *notes: Note
 ) -> Diagnostic:
     """Return a diagnostic for `text[start:stop]`, with its line."""

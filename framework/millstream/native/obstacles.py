@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.native.translate import translate
 from millstream.native.values import Obstacle
 from millstream.project.functions import read_functions
@@ -47,4 +47,4 @@ def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic
             start += len(text[start:]) - len(text[start:].lstrip(" \t"))
             message = f"'{function.name}' can't run natively: {obstacle.what}"
             remedy = "write it in another way, or remove `runs: native` of the function."
-            yield at(Text(function.path, text), start, None, "MS325", message, remedy)
+            yield diagnostic_at(Text(function.path, text), start, None, "MS325", message, remedy)

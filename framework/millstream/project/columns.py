@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from yaml.nodes import Node, ScalarNode
 
-from millstream.errors import Diagnostic, Note, at
+from millstream.errors import Diagnostic, Note, diagnostic_at
 from millstream.project.data_tests import read_tests
 from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
 from millstream.project.schema import Raw, Reader, Shape
@@ -127,7 +127,7 @@ class ColumnReader(Reader):
             if not error.name:
                 remedy = "write it as in struct<id: bigint, tags: array<string>>"
             stop = first + max(1, len(error.name))
-            self.diagnostics.append(at(self.text, first, stop, "MS107", str(error), remedy))
+            self.diagnostics.append(diagnostic_at(self.text, first, stop, "MS107", str(error), remedy))
             return None
 
     def tests(self, *raws: Raw | None, column: bool = False) -> tuple[DataTest, ...]:

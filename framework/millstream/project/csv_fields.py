@@ -7,7 +7,7 @@ import re
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.project.files import LARGEST
 from millstream.text import Text
 
@@ -82,9 +82,11 @@ def _broken(text: Text, line: int, delimiter: str) -> Diagnostic:
     scan = _scan(text.content, text.offset(line, 1), delimiter)
     offset = text.offset(line, 1) if scan.broken is None else scan.broken
     if scan.unclosed:
-        return at(text, offset, offset + 1, "MS118", "this quote is never closed", 'close it with "')
+        return diagnostic_at(
+            text, offset, offset + 1, "MS118", "this quote is never closed", 'close it with "'
+        )
     message = f"expected a {_name(delimiter)} or the end of the line after a closing quote"
-    return at(text, offset, offset + 1, "MS118", message, 'write a quote inside quotes twice: ""')
+    return diagnostic_at(text, offset, offset + 1, "MS118", message, 'write a quote inside quotes twice: ""')
 
 
 def _name(delimiter: str) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream import types
-from millstream.errors import Diagnostic, at, did_you_mean
+from millstream.errors import Diagnostic, diagnostic_at, did_you_mean
 from millstream.project.hint_names import (
     DICTS,
     FORMS,
@@ -286,7 +286,7 @@ class Hints(Struct):
             if inner is None:
                 return self.error(node, "MS306", message, remedy).type
             start = self.module.span(node)[0] + inner + error.offset
-            diagnostic = at(
+            diagnostic = diagnostic_at(
                 self.module.text, start, start + max(len(error.name), 1), "MS306", message, remedy
             )
             if diagnostic not in self.errors:

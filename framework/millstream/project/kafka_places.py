@@ -8,7 +8,7 @@ from typing import Any
 
 from yaml.nodes import Node
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.project.kafka_options import CODE, Owner, wrong_options
 from millstream.project.schema import Reader
 from millstream.project.target_shapes import KafkaShape, TargetShape
@@ -47,4 +47,4 @@ def check_source(reader: Reader, location: Location, options: Mapping[str, Any])
         start = text.offset(location.line, location.column)
         word = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
         span = word.span() if word else (start, start + 1)
-        reader.diagnostics.append(at(text, *span, CODE, wrong.message, wrong.remedy))
+        reader.diagnostics.append(diagnostic_at(text, *span, CODE, wrong.message, wrong.remedy))

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, nodes
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.project import dbt
 from millstream.project.environment import TracingEnvironment
 from millstream.project.values import SqlFile
@@ -103,11 +103,15 @@ def _name_conflict(
     start = text.content.find(macro.name, macro.offset + len("macro"))
     span = (start, start + len(macro.name))
     if macro.name in reserved:
-        return at(text, *span, "MS210", f"'{macro.name}' is built in", "give the macro another name")
+        return diagnostic_at(
+            text, *span, "MS210", f"'{macro.name}' is built in", "give the macro another name"
+        )
     if macro.name in seen:
         first, where = seen[macro.name]
         note = Note("first defined here", where.location(first.offset))
-        return at(text, *span, "MS210", f"macro '{macro.name}' is defined twice", "rename one of them", note)
+        return diagnostic_at(
+            text, *span, "MS210", f"macro '{macro.name}' is defined twice", "rename one of them", note
+        )
     return None
 
 
@@ -136,7 +140,7 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
         # Everything after a quote that is not closed is read inside out, up to the last quote of the file.
         message = f"this quote may not be closed: {message}"
         note = Note("found here", text.location(offset, offset + 1))
-        return at(
+        return diagnostic_at(
             text, opened, opened + 1, "MS201", message, "close the quote before the end of its line", note
         )
     start, stop = environment.tag_span(text.path, offset)
@@ -150,4 +154,4 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
             start, stop = (position, position + len(name)) if position >= 0 else (start, stop)
             message, remedy = f"unknown {kind} '{name}'", did_you_mean(name, names, f"see Jinja's {kind}s")
             break
-    return at(text, start, stop, "MS201", message.rstrip("."), remedy)
+    return diagnostic_at(text, start, stop, "MS201", message.rstrip("."), remedy)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import fields, replace
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, at, did_you_mean
+from millstream.errors import Diagnostic, diagnostic_at, did_you_mean
 from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.logins import (
@@ -165,7 +165,7 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
         message = f"profiles.yml has no profile '{profile}'"
         hint = did_you_mean(profile, profiles, f"add `{profile}:` with `target:` and `outputs:`")
         where = span(reader.text, node) if node is not None else (0, 1)
-        reader.diagnostics.append(at(reader.text, *where, "MS112", message, hint))
+        reader.diagnostics.append(diagnostic_at(reader.text, *where, "MS112", message, hint))
         return None
     key, body = profiles[profile]
     if not isinstance(body, MappingNode):

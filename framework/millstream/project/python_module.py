@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.text import Location, Text
 
 Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -57,7 +57,7 @@ class Module(Struct, frozen=True):
     def error(
         self, node: ast.expr | ast.arg | ast.stmt, code: str, message: str, remedy: str = ""
     ) -> Diagnostic:
-        return at(self.text, *self.span(node), code, message, remedy)
+        return diagnostic_at(self.text, *self.span(node), code, message, remedy)
 
     def qualified(self, node: ast.AST) -> str:
         """Return what a name means by the imports, such as `datetime.date`; otherwise an empty text."""
@@ -85,7 +85,7 @@ def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
     starts = (int(bom), *(end.end() for end in _LINE_END.finditer(text.content)))
     if "\0" in text.content:
         message = "Python can't read this file: it contains a null character"
-        return None, [at(text, text.content.index("\0"), None, "MS310", message, _SYNTAX_HELP)]
+        return None, [diagnostic_at(text, text.content.index("\0"), None, "MS310", message, _SYNTAX_HELP)]
     try:
         with warnings.catch_warnings():  # '\d' in a text is the linter's business
             warnings.simplefilter("ignore")
@@ -98,7 +98,9 @@ def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
         unreadable = isinstance(error, UnicodeEncodeError)
         offset = error.start + bom if isinstance(error, UnicodeEncodeError) else 0
         what = "this is an incomplete character" if unreadable else "it is nested too deeply"
-        return None, [at(text, offset, None, "MS310", f"Python can't read this file: {what}", _SYNTAX_HELP)]
+        return None, [
+            diagnostic_at(text, offset, None, "MS310", f"Python can't read this file: {what}", _SYNTAX_HELP)
+        ]
     imports: dict[str, str] = {}
     classes: dict[str, ast.ClassDef] = {}
     aliases: dict[str, ast.expr] = {}
@@ -119,7 +121,7 @@ def _syntax_error(text: Text, starts: tuple[int, ...], error: SyntaxError) -> Di
     stop = start + 1
     if (error.end_lineno or line) == line and (error.end_offset or 0) > (error.offset or 1):
         stop = first + (error.end_offset or 1) - 1
-    return at(text, start, stop, "MS310", f"Python syntax error: {error.msg}", _SYNTAX_HELP)
+    return diagnostic_at(text, start, stop, "MS310", f"Python syntax error: {error.msg}", _SYNTAX_HELP)
 
 
 def is_main_guard(statement: ast.stmt) -> bool:

@@ -23,7 +23,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, MillstreamError, at, did_you_mean, listed_keys, nearest
+from millstream.errors import Diagnostic, MillstreamError, diagnostic_at, did_you_mean, listed_keys, nearest
 from millstream.project.secrets import Placeholder, Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
 from millstream.project.yaml import MOST_KEYS, entries, location_of, plain, scalar, span
@@ -108,7 +108,7 @@ class Reader(Struct):
     diagnostics: list[Diagnostic] = []
 
     def report(self, node: Node, code: str, message: str, remedy: str = "") -> None:
-        self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy))
+        self.diagnostics.append(diagnostic_at(self.text, *span(self.text, node), code, message, remedy))
 
     def locate(self, node: Node) -> Location:
         return location_of(self.text, node)

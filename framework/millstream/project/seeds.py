@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.project.csv_fields import Record, Span, read_records, spans
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
@@ -37,7 +37,7 @@ class _Reader:
     def report(
         self, start: int, stop: int, message: str, remedy: str, *notes: Note, code: str = "MS118"
     ) -> None:
-        self.diagnostics.append(at(self.text, start, stop, code, message, remedy, *notes))
+        self.diagnostics.append(diagnostic_at(self.text, start, stop, code, message, remedy, *notes))
 
     def report_declaration(self, location: Location, code: str, message: str, remedy: str) -> None:
         self.diagnostics.append(Diagnostic(code, message, location, remedy))

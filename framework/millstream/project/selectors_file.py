@@ -6,7 +6,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.project.schema import Reader
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, plain, span
@@ -50,7 +50,9 @@ def _named(reader: Reader, node: Node) -> dict[str, Any]:
             note = Note("first defined here", reader.locate(nodes[name.value]))
             message = f"selector '{name.value}' is defined twice"
             where = span(reader.text, name)
-            reader.diagnostics.append(at(reader.text, *where, "MS109", message, "keep one of them", note))
+            reader.diagnostics.append(
+                diagnostic_at(reader.text, *where, "MS109", message, "keep one of them", note)
+            )
         else:
             selectors[name.value], nodes[name.value] = plain(item), name
     return selectors

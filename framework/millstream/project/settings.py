@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, Note, at, did_you_mean
+from millstream.errors import Diagnostic, MillstreamError, Note, diagnostic_at, did_you_mean
 from millstream.project.files import File, read_file
 from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
@@ -113,12 +113,14 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
         # Python reads no longer number; a TOML syntax error is a ValueError too.
         number = _LONG_NUMBER.search(file.content)
         start, stop = number.span() if number else (0, 1)
-        diagnostic = at(text, start, stop, "MS104", "the number has too many digits", "put it in quotes")
+        diagnostic = diagnostic_at(
+            text, start, stop, "MS104", "the number has too many digits", "put it in quotes"
+        )
         raise MillstreamError(diagnostic) from None
     except RecursionError:
-        raise MillstreamError(at(text, 0, 1, "MS104", _TOO_DEEP, "reduce the nesting")) from None
+        raise MillstreamError(diagnostic_at(text, 0, 1, "MS104", _TOO_DEEP, "reduce the nesting")) from None
     if deep := next((position for path, position in positions.items() if len(path) > DEEPEST), None):
-        raise MillstreamError(at(text, *deep.key, "MS104", _TOO_DEEP, "reduce the nesting"))
+        raise MillstreamError(diagnostic_at(text, *deep.key, "MS104", _TOO_DEEP, "reduce the nesting"))
     return _Settings(root, text, document, positions).read()
 
 
@@ -150,13 +152,13 @@ class _Settings:
 
     def key(self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: Note) -> None:
         span = self.positions[path].key if path in self.positions else (0, 1)
-        self.diagnostics.append(at(self.text, *span, code, message, remedy, *notes))
+        self.diagnostics.append(diagnostic_at(self.text, *span, code, message, remedy, *notes))
 
     def value(self, path: tuple[str, ...], code: str, message: str, remedy: str) -> None:
         while path and path not in self.positions:
             path = path[:-1]
         span = self.positions[path].value if path else (0, 1)
-        self.diagnostics.append(at(self.text, *span, code, message, remedy))
+        self.diagnostics.append(diagnostic_at(self.text, *span, code, message, remedy))
 
     def read(self) -> tuple[Settings, list[Diagnostic]]:
         values = self.values()
@@ -297,4 +299,4 @@ def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
     )
     reason = message.partition(" (at ")[0]
     remedy = "check quotes, brackets and '=' here"
-    return at(text, start, start + 1, "MS104", reason[0].lower() + reason[1:], remedy)
+    return diagnostic_at(text, start, start + 1, "MS104", reason[0].lower() + reason[1:], remedy)

@@ -10,7 +10,7 @@ from jinja2 import TemplateSyntaxError, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, at, did_you_mean
+from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.project import dbt
 from millstream.project.config import ConfigValue
 from millstream.project.context import Functions, Recorder, RenderDiagnostic, RenderError
@@ -87,7 +87,7 @@ class Renderer:
             self._macros_elsewhere.update(macros)
             message = f"'{file.path}' has macros and no SELECT"
             remedy = "move it to macros/"
-        return at(self.texts[file.path], 0, 1, "MS212", message, remedy)
+        return diagnostic_at(self.texts[file.path], 0, 1, "MS212", message, remedy)
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
@@ -262,7 +262,9 @@ class Renderer:
         problems: list[Diagnostic] = []
         for name, node in undefined.items():
             start, hint = node.lineno - 1, self._instead(name, "set it before using it")
-            problems.append(at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint))
+            problems.append(
+                diagnostic_at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint)
+            )
         return problems
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.project.numbers import QUOTE, fits
 from millstream.project.yaml import parse_yaml, plain, span
 from millstream.text import Text
@@ -107,7 +107,7 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         if isinstance(node, ScalarNode) and ":" in node.value:
             remedy = f"add a space after the colon: {text.path} '{{name: value}}'"
         message = f"{text.path} must be a mapping of names to values"
-        return {}, [at(text, *span(text, node), "MS115", message, remedy)]
+        return {}, [diagnostic_at(text, *span(text, node), "MS115", message, remedy)]
     return dict(plain(node)), []
 
 

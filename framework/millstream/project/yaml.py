@@ -15,7 +15,7 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, Note, at
+from millstream.errors import Diagnostic, Note, diagnostic_at
 from millstream.project.numbers import QUOTE, fits
 from millstream.project.yaml_syntax import DEEPEST, too_deep, unreadable
 from millstream.text import Location, Text
@@ -59,7 +59,9 @@ class _Check(Struct):
     above: set[int] = set()
 
     def report(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
-        self.diagnostics.append(at(self.text, *span(self.text, node), code, message, remedy, *notes))
+        self.diagnostics.append(
+            diagnostic_at(self.text, *span(self.text, node), code, message, remedy, *notes)
+        )
 
     def refuse(self, node: Node, message: str, remedy: str) -> int:
         """Report, once, what makes the whole document unusable."""

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from millstream.errors import Diagnostic, at
+from millstream.errors import Diagnostic, diagnostic_at
 from millstream.text import Text
 
 _INDENTATION = "check the indentation, colons and quotes here and in the line above"
@@ -62,17 +62,19 @@ def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
         start = character.start() if character else 0
         message = f"a control character (U+{ord(character.group()):04X})" if character else str(error.reason)
         remedy = "remove it, or write it as an escape in double quotes"
-        return at(text, start, start + 1, "MS105", message, remedy)
+        return diagnostic_at(text, start, start + 1, "MS105", message, remedy)
     if not isinstance(error, yaml.MarkedYAMLError):
-        return at(text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text")
+        return diagnostic_at(
+            text, 0, 1, "MS105", str(error).splitlines()[0], "save the file as plain UTF-8 text"
+        )
     mark = error.problem_mark or error.context_mark
     start = mark.index if mark else 0
     reason = error.problem or error.context or "can't be parsed"
     if "unexpected end of stream" in reason and error.context_mark and "quoted" in (error.context or ""):
         start = error.context_mark.index
         message = "this quote is never closed"
-        return at(text, start, start + 1, "MS105", message, "close it at the end of the text")
-    return at(text, start, start + 1, "MS105", *_explain(text.content[start : start + 1], reason))
+        return diagnostic_at(text, start, start + 1, "MS105", message, "close it at the end of the text")
+    return diagnostic_at(text, start, start + 1, "MS105", *_explain(text.content[start : start + 1], reason))
 
 
 def _explain(character: str, reason: str) -> tuple[str, str]:
@@ -110,7 +112,7 @@ def too_deep(text: Text) -> Diagnostic | None:
             if depth > DEEPEST:
                 start = event.start_mark.index if event.start_mark else 0
                 message = f"more than {DEEPEST} levels of nesting"
-                return at(text, start, start + 1, "MS105", message, "reduce the nesting")
+                return diagnostic_at(text, start, start + 1, "MS105", message, "reduce the nesting")
     except (yaml.YAMLError, ValueError) as error:
         return unreadable(text, error)
     return None
