@@ -46,12 +46,12 @@ BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, lat
     ],
 )
 def test_it_says_what_a_query_does(given, ago, said):
-    assert said in lines(LiveView(), status(at=time.time() - ago, **given))[1]
+    assert said in lines(LiveView(), status(last_active=time.time() - ago, **given))[1]
 
 
 def test_numbers_of_queries_and_their_totals():
     counts = {"late": 3, "failures": 1, "skipped": Counter(a=2), "dead_letters": Counter(a=4)}
-    one = status("one", last=BUSY, at=time.time(), rows=1000, **counts)
+    one = status("one", last=BUSY, last_active=time.time(), rows=1000, **counts)
     header, first, second, total, stage = lines(LiveView(), one, status("two"))
     names = ["query", "rows", "rows/s", "batch", "latency", "lag", "late", "bad", "failures", "keys"]
     assert header.split() == names
@@ -107,7 +107,7 @@ def test_what_a_run_does_before_its_queries_run(monkeypatch):
     [(0.04, "0.0 s"), (119.0, "119.0 s"), (150.0, "2 min"), (7300.0, "2 h"), (28307431.9, "328 d")],
 )
 def test_latencies_have_units_that_fit(seconds, said):
-    seen = status(last=structs.replace(BUSY, latency=seconds), at=time.time())
+    seen = status(last=structs.replace(BUSY, latency=seconds), last_active=time.time())
     assert f"1.5 s {said} 1,250" in " ".join(lines(LiveView(), seen)[1].split())
 
 

@@ -21,7 +21,7 @@ def status(**given):
     values = {
         "status": "running",
         "last": batch,
-        "at": now - 90,
+        "last_active": now - 90,
         "began": now - 500,
         "caught_up": True,
         "started": now - given.pop("started_ago", 500),
@@ -47,20 +47,20 @@ def status(**given):
         # A restart would not help a query that waits for others.
         (
             Health(max_staleness=60),
-            {"status": "waiting", "last": None, "at": 0.0},
+            {"status": "waiting", "last": None, "last_active": 0.0},
             ["it is waiting", STALE.replace("90", "500")],
             [],
         ),
         # A first batch that never ends; Spark's start before it does not count.
         (
             Health(max_staleness=60),
-            {"last": None, "at": 0.0, "started_ago": 400},
+            {"last": None, "last_active": 0.0, "started_ago": 400},
             [STALE.replace("90", "400")],
             [STALE.replace("90", "400")],
         ),
         (
             Health(max_staleness=60),
-            {"last": None, "at": 0.0, "caught_up": False},
+            {"last": None, "last_active": 0.0, "caught_up": False},
             ["it has not caught up since the start", STALE.replace("90", "500")],
             [STALE.replace("90", "500")],
         ),
