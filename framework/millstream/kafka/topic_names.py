@@ -37,21 +37,21 @@ def readings_of(
     on_cluster = user_topics(admin)
     sources = {name for source in project.sources.values() for name in (source.id, source.name, source.topic)}
     named: dict[str, Reading] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for name in names:
         reading = readings.get(name) or (Reading(name) if name in on_cluster else None)
         if reading is None:
-            problems.append(_unknown(name, nodes, (*readings, *on_cluster)))
+            diagnostics.append(_unknown(name, nodes, (*readings, *on_cluster)))
         elif reading.topic not in on_cluster:
             owner = "" if name == reading.topic else f" of '{name}'"
             message = f"the topic '{reading.topic}'{owner} does not exist yet"
             how = ", or with `millstream produce`" if name in sources else ""
             remedy = f"create it with `millstream build`{how}"
-            problems.append(Diagnostic("MS827", message, None, remedy))
+            diagnostics.append(Diagnostic("MS827", message, None, remedy))
         else:
             named[reading.topic] = reading
-    if problems:
-        raise MillstreamError(*problems)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return [*named.values()]
 
 

@@ -91,7 +91,7 @@ def create_missing(admin: Admin, topics: Iterable[Topic]) -> tuple[str, ...]:
     missing = {topic.name: topic for topic in topics if topic.name not in on_cluster}
     if not missing:
         return ()
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     created: list[str] = []
     waiting = list(missing.values())
     while waiting:
@@ -107,12 +107,12 @@ def create_missing(admin: Admin, topics: Iterable[Topic]) -> tuple[str, ...]:
                     missing[name] = replace(topic, defaults={})
                     waiting.append(missing[name])
                 elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # another process may have created it meanwhile
-                    problems += _not_created(admin, topic, error)
+                    diagnostics += _not_created(admin, topic, error)
             else:
                 created.append(name)
     _wait_for(admin, created)
-    if problems:
-        raise MillstreamError(*problems)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return tuple(created)
 
 

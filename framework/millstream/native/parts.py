@@ -58,9 +58,9 @@ def field(walk: Expressions, node: ast.Attribute | ast.Subscript, base: Value, n
     """Translate the field of an object, or the item of a dict."""
     structs = [kind for kind in base.kinds if isinstance(kind, StructKind)]
     is_item = isinstance(node, ast.Subscript)
-    places = {[field for field, _ in struct.fields].index(name) for struct in structs if name in struct}
+    positions = {[field for field, _ in struct.fields].index(name) for struct in structs if name in struct}
     if (
-        len(places) != 1
+        len(positions) != 1
         or not (base.kinds - NONE).issubset(structs)
         or not all(name in struct and (struct.name == "") == is_item for struct in structs)
         or node.value.end_lineno != node.end_lineno
@@ -69,7 +69,7 @@ def field(walk: Expressions, node: ast.Attribute | ast.Subscript, base: Value, n
     missing = "AttributeError", f"'NoneType' object has no attribute '{name}'"
     base = walk.present(node, base, *(messages.of_none("subscript") if is_item else missing))
     kinds = union(dict(struct.fields)[name] for struct in structs)
-    return walk.code.temporary(kinds, f"((Object[]) {base.code})[{places.pop()}]", "Object")
+    return walk.code.temporary(kinds, f"((Object[]) {base.code})[{positions.pop()}]", "Object")
 
 
 def subscript(walk: Expressions, node: ast.Subscript, container: ast.expr, index: ast.expr) -> Value:

@@ -33,25 +33,25 @@ class Newer(Struct, frozen=True):
 def newer_versions(uses: Iterable[RegistryUse], pins: Pins, registered: Mapping[str, Subject]) -> list[Newer]:
     """Compare each version that is used with the newest one; raise what can't be compared."""
     newer: dict[tuple[str, int], Newer] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for use in uses:
         subject = registered[use.subject]
         newest = chosen(RegistryUse(use.subject, use.location), subject.versions)
         pinned = chosen(use, pins[use.subject].versions) if use.subject in pins else None
         if pinned is None or newest is None:
             message = f"no schema of subject '{use.subject}' is pinned"
-            problems.append(Diagnostic("MS125", message, use.location, f"run `{PULL}`"))
+            diagnostics.append(Diagnostic("MS125", message, use.location, f"run `{PULL}`"))
             continue
         try:
             findings = changed(pinned, pins, newest, registered) if newest.version != pinned.version else ()
         except (NotPinnedError, SchemaError) as error:
             numbers = f"{pinned.version} and {newest.version}"
             message = f"versions {numbers} of '{use.subject}' can't be compared: {error}"
-            problems.append(Diagnostic("MS894", message, use.location, "fix the schema in the registry"))
+            diagnostics.append(Diagnostic("MS894", message, use.location, "fix the schema in the registry"))
             continue
         newer[use.subject, pinned.version] = Newer(
             use.subject, pinned.version, newest.version, subject.compatibility, findings
         )
-    if problems:
-        raise MillstreamError(*problems)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return [newer[key] for key in sorted(newer)]

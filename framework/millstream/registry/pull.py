@@ -49,7 +49,7 @@ def fetch_subjects(
     Subjects that sinks write are left out if they are not registered yet.
     """
     subjects: dict[str, Subject] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     pending = {**written, **used}
     while pending:
         name, location = pending.popitem()
@@ -62,7 +62,7 @@ def fetch_subjects(
                 and {diagnostic.code for diagnostic in error.diagnostics} == {"MS893"}
             ):
                 continue
-            problems += error.diagnostics
+            diagnostics += error.diagnostics
             if any(diagnostic.code not in _OF_SUBJECTS for diagnostic in error.diagnostics):
                 break
             continue
@@ -70,8 +70,8 @@ def fetch_subjects(
             for reference in version.references:
                 if reference.subject not in subjects:
                     pending.setdefault(reference.subject, location)
-    if problems:
-        raise MillstreamError(*problems)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return dict(sorted(subjects.items()))
 
 

@@ -37,18 +37,18 @@ class Written(Struct, frozen=True):
 def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, Written]:
     """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
     schemas: dict[str, Written] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for model in models:
         for written in _of_model(model, project, pins):
             if schemas.setdefault(written.subject, written).files != written.files:
                 message = (
                     f"'{model.name}' and another sink have different schemas of subject '{written.subject}'"
                 )
-                problems.append(
+                diagnostics.append(
                     Diagnostic("MS897", message, written.location, "set another `subject` for one")
                 )
-    if problems:
-        raise MillstreamError(*problems)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return schemas
 
 
@@ -98,7 +98,7 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
     What a schema imports is registered before it, under the name that it has in the import.
     """
     ids: dict[str, int] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for subject, schema in written.items():
         try:
             if schema.pinned is not None:
@@ -107,9 +107,9 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
             registered = _registered(schema, subject, schema.files, registry, register=register)
             ids[subject] = registered.schema_id or 0
         except MillstreamError as error:
-            problems += error.diagnostics
-    if problems:
-        raise MillstreamError(*problems)
+            diagnostics += error.diagnostics
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return ids
 
 

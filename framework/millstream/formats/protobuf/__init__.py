@@ -32,6 +32,8 @@ def protobuf_format(schema: Schema) -> Format:
 
 def format_of(encoding: Encoding) -> Format:
     descriptors = b64decode(encoding.schema)
-    places = tuple((writer.id, writer.schema) for writer in encoding.writers)
+    message_positions = tuple((writer.id, writer.schema) for writer in encoding.writers)
     id_, subject = encoding.schema_id, encoding.subject
-    return protobuf_format(Schema(descriptors, encoding.message, encoding.framing, id_, subject, places))
+    return protobuf_format(
+        Schema(descriptors, encoding.message, encoding.framing, id_, subject, message_positions)
+    )

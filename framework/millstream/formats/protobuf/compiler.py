@@ -79,8 +79,8 @@ def compile_protos(files: Sequence[str], folders: Sequence[Path], descriptors: b
 def _of_google() -> tuple[Path, ...]:
     """Return the folder with the files of `google/type` and others, next to the modules made from them."""
     package = find_spec("google.type")
-    places = package.submodule_search_locations if package else None
-    return tuple(Path(folder).parents[1] for folder in places or ())
+    paths = package.submodule_search_locations if package else None
+    return tuple(Path(folder).parents[1] for folder in paths or ())
 
 
 def _find(file: str, folders: Sequence[Path]) -> Path | None:

@@ -32,14 +32,14 @@ def unframed(value: bytes, schema: Schema) -> bytes:
     else:
         raise UnfitError(f"the value has {count} message indexes")
     expected = message_indexes(_message(schema))
-    if schema.places:
+    if schema.message_positions:
         schema_id = int.from_bytes(value[1:_ID], "big", signed=True)
-        message_path = dict(schema.places).get(schema_id)
-        if message_path is None:
+        message_position = dict(schema.message_positions).get(schema_id)
+        if message_position is None:
             raise UnfitError(f"unknown schema id {schema_id}")
-        if not message_path:
+        if not message_position:
             raise UnfitError(f"the schema of the value has no message {schema.message}")
-        expected = tuple(map(int, message_path.split(".")))
+        expected = tuple(map(int, message_position.split(".")))
     if actual != expected:
         shown, expected_text = (".".join(map(str, path)) for path in (actual, expected))
         raise UnfitError(

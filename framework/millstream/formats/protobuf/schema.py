@@ -25,7 +25,7 @@ class Schema(Struct, frozen=True):
     """The id in a registry that encoded values have, if they are framed."""
     subject: str = ""
     """Where a registry has the schema of encoded values, if its id is not known."""
-    places: tuple[tuple[int, str], ...] = ()
+    message_positions: tuple[tuple[int, str], ...] = ()
     """Where schemas have the message, by id: `0.2`; empty if they lack it. Without any, all ids are good."""
 
 

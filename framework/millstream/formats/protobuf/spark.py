@@ -18,7 +18,7 @@ _DAY_TIME = Simple("interval day to second")
 def spark_codec(schema: Schema) -> SparkCodec:
     descriptors = b64encode(schema.descriptors).decode()
     settings = (descriptors, schema.message, schema.framing)
-    framing = " ".join((schema.framing, *(f"{id_}={path}" for id_, path in schema.places)))
+    framing = " ".join((schema.framing, *(f"{id_}={position}" for id_, position in schema.message_positions)))
 
     def decode(fields: Fields) -> Decoded:
         decoding_settings = (descriptors, schema.message, framing)
