@@ -140,7 +140,7 @@ MOVED = {
 
 def test_messages_that_other_schemas_have_elsewhere(first_spark, order):
     places = ((7, "0"), (8, "1.3"), (9, ""))
-    framed = Schema(order.descriptors, order.message, "confluent", places=places)
+    framed = Schema(order.descriptors, order.message, "confluent", message_positions=places)
     rows = decoded(first_spark, MOVED, framed, order_fields(order))
     assert [row["_bad"] for row in rows] == list(MOVED.values())
 
@@ -194,7 +194,7 @@ def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first
         return 200, json.dumps(answers[number]).encode()
 
     own = files.read_files(SchemaFiles("s.proto", {"s.proto": texts[0]}, (), "shop.Outer.Order"))
-    schema = Schema(b64decode(own.essence), "shop.Outer.Order", "confluent", places=((99, "1.0"),))
+    schema = Schema(b64decode(own.essence), "shop.Outer.Order", "confluent", message_positions=((99, "1.0"),))
     with gateway("", answer=answer) as url:
         use_registry(first_spark, UsedRegistry(Address(url), WRITTEN))
         for number, place in enumerate([*places, places[2]]):
