@@ -14,10 +14,9 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from millstream.docs.layout.crossings import crossings
-
 from millstream.docs.layout.layers import layered
 from millstream.docs.layout.layout import lay_out
+from millstream.docs.layout.order import crossings
 from millstream.docs.layout.rank import ranks
 from millstream.docs.layout.values import Item, Layout
 
