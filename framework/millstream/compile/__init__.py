@@ -40,9 +40,9 @@ def compile_project(
     Without `strict_env`, settings of profiles.yml whose environment variables are not set are left out.
     """
     settings, diagnostics = read_settings(root)
-    merged, problems = merge_variables(settings.vars, variables)
+    merged, variable_errors = merge_variables(settings.vars, variables)
     chosen, more = read_target(root, settings, target, profiles_dir, merged, strict_env=strict_env)
-    diagnostics = [*diagnostics, *problems, *more]
+    diagnostics = [*diagnostics, *variable_errors, *more]
     folder = root / settings.target_path
     key = ""
     if use_cache:

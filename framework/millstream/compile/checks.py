@@ -30,7 +30,7 @@ def row_checks(
     if properties is None or not materialization_of(relation.id, config).stored_as:
         return (), _not_stored(relation.id, properties)
     checks: list[Check] = []
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     columns = {column.name.lower() for column in relation.columns}
     stored = materialization_of(relation.id, config)
     # When a version begins and ends depends on other rows.
@@ -38,24 +38,24 @@ def row_checks(
     for label, column, test in labelled(relation.id, properties.columns, properties.tests):
         sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
-            problems += _more_than_a_row(test)
+            diagnostics += _more_than_a_row(test)
         elif not column or column.lower() in columns:  # an unknown column was reported before
             analysis = analyse(f"select {sql} as option from this", relation)  # noqa: S608 -- of the project
-            problems += [
+            diagnostics += [
                 Diagnostic(
                     diagnostic.code,
                     f"data test '{label}': {diagnostic.message}",
                     test.location,
                     diagnostic.help,
                 )
-                for diagnostic in analysis.problems
+                for diagnostic in analysis.diagnostics
             ]
             wrong = only_expression(analysis)
             if wrong is not None and _of_one_row(wrong) and not wrong.folded & versions:
                 checks.append(Check(label, _severity(test), wrong))
-            elif not analysis.problems:
-                problems += _more_than_a_row(test)
-    return tuple(checks), problems
+            elif not analysis.diagnostics:
+                diagnostics += _more_than_a_row(test)
+    return tuple(checks), diagnostics
 
 
 def unstored_tests(project: Project) -> list[Diagnostic]:

@@ -22,8 +22,8 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
     Raise if one of the names is too long for Kafka.
     """
     nodes = {id_: _node(node, environment) for id_, node in compiled.manifest.nodes.items()}
-    if problems := list(_too_long(nodes.values())):
-        raise MillstreamError(*problems)
+    if diagnostics := list(_too_long(nodes.values())):
+        raise MillstreamError(*diagnostics)
     target = environment.title(compiled.manifest.target)
     manifest = replace(compiled.manifest, nodes=nodes, target=target, environment=environment.name)
     if not compiled.catalog:

@@ -67,13 +67,13 @@ def follows(
     return model in unplanned and of_plan
 
 
-def misdeclared_topics(project: Project, problems: Iterable[Diagnostic]) -> set[str]:
+def misdeclared_topics(project: Project, diagnostics: Iterable[Diagnostic]) -> set[str]:
     """Return the topics with errors in their declarations, which may have lost columns or a watermark."""
     lines: dict[str, list[tuple[int, str]]] = {}
     for topic in project.sources.values():
         lines.setdefault(topic.location.path, []).append((topic.location.line, f"source.{topic.id}"))
     topics: set[str] = set()
-    for diagnostic in problems:
+    for diagnostic in diagnostics:
         if diagnostic.severity == "error" and diagnostic.location is not None:
             above = [
                 one for one in lines.get(diagnostic.location.path, ()) if one[0] <= diagnostic.location.line

@@ -47,15 +47,15 @@ def compile_all(
 ) -> tuple[Compiled, Cache, dict[str, str | None], Imported]:
     memo = Memo(cache.files)
     environment: dict[str, str | None] = {}
-    project, problems = load_files(root, settings, target, variables, memo, environment)
-    models = Models(project, cache.models, progress or (lambda *_: None), broken_files(problems))
+    project, file_diagnostics = load_files(root, settings, target, variables, memo, environment)
+    models = Models(project, cache.models, progress or (lambda *_: None), broken_files(file_diagnostics))
     models.render_all()
     order, cycles, unordered = _order(models)
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     diagnostics += not_native(root, project.functions.values())
-    all_diagnostics = [*diagnostics, *problems, *models.diagnostics, *cycles, *more]
+    all_diagnostics = [*diagnostics, *file_diagnostics, *models.diagnostics, *cycles, *more]
     of_models = [
         (model.id, diagnostic)
         for model in models.models.values()
@@ -67,7 +67,7 @@ def compile_all(
     calls = {
         model.file.path: behind(model.uses.names) for model in models.models.values() if model.diagnostics
     }
-    unplanned = readers_of(misdeclared_topics(project, problems), models.models.values(), order)
+    unplanned = readers_of(misdeclared_topics(project, file_diagnostics), models.models.values(), order)
     following = {
         id(diagnostic) for model, diagnostic in of_models if follows(model, diagnostic, unordered, unplanned)
     }
@@ -151,12 +151,12 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic], frozenset[str]]
             depends_on=depends,
         )
         locations |= {(model.id, reference.id): reference.location for reference in model.references}
-    problems = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
-    if not problems:
+    diagnostics = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
+    if not diagnostics:
         return list(build_graph(nodes).order), [], frozenset()
-    problems = [_with_line(models, cycle) for cycle in problems]
+    diagnostics = [_with_line(models, cycle) for cycle in diagnostics]
     order, unordered = _order_despite_cycles(nodes)
-    return order, problems, unordered
+    return order, diagnostics, unordered
 
 
 def _order_despite_cycles(nodes: dict[str, Node]) -> tuple[list[str], frozenset[str]]:

@@ -32,7 +32,7 @@ def logged_rows(
     location = log.when_location or log.location
     wrong = [
         Diagnostic(diagnostic.code, f"log: {diagnostic.message}", location, diagnostic.help)
-        for diagnostic in condition.problems
+        for diagnostic in condition.diagnostics
     ]
     if wrong:
         return None, wrong

@@ -42,7 +42,7 @@ def meterings(
 ) -> tuple[tuple[Metering, ...], list[Diagnostic]]:
     """Return the metrics of a model with a type, and the errors in their SQL."""
     metered: list[Metering] = []
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for metric in metrics:
         wrong = list(_wrong(metric, config, relation))
         if not wrong:
@@ -51,7 +51,7 @@ def meterings(
             analysis = analyse(_text(metric, number), relation)
             wrong = [
                 _diagnostic(metric, diagnostic.code, diagnostic.message, diagnostic.help)
-                for diagnostic in analysis.problems
+                for diagnostic in analysis.diagnostics
             ]
             text = only_expression(analysis)
             if text is not None and (text.raises or not text.deterministic or text.reads or text.functions):
@@ -65,8 +65,8 @@ def meterings(
                 )
             elif text is not None:
                 metered.append(Metering(_meter(metric, number), text))
-        problems += wrong
-    return tuple(metered), problems
+        diagnostics += wrong
+    return tuple(metered), diagnostics
 
 
 def _wrong(metric: Metric, config: Mapping[str, Any], relation: InputRelation) -> Iterator[Diagnostic]:

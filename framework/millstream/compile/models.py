@@ -115,7 +115,7 @@ class Models:
                 file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
             )
         rendered = self.renderer.render(file, msgspec.to_builtins(base))
-        config, problems = self._config(file, rendered.options)
+        config, diagnostics = self._config(file, rendered.options)
         return Model(
             file,
             msgspec.to_builtins(config),
@@ -124,7 +124,7 @@ class Models:
             self._rendered_from(file, base, rendered.uses),
             rendered.sql,
             rendered,
-            diagnostics=[*rendered.diagnostics, *problems],
+            diagnostics=[*rendered.diagnostics, *diagnostics],
         )
 
     def _config(self, file: SqlFile, in_file: Layer) -> tuple[ModelConfig, list[Diagnostic]]:
@@ -219,7 +219,7 @@ class Models:
                 reported = [self._plan_diagnostic(model, refusal) for refusal in refused]
                 model.diagnostics = reported or model.diagnostics
             return
-        problems = unknown_names(model.config, relation) or [
+        diagnostics = unknown_names(model.config, relation) or [
             *retention_without_time(model.config, relation),
             *wrong_versions(model.config, relation),
         ]
@@ -227,7 +227,7 @@ class Models:
         timed = self._timed_query(model, analysis, relation) if any(map(is_time_problem, more)) else None
         if timed is not None:
             more = [*(plan_problem for plan_problem in more if not is_time_problem(plan_problem)), *timed[1]]
-        problems += more
+        diagnostics += more
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
         model.diagnostics += wrong
@@ -235,15 +235,15 @@ class Models:
         model.diagnostics += wrong
         log, wrong = logged_rows(properties, model.config, relation, self._analysed_option)
         model.diagnostics += wrong
-        if not problems:
-            spec, model.traits, problems = self.planning.check(
+        if not diagnostics:
+            spec, model.traits, diagnostics = self.planning.check(
                 model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
-            if timed is not None and not any(not plan_problem.warning for plan_problem in problems):
+            if timed is not None and not any(not plan_problem.warning for plan_problem in diagnostics):
                 spec = msgspec.structs.replace(spec, query=timed[0])
             model.spec = msgspec.msgpack.encode(spec)
         located = [
-            (plan_problem.warning, self._plan_diagnostic(model, plan_problem)) for plan_problem in problems
+            (plan_problem.warning, self._plan_diagnostic(model, plan_problem)) for plan_problem in diagnostics
         ]
         model.diagnostics += [diagnostic for warning, diagnostic in located if not warning]
         model.warnings = [diagnostic for warning, diagnostic in located if warning]
@@ -275,13 +275,13 @@ class Models:
         if not isinstance(stored, Sink) or model.diagnostics:
             return []
         pinned = sink_pins(stored, model.config, model.id, self._pins)
-        if pinned.problems:
-            return [self._plan_diagnostic(model, plan_problem) for plan_problem in pinned.problems]
+        if pinned.diagnostics:
+            return [self._plan_diagnostic(model, plan_problem) for plan_problem in pinned.diagnostics]
         if pinned.options:
             model.config |= pinned.options
             stored = materialization_of(model.file.name, model.config)
             assert isinstance(stored, Sink)
-        schema, problems = sink_schema(stored, relation, self.project, self._pins, pinned.values)
+        schema, diagnostics = sink_schema(stored, relation, self.project, self._pins, pinned.values)
         if schema is not None:
             model.config |= {
                 "value_schema": schema.essence,
@@ -291,8 +291,8 @@ class Models:
             }
         key, more = sink_key(stored, relation, self.project, self._pins, pinned.keys)
         model.config |= key
-        problems += more
-        return [self._plan_diagnostic(model, plan_problem) for plan_problem in problems]
+        diagnostics += more
+        return [self._plan_diagnostic(model, plan_problem) for plan_problem in diagnostics]
 
     def _own_options(self, model: Model) -> set[str]:
         """Return the options that a model itself sets: in its file, or in YAML."""
@@ -353,7 +353,7 @@ class Models:
             return Analysis(open=True)
         stored = materialization_of(model.file.name, model.config)
         analysis = self.analysed(rendered, model_name=model.file.name, text=isinstance(stored, Table))
-        model.diagnostics += [self.diagnostic(rendered, diagnostic) for diagnostic in analysis.problems]
+        model.diagnostics += [self.diagnostic(rendered, diagnostic) for diagnostic in analysis.diagnostics]
         return analysis
 
     def analysed(self, rendered: Rendered, *, model_name: str = "", text: bool = False) -> Analysis:

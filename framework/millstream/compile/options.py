@@ -43,7 +43,7 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
         return []
     columns = [c.name for c in relation.columns]
     folded = {name.lower() for name in columns}
-    problems: list[PlanProblem] = []
+    diagnostics: list[PlanProblem] = []
     for option, name in _named(config):
         if name.lower() not in folded:
             fitting = [
@@ -51,12 +51,12 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
             ]
             remedy = did_you_mean(name, fitting, f"name one of its columns: {', '.join(columns[:8])}")
             message = f"'{option}' names '{name}', which is not a column of this model"
-            problems.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
-    problems += [
+            diagnostics.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
+    diagnostics += [
         PlanProblem(relation.id, "MS520", f"unknown rule '{name}'", remedy, option="optimize")
         for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
     ]
-    return problems
+    return diagnostics
 
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
@@ -132,19 +132,19 @@ def option_expressions(
         written.append((TIMESTAMP_OPTION, TIMESTAMP_OPTION, time))
     written += [("headers", f"headers.{name}", sql) for name, sql in _own_headers(config).items()]
     expressions: list[tuple[str, Expression]] = []
-    problems = _wrong_headers(config, relation)
+    diagnostics = _wrong_headers(config, relation)
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
-        problems += [
+        diagnostics += [
             PlanProblem(relation.id, p.code, f"in '{name}': {p.message}", p.help, option=option)
-            for p in analysis.problems
+            for p in analysis.diagnostics
         ]
         if (expression := only_expression(analysis)) is not None:
             if option == TIMESTAMP_OPTION:
-                problems += untimely(relation, sql, expression)
+                diagnostics += untimely(relation, sql, expression)
                 expression = as_time(expression)
             expressions.append((name, expression))
-    return tuple(expressions), problems
+    return tuple(expressions), diagnostics
 
 
 def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
@@ -159,7 +159,7 @@ def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
     headers = config.get("headers") or {}
-    problems = [
+    diagnostics = [
         PlanProblem(relation.id, "MS557", f"the header '{name}' is reserved", _RESERVED, option="headers")
         for name in _own_headers(config)
         if name.startswith(OWN_HEADERS)
@@ -169,8 +169,8 @@ def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[P
         what = f"the header '{EVERY_HEADER}'" if isinstance(headers, dict) else "'headers'"
         remedy = f"write '{KEEP}', or headers by name: {{kind: upper(kind)}}"
         message = f"{what} can only be '{KEEP}', not '{text}'"
-        problems.append(PlanProblem(relation.id, "MS557", message, remedy, option="headers"))
-    return problems
+        diagnostics.append(PlanProblem(relation.id, "MS557", message, remedy, option="headers"))
+    return diagnostics
 
 
 def untimely(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
@@ -194,7 +194,7 @@ def as_time(time: Expression) -> Expression:
 def only_expression(analysis: Analysis) -> Expression | None:
     """Return the single item of a SELECT over one relation, with that relation's columns by name."""
     body = analysis.query.body if analysis.query else None
-    if analysis.problems or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
+    if analysis.diagnostics or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
         return None
     return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
 
@@ -230,7 +230,9 @@ def meaningless_state(
     if set_by_model and state.get("store") == "memory" and (keyed or as_of or exact):
         what = "Python functions" if keyed else "joins FOR SYSTEM_TIME AS OF" if as_of else "exact dedupes"
         messages.append((f"{what} only keep state in RocksDB", "remove store='memory'"))
-    problems = (
+    diagnostics = (
         [("MS522", *pair) for pair in messages] + ([] if keyed else endless) + [*wrong_time(state, steps)]
     )
-    return [PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in problems]
+    return [
+        PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in diagnostics
+    ]

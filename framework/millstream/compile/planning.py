@@ -88,14 +88,14 @@ class Planning:
             self._row_fields,
         )
         built = build_model(spec, around, traits)
-        problems = built.problems or unstorable(spec, declaration(self._store_of_table(spec)))
+        diagnostics = built.problems or unstorable(spec, declaration(self._store_of_table(spec)))
         if state := model.config.get("state"):
-            steps = () if problems else built.stateful_steps
-            problems = problems + meaningless_state(
+            steps = () if diagnostics else built.stateful_steps
+            diagnostics = diagnostics + meaningless_state(
                 spec, state, built.root, steps, set_by_model="state" in model_options
             )
-        if problems:
-            return spec, None, problems
+        if diagnostics:
+            return spec, None, diagnostics
         accepted = model.config.get("unbounded_state") == "accept"
         warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]

@@ -35,10 +35,10 @@ def query_with_time(
     after = body.start + _SELECT
     analysis = analyse(f"{sql[:after]} {time} as {RECORD_TIME}, {sql[after:]}")
     wider = analysis.query
-    if analysis.problems or wider is None or not isinstance(wider.body, Select):
+    if analysis.diagnostics or wider is None or not isinstance(wider.body, Select):
         return None
     first, *others = wider.body.items
-    problems = untimely(relation, time, first.expression)
+    diagnostics = untimely(relation, time, first.expression)
     time_of_row = as_time(first.expression)
     if time_of_row.column:
         # Only the columns that SQL selects are event times.
@@ -48,7 +48,7 @@ def query_with_time(
     timed: Any = replace(wider.body, items=items)
     return replace(
         wider, body=timed, forms=query.forms, text=query.text, called=query.called, changing=query.changing
-    ), problems
+    ), diagnostics
 
 
 def is_time_problem(plan_problem: PlanProblem) -> bool:

@@ -52,16 +52,16 @@ def sink_key(
     by_name = {column.name.lower(): column for column in relation.columns if not column.hidden}
     columns = [by_name[name.lower()] for name in sink.key if name.lower() in by_name]
     key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in columns))
-    problems = list(_misplaced(key))
-    if problems or sink.key_encoding is None or len(columns) != len(sink.key):
-        return {}, problems
+    diagnostics = list(_misplaced(key))
+    if diagnostics or sink.key_encoding is None or len(columns) != len(sink.key):
+        return {}, diagnostics
     if any(column.type == UNKNOWN for column in key.columns):
         message = "the type of its key is unknown"
         return {}, [key.diagnostic("MS124", message, "cast the column to its type", "key_format")]
     if function_of(sink.key_encoding.name) and not sink.key_schema:
-        schema, problems = key_by_function(sink, key.type, relation, project)
+        schema, diagnostics = key_by_function(sink, key.type, relation, project)
         found_key = {"written_key_schema": schema.essence, "single_key": schema.single} if schema else {}
-        return found_key, problems
+        return found_key, diagnostics
     language = format_of(sink.key_encoding).schemas
     if pinned is not None:
         return _options(pinned), list(_differences(key, pinned))
@@ -118,7 +118,7 @@ def _with_schema(
             return {}, [key.diagnostic("MS122", message, hint, "key_schema")]
         files = SchemaFiles(sink.key_schema, texts, project.settings.schema_paths, sink.key_message, key=True)
         schema = language.read(files)
-        problems = list(_differences(key, schema))
+        diagnostics = list(_differences(key, schema))
     else:
         derived = _derived(key, language)
         if derived is None:
@@ -126,12 +126,12 @@ def _with_schema(
             remedy = f"set key_schema='schemas/{sink.topic}_key{language.suffix}'"
             return {}, [key.diagnostic("MS108", message, remedy, "key_format")]
         files = language.derived(derived.text, key=True)
-        schema, problems = derived, []
+        schema, diagnostics = derived, []
     subject = pins.get(sink.subject_of_key or f"{sink.topic}-key")
     option = "key_schema" if sink.key_schema else "key_format"
     assert sink.key_format is not None  # checked with the options
-    problems += refused(sink.key_format, files, subject, pins, key.relation, option)
-    return _options(schema), problems
+    diagnostics += refused(sink.key_format, files, subject, pins, key.relation, option)
+    return _options(schema), diagnostics
 
 
 def _options(schema: ReadSchema) -> dict[str, Any]:

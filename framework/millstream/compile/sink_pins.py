@@ -22,14 +22,14 @@ class SinkPins(Struct, frozen=True):
     keys: ReadSchema | None = None
     options: dict[str, Any] = {}
     """What the sink's configuration takes from them."""
-    problems: tuple[PlanProblem, ...] = ()
+    diagnostics: tuple[PlanProblem, ...] = ()
 
 
 def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> SinkPins:
     """Return the pinned schemas of a sink's values and keys, if it takes them from the registry."""
     schemas: dict[str, ReadSchema] = {}
     options: dict[str, Any] = {}
-    problems: list[PlanProblem] = []
+    diagnostics: list[PlanProblem] = []
     for part, subject, message in (
         ("", sink.pinned_subject, sink.message),
         ("key_", sink.pinned_subject_of_key, sink.key_message),
@@ -45,8 +45,8 @@ def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> Si
             case Unusable(code, text, remedy):
                 option = f"{part}format" if code == "MS126" and format_ else f"{part}schema"
                 remedy = _REMEDIES.get(code, remedy)
-                problems.append(PlanProblem(id_, code, text, remedy, option=option))
-    return SinkPins(schemas.get(""), schemas.get("key_"), options, tuple(problems))
+                diagnostics.append(PlanProblem(id_, code, text, remedy, option=option))
+    return SinkPins(schemas.get(""), schemas.get("key_"), options, tuple(diagnostics))
 
 
 def _read(language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:

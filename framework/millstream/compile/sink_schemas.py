@@ -44,8 +44,8 @@ def sink_schema(
         return pinned, list(_differences(sink, relation, fields, pinned))
     try:
         if sink.schema:
-            schema, problems = _from_file(sink, language, relation, fields, project)
-            return schema, problems or list(_of_values(sink, language, schema, relation, project, pins))
+            schema, diagnostics = _from_file(sink, language, relation, fields, project)
+            return schema, diagnostics or list(_of_values(sink, language, schema, relation, project, pins))
         if not language.required and sink.framing == "plain":
             return None, []
         if language.derive is None:

@@ -41,7 +41,7 @@ class _Snapshot(Struct, frozen=True):
 def inputs_digest(root: Path, settings: Settings, target: Target, variables: Mapping[str, Any]) -> str:
     """Return a digest of everything that a compile reads, except the environment."""
     hashed = hashlib.blake2b(digest_size=16)
-    paths, problems = project_files(root, settings)
+    paths, diagnostics = project_files(root, settings)
     for path in paths:
         try:
             data = read_data(os.path.join(root, path))  # noqa: PTH118 - three times as fast as Path
@@ -50,7 +50,7 @@ def inputs_digest(root: Path, settings: Settings, target: Target, variables: Map
         hashed.update(f"{path}\0{len(data)}\0".encode())
         hashed.update(data)
     inputs = (target.profile, target.name, target.settings, variables)
-    return digest_of(hashed.hexdigest(), *inputs, problems)
+    return digest_of(hashed.hexdigest(), *inputs, diagnostics)
 
 
 def read_compiled(root: Path, folder: Path, key: str, *, checked: bool) -> Compiled | None:

@@ -52,7 +52,7 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
         sql = f"{_BEFORE}{column.expression} as derived from records"
         analysis = analyze(sql, lambda _: records, list, project.functions)
         into.diagnostics += [
-            _located(column, diagnostic) for diagnostic in analysis.problems if diagnostic.code != "MS409"
+            _located(column, diagnostic) for diagnostic in analysis.diagnostics if diagnostic.code != "MS409"
         ]
         if (expression := only_expression(analysis)) is not None:
             derivations.append((declared.name, expression))

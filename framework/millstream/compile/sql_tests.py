@@ -122,7 +122,7 @@ def _test(models: Models, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic]
         functions = analysis.functions
         diagnostics += [
             models.diagnostic(rendered, diagnostic)
-            for diagnostic in analysis.problems
+            for diagnostic in analysis.diagnostics
             if diagnostic.code not in _UNIMPORTANT
         ]
     options = {name: option.value for name, option in rendered.options.items()}

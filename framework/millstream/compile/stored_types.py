@@ -20,7 +20,7 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
     if not isinstance(stored, Sink | Table):
         return []
     where = store.title if isinstance(stored, Table) else f"a record in {stored.encoding}"
-    problems: list[PlanProblem] = []
+    diagnostics: list[PlanProblem] = []
     for column in spec.columns:
         wrong = next(_refused(stored, store, column.type), None)
         if wrong is None:
@@ -28,8 +28,8 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
         which = f"is of type {wrong}" if wrong == column.type else f"contains values of type {wrong}"
         message = f"{where} can't hold '{column.name}', which {which}"
         remedy = _remedy(column.name, column.type, wrong)
-        problems.append(PlanProblem(spec.id, "MS697", message, remedy, *_span(spec, column.name)))
-    return problems
+        diagnostics.append(PlanProblem(spec.id, "MS697", message, remedy, *_span(spec, column.name)))
+    return diagnostics
 
 
 def _refused(stored: Sink | Table, store: Declaration, type_: Type) -> Iterator[Type]:

@@ -46,7 +46,7 @@ class Recorder(Struct):
     base_config: Mapping[str, Any] = {}
     references: list[tuple[str, tuple[str, int] | None]] = []
     config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
-    problems: list[tuple[RenderDiagnostic, tuple[str, int] | None]] = []
+    diagnostics: list[tuple[RenderDiagnostic, tuple[str, int] | None]] = []
     vars: dict[str, Any] = {}
     env: dict[str, str | None] = {}
     logs: list[str] = []
@@ -177,7 +177,7 @@ class Functions:
         return f"(select {entries} from {name} as lookup)"  # noqa: S608 - this builds SQL
 
     def _report(self, diagnostic: RenderDiagnostic) -> None:
-        self.recorder.problems.append((diagnostic, calling_position()))
+        self.recorder.diagnostics.append((diagnostic, calling_position()))
 
 
 class _Config:

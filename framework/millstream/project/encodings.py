@@ -104,8 +104,8 @@ def read_schema_use(
     location, message = reader.location(shape, "schema"), shape.message or ""
     key = isinstance(shape, KeyShape)
     if format_ and (function := function_of(format_)) and not shape.schema:
-        places = [_location(reader, parts, option) for option in ("format", "format_options")]
-        return FunctionUse(function, places[0], places[1], key)
+        locations = [_location(reader, parts, option) for option in ("format", "format_options")]
+        return FunctionUse(function, locations[0], locations[1], key)
     usual = f"{topic}-{'key' if key else 'value'}"
     match shape.schema:
         case None | "":

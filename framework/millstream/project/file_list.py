@@ -20,6 +20,6 @@ def project_files(root: Path, settings: Settings) -> tuple[list[str], list[Diagn
 
     Also return why some can't be read.
     """
-    problems: list[Diagnostic] = []
-    paths = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, problems)]
-    return [*paths, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, problems)], problems
+    diagnostics: list[Diagnostic] = []
+    paths = [FILE, SELECTORS, *find_files(root, settings.folders, SUFFIXES, diagnostics)]
+    return [*paths, *find_files(root, settings.schema_paths, SCHEMA_SUFFIXES, diagnostics)], diagnostics

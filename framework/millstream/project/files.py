@@ -38,10 +38,13 @@ class File(Struct, frozen=True):
 
 
 def find_files(
-    root: Path, folders: tuple[str, ...], suffixes: tuple[str, ...], problems: list[Diagnostic] | None = None
+    root: Path,
+    folders: tuple[str, ...],
+    suffixes: tuple[str, ...],
+    diagnostics: list[Diagnostic] | None = None,
 ) -> Iterator[str]:
     """Yield the files below the folders by path, relative to the root, sorted, with `/`, each once."""
-    walk = _Walk(str(root), suffixes, [] if problems is None else problems)
+    walk = _Walk(str(root), suffixes, [] if diagnostics is None else diagnostics)
     seen: set[str] = set()
     for folder in dict.fromkeys(posixpath.normpath(folder.replace(os.sep, "/")) for folder in folders):
         for path in walk.below(folder, frozenset(), folder):
@@ -51,11 +54,11 @@ def find_files(
 
 
 class _Walk(Struct):
-    """Walks through folders; what can't be read is collected in `problems`."""
+    """Walks through folders; what can't be read is collected in `diagnostics`."""
 
     root: str
     suffixes: tuple[str, ...]
-    problems: list[Diagnostic]
+    diagnostics: list[Diagnostic]
 
     def below(self, folder: str, above: frozenset[str], top: str) -> Iterator[str]:
         full = f"{self.root}/{folder}"
@@ -99,7 +102,7 @@ class _Walk(Struct):
                 yield path
 
     def report(self, path: str, message: str, remedy: str = "check that it is readable") -> None:
-        self.problems.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
+        self.diagnostics.append(Diagnostic("MS102", message, Location(path, 1, 1, 2), remedy))
 
 
 def intended_name(name: str, suffixes: tuple[str, ...]) -> str:

@@ -100,8 +100,10 @@ def _argument(call: ast.Call, file: str) -> Import | None:
     if name not in _OPENING:
         return None
     receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-    places = receiver if receiver and name in _METHODS else [*receiver, *first]
-    path_read = next((path for expression in places if (path := path_of(expression, file)) is not None), file)
+    expressions = receiver if receiver and name in _METHODS else [*receiver, *first]
+    path_read = next(
+        (path for expression in expressions if (path := path_of(expression, file)) is not None), file
+    )
     return Import(path_read, file=True) if path_read != file else None
 
 
@@ -144,7 +146,7 @@ def with_imports(
         updated[name] = replace(function, digest=digest, libraries=versions, effect=effect, changing=changing)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
-    return updated, Imported(files, libraries), modules.problems
+    return updated, Imported(files, libraries), modules.diagnostics
 
 
 def paths_reached(root: Path, file: Path) -> Iterator[str]:
@@ -158,10 +160,10 @@ def paths_reached(root: Path, file: Path) -> Iterator[str]:
             continue
         parts = [*import_.module.split("."), *filter(None, [import_.name])]
         for end in range(1, len(parts) + 1):
-            yield from _places(".".join(parts[:end]))
+            yield from _module_paths(".".join(parts[:end]))
 
 
-def _places(module: str, folders: Iterable[str] = _SOURCES) -> Iterator[str]:
+def _module_paths(module: str, folders: Iterable[str] = _SOURCES) -> Iterator[str]:
     """Yield where a module of the project can be."""
     parts = module.replace(".", "/")
     for folder in folders:
@@ -187,7 +189,7 @@ class _Modules:
         self._folders = (*_SOURCES, *sorted(folders))
         self._parsed: dict[str, tuple[Digests | None, str]] = {}
         self._effects_of: dict[str, list[tuple[ast.stmt, Effect]]] = {}
-        self.problems: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         """Why modules can't be parsed."""
 
     def of_function(self, function: Function) -> _Reached:
@@ -281,8 +283,8 @@ class _Modules:
 
     def _path(self, module: str) -> str | None:
         """Return the file of a module of the project."""
-        places = _places(module, self._folders) if module else ()
-        return next((path for path in places if _is_file(self._root / path)), None)
+        paths = _module_paths(module, self._folders) if module else ()
+        return next((path for path in paths if _is_file(self._root / path)), None)
 
     def _is_folder(self, name: str) -> bool:
         return bool(name) and any((self._root / folder / name).is_dir() for folder in self._folders)
@@ -290,8 +292,8 @@ class _Modules:
     def _parse(self, path: str) -> tuple[Digests | None, str]:
         if path not in self._parsed:
             data = _bytes(self._root / path)
-            module, problems = parse_module(Text(path, data.decode(errors="replace")))
-            self.problems += problems
+            module, diagnostics = parse_module(Text(path, data.decode(errors="replace")))
+            self.diagnostics += diagnostics
             self._parsed[path] = (Digests(module) if module is not None else None, _digest(data))
         return self._parsed[path]
 

@@ -73,11 +73,11 @@ def load_project(
 
     `memo` has the results of earlier reads.
     """
-    settings, problems = read_settings(root)
+    settings, diagnostics = read_settings(root)
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
     project, file_diagnostics = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
-    if errors := [d for d in (*problems, *more, *others, *file_diagnostics) if d.severity == "error"]:
+    if errors := [d for d in (*diagnostics, *more, *others, *file_diagnostics) if d.severity == "error"]:
         raise MillstreamError(*errors)
     return project
 
@@ -170,8 +170,8 @@ class _Loader(Struct):
         models = self._sql(settings.model_paths, "model", RESERVED)
         properties = self.properties()
         seeds = self._seeds(properties)
-        functions, imported, problems = with_imports(_described(self._functions(), properties), self.root)
-        self.diagnostics += [diagnostic for diagnostic in problems if diagnostic not in self.diagnostics]
+        functions, imported, diagnostics = with_imports(_described(self._functions(), properties), self.root)
+        self.diagnostics += [diagnostic for diagnostic in diagnostics if diagnostic not in self.diagnostics]
         _locate(self.root, functions.values())
         generators = self._generators()
         schemas = {file.path: file for file in self._texts(self.settings.schema_paths, *SCHEMA_SUFFIXES)}
@@ -255,11 +255,11 @@ class _Loader(Struct):
                     result = from_msgpack(last.result, type_)
                     self.environment |= last.env
                     return result
-        parsed, problems = read(Text(file.path, file.content))
-        self.diagnostics += problems
+        parsed, diagnostics = read(Text(file.path, file.content))
+        self.diagnostics += diagnostics
         env = environment or {}
         self.environment |= env
-        if not problems:
+        if not diagnostics:
             used, missed = ({}, ()) if variables is None else (variables.used, tuple(variables.missed))
             self.memo[key] = msgspec.msgpack.encode(
                 _CachedRead(msgspec.msgpack.encode(parsed), env, used, missed)
@@ -345,8 +345,8 @@ class _Loader(Struct):
         if isinstance(file, Diagnostic):
             self.diagnostics.append(file)
             return {}
-        selectors, problems = read_selectors(Text(file.path, file.content))
-        self.diagnostics += problems
+        selectors, diagnostics = read_selectors(Text(file.path, file.content))
+        self.diagnostics += diagnostics
         return selectors
 
     # -- checks across files

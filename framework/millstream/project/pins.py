@@ -106,7 +106,7 @@ def read_pins(
     """Return the pinned subjects among the files of the schema folders (path and text), by name."""
     start = f"{pins_folder(settings)}/"
     subjects: dict[str, Subject] = {}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for path, text in files:
         if not path.startswith(start):
             continue
@@ -115,10 +115,10 @@ def read_pins(
         except (ValueError, RecursionError) as error:
             message = f"{path} is not a pinned schema: {error}"
             location = Location(path, 1, 1, 2)
-            problems.append(Diagnostic("MS127", message, location, f"remove it, then run `{PULL}`"))
+            diagnostics.append(Diagnostic("MS127", message, location, f"remove it, then run `{PULL}`"))
             continue
         subjects[subject.subject] = subject
-    return subjects, problems
+    return subjects, diagnostics
 
 
 def file_names(subjects: Iterable[str]) -> dict[str, str]:

@@ -66,18 +66,18 @@ def read_target(
     Without `strict_env`, settings whose environment variables are not set are left out: what is read then is
     enough to compile, but not to connect.
     """
-    chosen, problems = _read_target(root, settings, target, profiles_dir, variables, strict_env=strict_env)
+    chosen, diagnostics = _read_target(root, settings, target, profiles_dir, variables, strict_env=strict_env)
     in_target = _revealed(chosen.settings.get("environment") or "")
     # Compiled models do not depend on it.
     chosen = replace(chosen, settings={k: v for k, v in chosen.settings.items() if k != "environment"})
     name = environment or in_target
     if not name:
-        return chosen, problems
+        return chosen, diagnostics
     if not is_name(name):
         message = f"'{name}' can't be the name of an environment"
-        problems.append(Diagnostic("MS130", message, None if environment else chosen.location, _NAMES))
-        return chosen, problems
-    return replace(chosen, environment=Environment(name, settings.name)), problems
+        diagnostics.append(Diagnostic("MS130", message, None if environment else chosen.location, _NAMES))
+        return chosen, diagnostics
+    return replace(chosen, environment=Environment(name, settings.name)), diagnostics
 
 
 def _read_target(

@@ -51,7 +51,7 @@ _CHOOSING_FILTERS = frozenset({"default", "d", "first", "last", "random", "min",
 _SCALARS = (str, bytes, int, float, Decimal, date, clock_time, NoneType, Undefined)
 """What Python shows in the same way in each process; an undefined name fails by itself."""
 _NUMBERS = re.compile(r"\d+")
-_PLACES = re.compile(r"%[^a-zA-Z%]*")
+_PLACEHOLDERS = re.compile(r"%[^a-zA-Z%]*")
 
 
 class BudgetError(Exception):
@@ -224,7 +224,7 @@ class LimitedEnvironment(SandboxedEnvironment):
             case "+":
                 self.budget.charge(_size(left) + _size(right))
             case "%" if isinstance(left, str):
-                self._charge_places(left, right if isinstance(right, tuple) else (right,))
+                self._charge_placeholders(left, right if isinstance(right, tuple) else (right,))
         return super().call_binop(context, operator, left, right)
 
     # -- sizes of results that can't be interrupted
@@ -257,7 +257,7 @@ class LimitedEnvironment(SandboxedEnvironment):
             self.budget.print(arguments)
             self.budget.charge(_numbers(arguments[1:]))
         elif name == "format" and args:
-            self._charge_places(str(args[0]), arguments[1:])
+            self._charge_placeholders(str(args[0]), arguments[1:])
         elif name == "replace" and args:
             self._charge_replace(str(args[0]), *args[1:])
         elif name == "join" and args:
@@ -270,17 +270,17 @@ class LimitedEnvironment(SandboxedEnvironment):
             self.budget.charge(_numbers(values))
         self._charge_values(text.count("{"), values)
 
-    def _charge_places(self, text: str, values: Sequence[Any]) -> None:
-        for placeholder in _PLACES.findall(text):
+    def _charge_placeholders(self, text: str, values: Sequence[Any]) -> None:
+        for placeholder in _PLACEHOLDERS.findall(text):
             for number in _NUMBERS.findall(placeholder):
                 self.budget.charge(float(number[:30]))
             if "*" in placeholder:
                 self.budget.charge(_numbers(values))
         self._charge_values(text.count("%"), values)
 
-    def _charge_values(self, places: int, values: Sequence[Any]) -> None:
+    def _charge_values(self, placeholders: int, values: Sequence[Any]) -> None:
         for value in values:
-            self.budget.charge(places * printed_size(value, SIZE))
+            self.budget.charge(placeholders * printed_size(value, SIZE))
 
     def _charge_replace(self, text: str, old: Any = "", new: Any = "", *_: Any) -> None:
         self.budget.charge(text.count(str(old)) * len(str(new)))

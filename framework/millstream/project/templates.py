@@ -108,7 +108,9 @@ class Renderer:
         except Exception as error:  # noqa: BLE001 - any failure of a template is its author's
             diagnostics.append(self._diagnose(error, file))
         failed = bool(diagnostics)
-        diagnostics += [self._diagnostic(diagnostic, position) for diagnostic, position in recorder.problems]
+        diagnostics += [
+            self._diagnostic(diagnostic, position) for diagnostic, position in recorder.diagnostics
+        ]
         if not failed and not piece.strip():
             diagnostics.append(self._empty(file))
             failed = True
@@ -259,13 +261,13 @@ class Renderer:
         for node in tree.find_all(nodes.Name):
             if node.ctx == "load" and node.name not in defined and node.name not in tested_names:
                 undefined.setdefault(node.name, node)
-        problems: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         for name, node in undefined.items():
             start, hint = node.lineno - 1, self._instead(name, "set it before using it")
-            problems.append(
+            diagnostics.append(
                 diagnostic_at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint)
             )
-        return problems
+        return diagnostics
 
 
 def _stored(tree: nodes.Template) -> set[str]:

@@ -24,9 +24,9 @@ def merge_variables(
     merged = dict(settings)
     for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", option)):
         if isinstance(value, str):
-            read, problems = _read(Text(origin, value))
+            read, errors = _read(Text(origin, value))
             merged |= read
-            diagnostics += problems
+            diagnostics += errors
         elif value:
             merged |= value
     return merged, diagnostics
@@ -95,11 +95,11 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
     # YAML reads most JSON, but not tabs or `\ud83d\ude00`.
     if (variables := _json(text.content)) is not None and next(too_large(variables), None) is None:
         return variables, []
-    node, problems = parse_yaml(text)
-    if problems:
+    node, diagnostics = parse_yaml(text)
+    if diagnostics:
         return {}, [
             Diagnostic("MS115", p.message, p.location, QUOTE if p.help == QUOTE else remedy, p.line, p.notes)
-            for p in problems
+            for p in diagnostics
         ]
     if node is None:
         return {}, []

@@ -37,17 +37,17 @@ def analyze(
     """
     parsed = parse(sql)
     if not isinstance(parsed, Parsed):
-        return Analysis(open=True, problems=parsed)
+        return Analysis(open=True, diagnostics=parsed)
     binder = Binder(parsed, sql, Inputs(relation, known_relations, model), functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:
         deep = SqlDiagnostic("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
-        return Analysis(open=True, problems=(deep,))
+        return Analysis(open=True, diagnostics=(deep,))
     findings = binder.findings
     more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
-    problems = [*findings.problems, *more, *_names(result, sql)]
-    problems = problems or unwritten(findings.marks, sql)
+    diagnostics = [*findings.diagnostics, *more, *_names(result, sql)]
+    diagnostics = diagnostics or unwritten(findings.marks, sql)
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,
@@ -58,8 +58,8 @@ def analyze(
             Watermark(_word(sql, clause.start), sql[slice(*clause.expression)], sql[slice(*clause.delay)])
             for clause in parsed.tokens.watermarks
         ),
-        problems=tuple(problems),
-        query=None if problems else _query(binder, result, text=text),
+        diagnostics=tuple(diagnostics),
+        query=None if diagnostics else _query(binder, result, text=text),
     )
 
 
@@ -123,18 +123,18 @@ def _word(sql: str, start: int) -> str:
 
 def _names(result: Result, sql: str) -> list[SqlDiagnostic]:
     """Report columns without a unique name."""
-    problems: list[SqlDiagnostic] = []
+    diagnostics: list[SqlDiagnostic] = []
     seen: set[str] = set()
     for index, column in enumerate(result.columns):
         start, stop = name_span(result.origins[index], sql) if index < len(result.origins) else (0, 1)
         if not column.name:
             message = f"column {index + 1} has no name"
-            problems.append(
+            diagnostics.append(
                 SqlDiagnostic("MS409", message, start, stop, "add a name: … as name", sql[start:stop])
             )
         elif column.name.lower() in seen:
             message = f"two columns are named '{column.name}'"
             remedy = "rename one, or exclude it: * except (…)"
-            problems.append(SqlDiagnostic("MS408", message, start, stop, remedy, sql[start:stop]))
+            diagnostics.append(SqlDiagnostic("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
-    return problems
+    return diagnostics

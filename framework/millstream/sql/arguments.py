@@ -61,7 +61,7 @@ def check_arguments(
     if form is None:
         report_count(walk, node, signature, len(arguments))
         return False
-    before = len(walk.findings.problems)
+    before = len(walk.findings.diagnostics)
     types = [value.type for _, value in arguments]
     for index, (parameter, argument) in enumerate(zip(form, arguments, strict=True)):
         if not _fits_type(parameter, argument[1]):
@@ -79,7 +79,7 @@ def check_arguments(
             message = f"{signature.name}() of {types[0]} does not take {types[index]}"
             _report(walk, node, index, message, _agreeing(walk, node, index, types[0], argument[1]))
     words = [parameter.word + "&" * parameter.alike for parameter in form]
-    if len(walk.findings.problems) == before and not shared(words, types):
+    if len(walk.findings.diagnostics) == before and not shared(words, types):
         mixed = [
             str(type_)
             for word, type_ in zip(words, types, strict=True)
@@ -89,13 +89,13 @@ def check_arguments(
         walk.findings.report(node, "MS407", message, "cast the arguments to one type")
     if (
         arguments
-        and len(walk.findings.problems) == before
+        and len(walk.findings.diagnostics) == before
         and (reason := disagreement(signature.name, types, arguments[0][1].literal))
     ):
         walk.findings.report(
             node, "MS407", f"{signature.name}(): {reason}", "cast the arguments to types that fit"
         )
-    return len(walk.findings.problems) == before
+    return len(walk.findings.diagnostics) == before
 
 
 def misquoted_unit(walk: Expressions, node: exp.Expr, form: Form) -> exp.Expr | None:

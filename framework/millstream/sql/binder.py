@@ -104,12 +104,12 @@ class Binder:
             walk.no_aggregates = ""
         if node.args.get("distinct"):
             self.findings.add_form("distinct", keyword_after(self.text.source, node, "distinct"), scope.reads)
-        before = len(self.findings.problems)
+        before = len(self.findings.diagnostics)
         keys = group_keys(node, walk)
         if keys is not None:
             self._grouped(node, keys, scope)
             rows |= as_kind(influences([value for _, value in keys]), "group")
-            if len(self.findings.problems) == before:
+            if len(self.findings.diagnostics) == before:
                 walk.group_by(keys, quiet_shape)
         columns, origins = project(walk, node.expressions)
         self._check_names(columns, origins)
@@ -160,7 +160,7 @@ class Binder:
     def _body(self, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Body | None:
         """Return a SELECT clause by clause, unless a part of the model is opaque or has errors."""
         findings = self.findings
-        if findings.problems or findings.unsplit or findings.marks.unsplit:
+        if findings.diagnostics or findings.unsplit or findings.marks.unsplit:
             return None
         if open_ := self._open(node, scope):
             findings.marks.not_split(f"a star over {open_}, which has unknown columns")

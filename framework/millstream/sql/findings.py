@@ -36,7 +36,7 @@ class Findings:
         self.functions = functions
         self.variant_paths = variant_paths
         self.subquery = subquery
-        self.problems: list[SqlDiagnostic] = []
+        self.diagnostics: list[SqlDiagnostic] = []
         self.opaque: list[str] = []
         self.unsplit = False
         """A part is opaque over rows at rest, too."""
@@ -51,8 +51,8 @@ class Findings:
         self, start: int, stop: int, code: str, message: str, remedy: str = "", needle: str = ""
     ) -> None:
         diagnostic = SqlDiagnostic(code, message, start, stop, remedy, needle or self.sql[start:stop])
-        if diagnostic not in self.problems:
-            self.problems.append(diagnostic)
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
 
     def add_form(
         self,

@@ -33,17 +33,17 @@ _METHODS = frozenset(("", "NATURAL"))
 
 def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[SqlDiagnostic]:
     """Find clauses of other databases, which would be dropped silently."""
-    problems: list[SqlDiagnostic] = []
+    diagnostics: list[SqlDiagnostic] = []
     for node in tree.walk():
         if isinstance(node, exp.Table) and node.args.get("version"):
             diagnostic = _version(node, tokens, sql)
             if diagnostic is not None:
-                problems.append(diagnostic)
+                diagnostics.append(diagnostic)
         elif (clause := _unknown_clause(node)) is not None:
             start, stop = span_of(node, sql)
             message = f"Spark does not support this clause: {clause}"
-            problems.append(SqlDiagnostic("MS433", message, start, stop, "remove it", sql[start:stop]))
-    return problems
+            diagnostics.append(SqlDiagnostic("MS433", message, start, stop, "remove it", sql[start:stop]))
+    return diagnostics
 
 
 def _unknown_clause(node: exp.Expr) -> str | None:

@@ -126,7 +126,7 @@ def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[E
     first, last = clause.expression
     parsed = parse("select".ljust(first) + sql[first:last])
     if not isinstance(parsed, Parsed):
-        text.findings.problems += parsed
+        text.findings.diagnostics += parsed
         raise NotSplitError("WATERMARK")
     node = parsed.tree.expressions[0]
     if isinstance(node, exp.Alias):

@@ -122,9 +122,9 @@ def shape(walk: Expressions, node: object) -> str:
 
 def quiet_shape(walk: Expressions, node: exp.Expr) -> str:
     """Return an expression's shape without reporting errors and without checking keys."""
-    problems, keys = len(walk.findings.problems), walk.keys
+    reported, keys = len(walk.findings.diagnostics), walk.keys
     walk.keys = None
     text = shape(walk, node)
     walk.keys = keys
-    del walk.findings.problems[problems:]
+    del walk.findings.diagnostics[reported:]
     return text

@@ -78,7 +78,7 @@ def select_token(node: exp.Select) -> int:
 def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[SqlDiagnostic]:
     """Report where parsing stopped; later errors are guesswork."""
     text = Text("", sql)
-    problems = []
+    diagnostics = []
     for details in error.errors[:1]:
         highlight = str(details.get("highlight") or "")
         stop = text.offset(int(details.get("line") or 1), int(details.get("col") or 1)) + 1
@@ -86,7 +86,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[S
         message = _in_plain_words(str(details.get("description") or ""), highlight)
         if message == "expected TYPE after CAST":
             hint = type_remedy(highlight, "use a type of Spark SQL")
-            problems.append(
+            diagnostics.append(
                 SqlDiagnostic("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight)
             )
             continue
@@ -97,13 +97,13 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[S
             message = f"unexpected '{_shown(name)}'"
         remedy = "check for a missing comma, parenthesis or keyword before it"
         if (alike := word_like_keyword(tokens, start)) is not None:
-            problems.append(alike)
+            diagnostics.append(alike)
             continue
         opened = opened_before(tokens, start) if message.startswith("expected") else ()
-        problems.append(
+        diagnostics.append(
             SqlDiagnostic("MS401", message, start, stop, remedy, highlight, before=before, opened=opened)
         )
-    return problems
+    return diagnostics
 
 
 def _shown(text: str) -> str:

@@ -43,7 +43,7 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
             check_distinct(findings, node.right, column.type)
         rows |= frozenset().union(*(as_kind(column.sources, "group") for column in columns))
     body: Body | None = None
-    if not findings.problems:
+    if not findings.diagnostics:
         body = set_body(node, left, right, columns)
     return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 

@@ -57,7 +57,7 @@ class Analysis(Struct, frozen=True):
     open: bool = False
     """Whether there may be columns besides `columns`."""
     watermarks: tuple[Watermark, ...] = ()
-    problems: tuple[SqlDiagnostic, ...] = ()
+    diagnostics: tuple[SqlDiagnostic, ...] = ()
     query: Query | None = None
     """The SQL clause by clause; None if there are errors."""
 

@@ -49,7 +49,7 @@ RELATION = InputRelation(
 
 def expression(sql):
     analysis = analyze(f"select {sql} as e from models.r", lambda _: RELATION, list, {})
-    assert not analysis.problems, (sql, analysis.problems)
+    assert not analysis.diagnostics, (sql, analysis.diagnostics)
     return analysis.query.body.items[0].expression
 
 

@@ -58,7 +58,7 @@ def analysis(sql: str) -> Analysis:
 def columns(sql: str) -> str:
     """Return the columns as DDL, with `!` after what is never NULL; there must be nothing wrong."""
     found = analysis(sql)
-    assert not found.problems, found.problems
+    assert not found.diagnostics, found.diagnostics
     return ", ".join(f"{c.name} {c.type}{'' if c.nullable else '!'}" for c in found.columns)
 
 
@@ -69,7 +69,7 @@ def type_of(expression: str) -> str:
 def influences(sql: str) -> dict[str, str]:
     """Return each column's sources as text, `*` for the rows'."""
     found = analysis(sql)
-    assert not found.problems, found.problems
+    assert not found.diagnostics, found.diagnostics
     short = {EVENTS: "e", USERS: "u", COUNTRIES: "c", "model.free": "f"}
 
     def told(sources) -> str:
@@ -80,4 +80,4 @@ def influences(sql: str) -> dict[str, str]:
 
 def problems(sql: str) -> list[tuple[str, str]]:
     """Return the code of what is wrong, and the piece of SQL that it points at."""
-    return [(problem.code, sql[problem.start : problem.stop]) for problem in analysis(sql).problems]
+    return [(problem.code, sql[problem.start : problem.stop]) for problem in analysis(sql).diagnostics]

@@ -104,7 +104,7 @@ def mistakes(found: Analysis) -> list[SqlDiagnostic]:
     """Return what is wrong with a query, leaving out the rules of names that models have and Spark doesn't."""
     return [
         problem
-        for problem in found.problems
+        for problem in found.diagnostics
         if problem.code not in {"MS408", "MS409"} and not CONSTANT.fullmatch(problem.message)
     ]
 
@@ -115,7 +115,7 @@ def difference(sql: str, theirs: Columns, written: str = "") -> str:
     if wrong := mistakes(found):
         return f"{sql}: false alarm {wrong[0].code} {wrong[0].message}"
     ours = [(column.name, column.type, column.nullable) for column in found.columns]
-    if any(problem.code == "MS409" for problem in found.problems):
+    if any(problem.code == "MS409" for problem in found.diagnostics):
         # What has no name of its own is a mistake in a model; the others still have to be right.
         names = {name for name, _, _ in ours}
         theirs = [column for column in theirs if column[0] in names]
@@ -174,14 +174,14 @@ def test_name_that_means_something_to_a_parser(spark, query):
 @pytest.mark.parametrize("query", lines(queries.STREAMING))
 def test_streaming_syntax_is_sparks(spark, query):
     spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-    assert not analysis(query).problems
+    assert not analysis(query).diagnostics
 
 
 @pytest.mark.parametrize(("query", "expected"), queries.INVALID.items())
 def test_refused_query(spark, query, expected):
     assert isinstance(of_spark(spark.sql, query), str)
     code, name = expected
-    found = [(p.code, query[p.start : p.stop]) for p in analysis(query).problems]
+    found = [(p.code, query[p.start : p.stop]) for p in analysis(query).diagnostics]
     assert (code, name) in found if name else code in dict(found)
 
 

@@ -76,7 +76,7 @@ CALLS = {
 def test_wrong_argument(call):
     place, message, right = CALLS[call]
     sql = f"select {call} as x {E}"
-    found = analysis(sql).problems
+    found = analysis(sql).diagnostics
     assert len(found) == 1, found
     assert message in found[0].message
     assert sql[found[0].start : found[0].stop].startswith(place)
@@ -91,7 +91,7 @@ CASTS = [call for call, (place, _, right) in CALLS.items() if right and f"cast({
 @pytest.mark.parametrize("call", CASTS)
 def test_the_remedy_is_the_cast_to_write(call):
     place, _, right = CALLS[call]
-    found = analysis(f"select {call} as x {E}").problems[0]
+    found = analysis(f"select {call} as x {E}").diagnostics[0]
     cast = found.help.removeprefix("write ")
     assert cast.startswith("cast(")
     assert call.replace(place, cast) == right

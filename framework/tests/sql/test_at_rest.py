@@ -11,7 +11,7 @@ EVENTS = "sources.shop.events"
 
 def at_rest(sql):
     found = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS, text=True)
-    assert not found.problems
+    assert not found.diagnostics
     assert isinstance(found.query.body, OpaqueBody)
     return found.query.at_rest and found.query.at_rest.body
 

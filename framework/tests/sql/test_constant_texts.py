@@ -131,25 +131,25 @@ def fails(spark, sql: str) -> bool:
 def test_a_constant_that_fails_is_an_error_with_a_remedy_that_runs(spark, expression, remedy):
     sql = f"select {expression} as o from models.t"
     assert fails(spark, sql)
-    found = analysis(sql).problems
+    found = analysis(sql).diagnostics
     assert found
     assert all(each.code == "MS407" and "can't be cast to" in each.message for each in found)
     assert all(sql[each.start : each.stop][0] == "'" and each.help for each in found)
     repaired = f"select {remedy} as o from models.t"
-    assert not analysis(repaired).problems
+    assert not analysis(repaired).diagnostics
     assert not fails(spark, repaired)
 
 
 @pytest.mark.parametrize("sql", QUERIES)
 def test_a_constant_of_another_select_is_an_error(spark, sql):
     assert fails(spark, sql)
-    assert [each.code for each in analysis(sql).problems] == ["MS407"]
+    assert [each.code for each in analysis(sql).diagnostics] == ["MS407"]
 
 
 @pytest.mark.parametrize("expression", ACCEPTED)
 def test_a_constant_that_spark_reads_is_accepted(spark, expression):
     sql = f"select {expression} as o from models.t"
-    assert not analysis(sql).problems
+    assert not analysis(sql).diagnostics
     assert not fails(spark, sql.replace("name > 5 is null or true", "true"))
 
 

@@ -84,7 +84,7 @@ def judge(first_spark):
 def difference(judge, sql: str) -> str:
     """Return how compile and Spark disagree on a SELECT, '' if they agree."""
     ours, theirs = analyze(sql, NOT_NULL.get, lambda: ["t"], {}), judge.columns(sql)
-    wrong = [problem for problem in ours.problems if problem.code not in {"MS408", "MS409"}]
+    wrong = [problem for problem in ours.diagnostics if problem.code not in {"MS408", "MS409"}]
     if isinstance(theirs, str):
         return "" if wrong else f"accepted: {sql}: Spark: {theirs[:200]}"
     if wrong and all(_is_cast_by_spark(judge, sql, problem.message) for problem in wrong):

@@ -176,7 +176,7 @@ def test_an_open_relation_is_a_source_of_any_column():
 )
 def test_what_is_opaque(sql, reason):
     found = analysis(sql)
-    assert not found.problems
+    assert not found.diagnostics
     assert reason in found.opaque[0]
 
 

@@ -228,6 +228,6 @@ RELATIONS = {
 def test_lineage_is_that_of_the_shape(relation: Relation) -> None:
     analysis = analyze(as_sql(relation), RELATIONS.get, list, {})
     columns, rows = lineage(relation)
-    assert analysis.problems == ()
+    assert analysis.diagnostics == ()
     assert {column.name: column.sources for column in analysis.columns} == columns
     assert analysis.rows == rows

@@ -260,7 +260,7 @@ CASES = [
 
 @pytest.mark.parametrize(("code", "sql", "place", "remedy"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
 def test_problem(code, sql, place, remedy):
-    found = [p for p in analysis(sql).problems if p.code == code]
+    found = [p for p in analysis(sql).diagnostics if p.code == code]
     assert [sql[p.start : p.stop] for p in found][:1] == [place]
     assert remedy in found[0].help
 
@@ -282,7 +282,7 @@ def test_all_mistakes_are_told():
 
 def test_an_unknown_column_is_told_once_per_place():
     sql = f"select tpye as a, tpye as b {E}"
-    assert [p.start for p in analysis(sql).problems] == [7, 18]
+    assert [p.start for p in analysis(sql).diagnostics] == [7, 18]
 
 
 def test_an_unknown_group_key_makes_no_further_problems():
@@ -335,5 +335,5 @@ def test_a_remedy_compiles(sql):
 
 @pytest.mark.parametrize("columns", ["ts, id, tags", "tags, labels"])
 def test_a_union_of_too_few_columns_is_one_error(columns):
-    found = analysis(f"select id, ts, type, tags {E} union all select {columns} {E}").problems
+    found = analysis(f"select id, ts, type, tags {E} union all select {columns} {E}").diagnostics
     assert [each.code for each in found] == ["MS412"]

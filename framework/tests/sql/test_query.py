@@ -15,7 +15,7 @@ U = "from users = {model.users}"
 
 def query(sql: str) -> str:
     found = analysis(sql)
-    assert not found.problems, found.problems
+    assert not found.diagnostics, found.diagnostics
     return told(found.query)
 
 

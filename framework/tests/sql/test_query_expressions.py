@@ -11,7 +11,7 @@ from millstream.types import BIGINT, STRING
 
 def one(sql: str, source: str = "sources.shop.events") -> Expression:
     found = analysis(f"select {sql} as x from {source}")
-    assert not found.problems, found.problems
+    assert not found.diagnostics, found.diagnostics
     assert found.query is not None
     assert isinstance(found.query.body, Select)
     return found.query.body.items[0].expression

@@ -45,7 +45,7 @@ def analysis(sql: str) -> Analysis:
 @pytest.mark.parametrize("sql", QUERIES)
 def test_every_query_without_a_mistake_says_something(sql):
     found = analysis(sql)
-    assert (found.query is None) == bool(found.problems)
+    assert (found.query is None) == bool(found.diagnostics)
     if found.query is not None and isinstance(found.query.body, OpaqueBody):
         assert UNDERSTOOD_WHOLE.search(sql), found.query.body.reasons
 
@@ -56,7 +56,7 @@ def test_written_as_sql_again_it_has_the_same_columns(sql):
     if found.query is None or isinstance(found.query.body, OpaqueBody):
         return
     again = analysis(rendered(found.query))
-    assert not again.problems, (rendered(found.query), again.problems)
+    assert not again.diagnostics, (rendered(found.query), again.diagnostics)
     assert again.columns == found.columns
     assert again.functions == found.functions
     assert again.query is not None

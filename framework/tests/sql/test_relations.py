@@ -65,7 +65,7 @@ def test_a_semi_join_keeps_the_left_columns():
 
 def test_an_anti_join_hides_the_right_side():
     sql = "select u.id from seeds.countries c left anti join models.users u on u.country = c.country"
-    assert [problem.code for problem in analysis(sql).problems] == ["MS402"]
+    assert [problem.code for problem in analysis(sql).diagnostics] == ["MS402"]
 
 
 def test_a_parenthesised_join():
@@ -154,7 +154,7 @@ def test_grouping_sets_can_leave_keys_null():
 
 def test_an_open_relation_has_any_column():
     found = analysis("select id, other, f.more from models.free f")
-    assert not found.problems
+    assert not found.diagnostics
     assert [str(column.type) for column in found.columns] == ["bigint", "unknown", "unknown"]
 
 
