@@ -55,7 +55,7 @@ class Packaged(Struct, frozen=True):
 
 def write_package(contents: Contents, to: Path, progress: Progress | None = None) -> Packaged:
     """Write a package to a folder, or to an archive if the name ends in .tar; an earlier one is replaced."""
-    _check_place(to)
+    _check_path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(to) as folder:
         identity = _fill(folder, contents, progress)
@@ -71,7 +71,7 @@ def write_package(contents: Contents, to: Path, progress: Progress | None = None
     )
 
 
-def _check_place(to: Path) -> None:
+def _check_path(to: Path) -> None:
     if to.suffix == ARCHIVE:
         reason = f"{to} is a folder" if to.is_dir() else ""
     elif to.is_dir():

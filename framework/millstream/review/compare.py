@@ -52,14 +52,14 @@ def review(old: Version, new: Version, statistics: Statistics) -> Review:
         rules = rule_changes(old.topology.optimized, new.topology.optimized, by_id, new.manifest)
     accept = frozenset(acceptance for query in queries for acceptance in query.accept)
     contracts = contract_changes(old, new, by_id, accept)
-    listed_queries = tuple(query for query in queries if query.status != "same" or query.notes)
+    reported_queries = tuple(query for query in queries if query.status != "same" or query.notes)
     return Review(
         project=new.manifest.project,
         target=new.manifest.target,
         against=Base(old.name, old.commit),
-        levels=levels_of(contracts, listed_queries, costs),
-        nodes=with_state(nodes, listed_queries),
-        queries=listed_queries,
+        levels=levels_of(contracts, reported_queries, costs),
+        nodes=with_state(nodes, reported_queries),
+        queries=reported_queries,
         same_queries=same,
         contracts=contracts,
         costs=costs,

@@ -43,7 +43,7 @@ def deferred(runs: Deployed, old: Version | None, new: Version) -> Deferred:
     graph = build_graph(new.manifest.nodes)
     built = changed | reach(changed & graph.nodes.keys(), graph.children)
     stored, began = _stored(runs)
-    topics = _places(new.topology)
+    topics = _topics(new.topology)
     unchanged = {id_ for id_, topic in topics.items() if id_ not in built and stored.get(id_) == topic}
     return Deferred(
         frozenset(unchanged), {topics[id_]: began[id_] for id_ in sorted(unchanged) if id_ in began}
@@ -64,7 +64,7 @@ def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
     return stored, began
 
 
-def _places(topology: Topology) -> Mapping[str, str]:
+def _topics(topology: Topology) -> Mapping[str, str]:
     """Return the topics of all that the project stores, empty for tables."""
     outputs = {output.model: output.topic for output in topology.written.outputs}
     return outputs | {id_: "" for id_ in topology.plan.tables if id_ in topology.catalog.topics}

@@ -52,7 +52,7 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             yield NodeChange(
                 id=id_, kind="source", status="changed", path=now.path, parts=parts,
                 what=tuple(what), rows=kept_rows(was) != kept_rows(now), columns=columns,
-                places=edited_lines(old.root, new.root, was.path, now.path),
+                edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             yield NodeChange(
                 id=id_, kind="seed", status="changed", path=now.path, parts=parts,
                 what=("has different rows",), rows=True, columns=columns,
-                places=edited_lines(old.root, new.root, was.path, now.path),
+                edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
         if what and digests[0] and digests[1]:
             yield NodeChange(
                 id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
-                what=tuple(what), places=edited_lines(old.root, new.root, was.path, now.path),
+                what=tuple(what), edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -115,10 +115,10 @@ def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
     if not (old.topology and new.topology):
         return
     before, after = (dict(version.topology.catalog.target) for version in (old, new) if version.topology)
-    places = before.pop("places", {}), after.pop("places", {})
+    locations = before.pop("places", {}), after.pop("places", {})
     before |= before.pop("spark", {})
     after |= after.pop("spark", {})
-    moved = ["tables are in another place"] if places[0] != places[1] else []
+    moved = ["tables are in another place"] if locations[0] != locations[1] else []
     for sentence in [*options_sentences(before, after), *moved]:
         name = sentence.partition(" ")[0]
         yield NodeChange(

@@ -130,7 +130,7 @@ class Nodes:
             rows=bool(meaning.rows) or kept_rows(old) != kept_rows(new),
             because=self._because(new, meaning, parts),
             columns=columns,
-            places=() if only_affected else self._model_lines(old, new, parts),
+            edited_lines=() if only_affected else self._model_lines(old, new, parts),
         )
 
     def _because(self, new: ManifestNode, meaning: MeaningChange, parts: set[Part]) -> tuple[str, ...]:

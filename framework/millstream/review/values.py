@@ -79,7 +79,7 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     columns: tuple[ColumnChange, ...] = ()
     exposures: tuple[str, ...] = ()
     """For a removed model, the exposures that read it."""
-    places: tuple[EditedLine, ...] = ()
+    edited_lines: tuple[EditedLine, ...] = field(default=(), name="places")
     """The first edited lines."""
 
 

@@ -67,7 +67,7 @@ def test_names_that_are_markup_are_shown():
     column = ColumnChange(name="<b>|x", kind="meaning", before="a | b", after="```")
     node = NodeChange(
         id="model.x", kind="model", status="changed", path="models/<i>.sql", what=("says `a|b`",),
-        columns=(column,), places=(EditedLine("models/<i>.sql", 1, "x"),),
+        columns=(column,), edited_lines=(EditedLine("models/<i>.sql", 1, "x"),),
     )  # fmt: skip
     text = markdown(Review(project="<!--", target="-->", against=Base("`main`"), nodes=(node,)))
     assert text.startswith("<!-- millstream-review ____ ___ -->\n")

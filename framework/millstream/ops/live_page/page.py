@@ -24,7 +24,7 @@ class LivePage:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._stages: dict[str, str] = {}
-        self._problems: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         self._ends: dict[str, int] = {}
         self._rates = Rates()
         self._ended = False
@@ -37,12 +37,12 @@ class LivePage:
                 case Setup(name=name, said=said):
                     self._stages[name] = said
                 case Failed(query=name, diagnostic=diagnostic):
-                    self._problems[name] = diagnostic.message
+                    self._messages[name] = diagnostic.message
                 case Running(query=query):
                     self._stages.clear()
-                    self._problems.pop(query.name, None)
+                    self._messages.pop(query.name, None)
                 case Batched(query=name):
-                    self._problems.pop(name, None)
+                    self._messages.pop(name, None)
                 case Ends(topics=topics):
                     self._ends |= {topic: sum(ends.values()) for topic, ends in topics.items()}
                 case _:
@@ -88,5 +88,5 @@ class LivePage:
             seen.bad,
             seen.failures,
             batch.state_rows if batch else 0,
-            self._problems.get(seen.query, ""),
+            self._messages.get(seen.query, ""),
         )

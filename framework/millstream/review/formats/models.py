@@ -44,9 +44,9 @@ def _node(node: NodeChange) -> str:
 
 def _where(node: NodeChange) -> str:
     """Return the file, and the first edited line, which may be in another file (a macro, a variable)."""
-    if not node.places:
+    if not node.edited_lines:
         return code(node.path)
-    first = node.places[0]
+    first = node.edited_lines[0]
     location = code(f"{first.path}:{first.line}")
     return location if first.path == node.path else f"{code(node.path)}, edited in {location}"
 

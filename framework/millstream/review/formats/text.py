@@ -49,7 +49,7 @@ def _nodes(review: Review) -> Iterator[Line]:
     yield Line("")
     yield Line("WHAT CHANGED", "title")
     for node in review.nodes[:_MOST]:
-        location = f"  {_where(node, node.places[0])}" if node.places else ""
+        location = f"  {_where(node, node.edited_lines[0])}" if node.edited_lines else ""
         through = f" through {', '.join(plain(node.because))}" if node.because else ""
         kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
         yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
