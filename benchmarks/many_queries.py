@@ -27,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -135,9 +136,10 @@ def dump(run: subprocess.Popen[str], path: Path) -> None:
     """Write where all threads are: those of Python go to the log of errors."""
     run.send_signal(signal.SIGUSR1)
     for pid in processes(run.pid):
-        if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
-            stacks = subprocess.run(["jstack", str(pid)], capture_output=True, text=True, check=False).stdout
-            path.write_text(stacks)
+        with suppress(FileNotFoundError):  # it has ended since
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+                command = ["jstack", str(pid)]
+                path.write_text(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
 
 
 def until(run: subprocess.Popen[str], done: Callable[[], bool]) -> None:
