@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream.machine.jars.catalog import read_catalog
+from millstream.local.jars.catalog import read_catalog
 
 if sys.version_info >= (3, 11):
     import tomllib

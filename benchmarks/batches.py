@@ -26,12 +26,12 @@ from pyspark.sql import SparkSession
 from run import MILLSTREAM, copied
 from support.runs import job_of
 
-from millstream.broker import shared_broker
+from millstream.engine.deployment.stages import begin, planned, update_lock
+from millstream.engine.engine import Engine, engine
+from millstream.engine.live.live_queries import LiveQueries
+from millstream.engine.values import Batched, Event, Failed
+from millstream.local.broker import shared_broker
 from millstream.project.contents import with_contents
-from millstream.runner.deployment.stages import begin, planned, update_lock
-from millstream.runner.engine import Engine, engine
-from millstream.runner.live.live_queries import LiveQueries
-from millstream.runner.values import Batched, Event, Failed
 
 TICK = os.sysconf("SC_CLK_TCK")
 PATIENCE = 120.0

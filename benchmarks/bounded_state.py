@@ -26,7 +26,7 @@ from typing import IO, Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from millstream.broker import keep_broker, stop_broker
+from millstream.local.broker import keep_broker, stop_broker
 
 MILLSTREAM = (sys.executable, "-m", "millstream")
 PARTITIONS = 2

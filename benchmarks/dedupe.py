@@ -18,10 +18,10 @@ from itertools import product
 
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.physical.emit.steps import DedupeView
+from millstream.engine.queries.start import make_view
+from millstream.engine.spark.functions import functions_jar
 from millstream.project.values import Project
-from millstream.runner.queries.start import make_view
-from millstream.runner.spark.functions import functions_jar
+from millstream.queries.emit.steps import DedupeView
 
 KINDS = ("none", "at least", "exact")
 WARM = 4

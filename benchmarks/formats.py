@@ -15,7 +15,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from millstream.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render
+from millstream.core.types import STRING, Field, parse_type
+from millstream.engine.spark.jars import jars_of
+from millstream.engine.spark.registry import UsedRegistry, use_registry
+from millstream.engine.spark.session import start_spark
 from millstream.formats import Encoding, format_of
 from millstream.formats.avro.codec import AvroEncoding, spark_codec
 from millstream.formats.avro.columns import schema_of
@@ -23,11 +27,7 @@ from millstream.formats.format import SparkCodec
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.project.values import Target
-from millstream.runner.spark.jars import jars_of
-from millstream.runner.spark.registry import UsedRegistry, use_registry
-from millstream.runner.spark.session import start_spark
 from millstream.stores.registry import jar_files
-from millstream.types import STRING, Field, parse_type
 
 ROWS = 200_000
 COLUMNS = {

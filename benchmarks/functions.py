@@ -18,12 +18,12 @@ from build import cpu
 from msgspec.structs import replace
 from projects.folder import SCORES, write_project
 
+from millstream.engine.python.functions import register
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
 from millstream.native.obstacles import obstacles
 from millstream.project.load import load_project
 from millstream.project.values import Project, Target
-from millstream.runner.python.functions import register
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
 
 ROWS = """
     select

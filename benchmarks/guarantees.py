@@ -16,18 +16,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from millstream.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.engine.queries.deliveries import Stores, send
+from millstream.engine.queries.exactly_once import ExactlyOnce
+from millstream.engine.spark.jars import jars_of
+from millstream.engine.spark.session import start_spark
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.sent_batches import create_sent_batches
 from millstream.kafka.settings import sink_options
 from millstream.kafka.topics import Topic, create_missing
-from millstream.machine.server.state import read_pid
+from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.local.server.state import read_pid
 from millstream.project.values import Target
-from millstream.runner.queries.deliveries import Stores, send
-from millstream.runner.queries.exactly_once import ExactlyOnce
-from millstream.runner.spark.jars import jars_of
-from millstream.runner.spark.session import start_spark
 from millstream.stores.registry import jar_files
 
 RECORDS, TOPICS = 500_000, ("at_least_once", "exactly_once")

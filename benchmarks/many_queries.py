@@ -36,10 +36,10 @@ from confluent_kafka import Producer
 from generate import KEY, generate, record
 from run import processes, used
 
-from millstream.broker import keep_broker, stop_broker
 from millstream.compile import compile_project
+from millstream.local.broker import keep_broker, stop_broker
 from millstream.project.load import load_project
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 
 RUN = """
 import faulthandler, signal

@@ -16,15 +16,15 @@ from measured import spent
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from millstream.physical.values import TableOutput
+from millstream.core.types import BIGINT, STRING
+from millstream.engine.queries.small_batches import evaluated
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
-from millstream.runner.queries.small_batches import evaluated
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import connect
 from millstream.stores.spark import Batch, StreamedTables
-from millstream.types import BIGINT, STRING
 
 COLUMNS = (Column("id", BIGINT), Column("customer", BIGINT), Column("amount", BIGINT), Column("note", STRING))
 CHANGES = 10_000

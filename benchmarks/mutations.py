@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.errors import MillstreamError
-from millstream.graph import build_graph
+from millstream.compile.graph import build_graph
+from millstream.core.errors import MillstreamError
 from millstream.project.values import UnitTest
 from millstream.testing.session import TestSession
 

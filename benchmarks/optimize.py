@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from generate import generate
 
-from millstream.collector import collector_paused
 from millstream.compile import compile_project
-from millstream.optimizer.choose import chosen
-from millstream.optimizer.driver import optimize
-from millstream.topology import Topology, hints_of, physical_of, read_catalog, written_plan
+from millstream.core.gc_pause import collector_paused
+from millstream.plan.optimizer.choose import chosen
+from millstream.plan.optimizer.driver import optimize
+from millstream.queries.topology import Topology, hints_of, physical_of, read_catalog, written_plan
 
 T = TypeVar("T")
 

@@ -36,9 +36,9 @@ from measured import adopt_orphans, cpu_of  # noqa: E402
 from projects.pipelines import TOPICS, write  # noqa: E402
 from support.runs import create_topics, pairs, queue_record, received  # noqa: E402
 
-from millstream.broker import shared_broker  # noqa: E402
-from millstream.machine.jars import Jar, fetch, read_catalog  # noqa: E402
-from millstream.machine.java import java  # noqa: E402
+from millstream.local.broker import shared_broker  # noqa: E402
+from millstream.local.jars import Jar, fetch, read_catalog  # noqa: E402
+from millstream.local.java import java  # noqa: E402
 
 PARTITIONS = 2
 FEW = 20_000

@@ -24,10 +24,10 @@ from public.judging import Judge
 from public.literals import with_tables
 from streaming.bench import QUICK
 
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
 
 # Many short queries: compiling them to the fastest code takes longer than running them.
 SETTINGS = {"spark.driver.extraJavaOptions": Secret("-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")}

@@ -19,14 +19,14 @@ from projects.folder import write_project
 from projects.stateless import FILES
 from support.runs import create_topics, job_of
 
-from millstream.broker import shared_broker
-from millstream.runner.deployment.prepare import prepare
-from millstream.runner.deployment.stages import resumed
-from millstream.runner.engine import Engine, engine
-from millstream.runner.queries.realtime import start_realtime
-from millstream.runner.queries.start import start
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
+from millstream.engine.deployment.prepare import prepare
+from millstream.engine.deployment.stages import resumed
+from millstream.engine.engine import Engine, engine
+from millstream.engine.queries.realtime import start_realtime
+from millstream.engine.queries.start import start
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
+from millstream.local.broker import shared_broker
 
 WARM = 100
 PAUSE = 0.02

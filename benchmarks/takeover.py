@@ -23,10 +23,10 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
-from millstream.broker import keep_broker, stop_broker
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.topics import Topic, create_missing
+from millstream.local.broker import keep_broker, stop_broker
 
 FILES = {
     "pyproject.toml": '[tool.millstream]\nname = "takeover"\n',

@@ -20,8 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from support.runs import job_of
 
 from millstream.compile import compile_project
-from millstream.expressions import quoted
-from millstream.physical.values import PerBatch
+from millstream.core.expressions import quoted
+from millstream.engine.queries.counts import with_counts
+from millstream.engine.queries.differences import STORED
+from millstream.engine.queries.start import make_view
+from millstream.engine.values import Job
 from millstream.plan.nodes.maintenance import (
     STORED_TOUCHED,
     TOUCHED,
@@ -31,10 +34,7 @@ from millstream.plan.nodes.maintenance import (
     touched_column,
     view_of,
 )  # fmt: skip
-from millstream.runner.queries.counts import with_counts
-from millstream.runner.queries.differences import STORED
-from millstream.runner.queries.start import make_view
-from millstream.runner.values import Job
+from millstream.queries.values import PerBatch
 from public.cases import Case, named, reads, with_refs, without_order
 from public.rows import Rows, as_published, as_text, difference, key_of
 from public.steps import base_key, rows_of, stepped, with_key

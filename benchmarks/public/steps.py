@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from millstream.expressions import quoted
+from millstream.core.expressions import quoted
 from public.cases import Query, Table, reads, replaced
 
 

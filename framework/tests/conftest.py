@@ -80,9 +80,9 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
-    from millstream.runner.spark.class_archive import class_archives
-    from millstream.runner.spark.jars import jars_for, jars_of
-    from millstream.runner.spark.session import start_spark
+    from millstream.engine.spark.class_archive import class_archives
+    from millstream.engine.spark.jars import jars_for, jars_of
+    from millstream.engine.spark.session import start_spark
     from millstream.stores.registry import jar_files
 
     jars = jars_for(Target("tests", "local", {}))

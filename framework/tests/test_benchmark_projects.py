@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from millstream.compile import compile_project
+from millstream.core.text import Text
 from millstream.native import Translation, translate
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

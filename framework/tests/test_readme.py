@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from millstream.cli.build_progress import _NAMES, _query_label
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

@@ -16,11 +16,11 @@ from rich.text import Text
 from millstream.cli.build_summary import said_wrong
 from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
-from millstream.errors import Diagnostic
-from millstream.physical.values import Query
-from millstream.runner.queries.results import Counts, QueryResult, StateRows
-from millstream.runner.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
-from millstream.text import clean
+from millstream.core.errors import Diagnostic
+from millstream.core.text import clean
+from millstream.engine.queries.results import Counts, QueryResult, StateRows
+from millstream.engine.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
+from millstream.queries.values import Query
 
 if TYPE_CHECKING:
     from millstream.testing.building import EndedTests

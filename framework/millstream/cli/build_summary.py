@@ -11,8 +11,8 @@ from millstream.cli.diagnostics import count
 
 if TYPE_CHECKING:
     from millstream.cli.output import Part
-    from millstream.results import RunResults
-    from millstream.tested import TestResult
+    from millstream.results.results import RunResults
+    from millstream.results.test_results import TestResult
 
 _SHORTEST = 0.1
 """Seconds of a phase that is named."""

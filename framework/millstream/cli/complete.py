@@ -72,7 +72,7 @@ def _values(manifest: _Manifest) -> list[str]:
 
 
 def _last_manifest(context: click.Context) -> _Manifest:
-    from millstream.errors import MillstreamError
+    from millstream.core.errors import MillstreamError
     from millstream.project.files import open_regular
     from millstream.project.settings import find_project, read_settings
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millstream.cli.diagnostics import count
-from millstream.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of, is_embedded
 from millstream.project.values import Target
 
 if TYPE_CHECKING:
-    from millstream.registry.settings import Address
+    from millstream.kafka.registry.settings import Address
 
 Attempt = Callable[[], str]
 """Connects, and returns what was found; raises `MillstreamError`."""
@@ -27,7 +27,7 @@ _HOST = re.compile(r"(?P<host>[^:,/]+|\[[^]]+\]):(?P<port>\d+)")
 
 def connections(target: Target, root: Path) -> Iterator[tuple[str, Attempt]]:
     """Yield the name of each connection, and how to try it."""
-    from millstream.registry.settings import address_of
+    from millstream.kafka.registry.settings import address_of
     from millstream.stores.local import local_tables
     from millstream.stores.registry import configured, declaration
 
@@ -47,7 +47,7 @@ def _kafka(target: Target, root: Path) -> str:
 
 
 def _registry(address: Address) -> str:
-    from millstream.registry.client import Registry
+    from millstream.kafka.registry.client import Registry
 
     with closing(Registry(address)) as registry:
         return f"{count(len(registry.subjects('')), 'subject')} at {address.shown}"

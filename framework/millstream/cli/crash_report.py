@@ -16,10 +16,10 @@ from types import FrameType
 from msgspec import Struct
 
 from millstream import __version__
+from millstream.core.text import Text
 from millstream.project.secrets import mask, secrets_of_environment
 from millstream.project.settings import FILE, find_project
 from millstream.review.edited_lines import without_secrets
-from millstream.text import Text
 
 _STEPS = {
     "project": "reading",

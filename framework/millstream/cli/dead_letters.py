@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.cli.records import one_line, plain
 from millstream.cli.text_tables import text_table
-from millstream.graph import build_graph
+from millstream.compile.graph import build_graph
 
 if TYPE_CHECKING:
-    from millstream.dead_letters.counting import Count
-    from millstream.dead_letters.dropping import Drop
-    from millstream.dead_letters.letter import DeadLetter
-    from millstream.dead_letters.replaying import Replay
+    from millstream.compile.manifest import ManifestNode
     from millstream.kafka.readings import ShownRecord
-    from millstream.manifest import ManifestNode
+    from millstream.ops.dead_letters.counting import Count
+    from millstream.ops.dead_letters.dropping import Drop
+    from millstream.ops.dead_letters.letter import DeadLetter
+    from millstream.ops.dead_letters.replaying import Replay
     from millstream.project.values import Project
 
 _WIDEST = 60

@@ -12,11 +12,11 @@ from millstream.cli.remedies import TargetOptions, for_target
 from millstream.cli.review_output import statistics_of
 
 if TYPE_CHECKING:
-    from millstream.deployment.records import Deployed
-    from millstream.manifest import Compiled
+    from millstream.compile.manifest import Compiled
+    from millstream.deploy.records import Deployed
+    from millstream.engine.values import Job
     from millstream.review.values import QueryChange, Review
     from millstream.review.version import Version
-    from millstream.runner.values import Job
 
 
 class Deployment(Struct, frozen=True):
@@ -30,12 +30,12 @@ def plan_deployment(
     common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
 ) -> Deployment:
     """Return what an apply does if users accept what the job accepts."""
-    from millstream.deployment.intents import Apply, accepted_by
-    from millstream.deployment.keeping import with_kept
+    from millstream.deploy.intents import Apply, accepted_by
+    from millstream.deploy.keeping import with_kept
+    from millstream.engine.checkpoints.deployed import deployed
+    from millstream.queries.topology import physical_of
     from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
-    from millstream.runner.checkpoints.deployed import deployed
-    from millstream.topology import physical_of
 
     running = deployed(job.project, root / ".millstream")
     if job.catalog.environment is not None:
@@ -53,7 +53,7 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
     """Return what an environment builds, with all that it reads: that is all there is to compare."""
     import msgspec
 
-    from millstream.deployment.definitions import definition_of
+    from millstream.deploy.definitions import definition_of
 
     stored = {id_ for query in job.physical.queries for id_ in query.stored}
     definition = definition_of(compiled.manifest, job.catalog, stored)
@@ -67,9 +67,9 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
 
 def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
     """Return what runs by the records of its queries, or what was saved when all of them were started."""
-    from millstream.deployment.definitions import what_runs
+    from millstream.deploy.definitions import what_runs
+    from millstream.queries.topology import read_catalog
     from millstream.review.version import version_of
-    from millstream.topology import read_catalog
 
     saved = _saved_version(running)
     saved_definition = None if saved is None or saved.less else (saved.manifest, read_catalog(saved.compiled))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location, clean
+from millstream.core.text import Text as Source
 from millstream.project.files import forbidden_target, read_data
-from millstream.text import Location, clean
-from millstream.text import Text as Source
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
-    from millstream.manifest import Compiled
+    from millstream.compile.manifest import Compiled
     from millstream.project.names import Environment
     from millstream.project.values import Project, Target
 
@@ -21,9 +21,9 @@ def decided(root: Path, compiled: Compiled, project: Project) -> tuple[Compiled,
     if environment is None:
         return compiled, project
     from millstream.cli.deployment import deployed_version
+    from millstream.engine.checkpoints.deployed import deployed
     from millstream.review.deferring import deferred
     from millstream.review.version import version_of
-    from millstream.runner.checkpoints.deployed import deployed
 
     production = structs.replace(project, target=project.target.production)
     runs = deployed(production, root / ".millstream")
@@ -37,7 +37,7 @@ def recorded(root: Path, compiled: Compiled, target: Target) -> tuple[Compiled, 
     """Defer to production what was unchanged when the environment was built."""
     if target.environment is None:
         return compiled, target
-    from millstream.runner.checkpoints.environments import recorded as in_built
+    from millstream.engine.checkpoints.environments import recorded as in_built
 
     return in_built(compiled, target, root)
 

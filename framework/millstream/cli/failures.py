@@ -16,7 +16,7 @@ from millstream.cli.registry import COMMANDS
 
 if TYPE_CHECKING:
     from millstream.cli.remedies import TargetOptions
-    from millstream.errors import Diagnostic
+    from millstream.core.errors import Diagnostic
 
 INTERRUPTED = 130
 _LONG = {"-t": "--target", "-e": "--environment"}
@@ -42,7 +42,7 @@ def guarded(run: Callable[[], Any], arguments: Sequence[str]) -> int:
 
 
 def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
-    from millstream.errors import Diagnostic, MillstreamError
+    from millstream.core.errors import Diagnostic, MillstreamError
 
     if isinstance(error, MillstreamError):
         return _report(error.diagnostics, arguments)
@@ -57,7 +57,7 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
     from millstream.cli.crash_report import crash_location, masked, write_report
-    from millstream.errors import Diagnostic
+    from millstream.core.errors import Diagnostic
 
     location = crash_location(error)
     text = " ".join(masked(str(error)).split())
@@ -115,7 +115,7 @@ def _target_of(arguments: Sequence[str]) -> "TargetOptions":
 
 
 def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
-    from millstream.errors import Diagnostic, did_you_mean
+    from millstream.core.errors import Diagnostic, did_you_mean
 
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "millstream"
@@ -133,7 +133,7 @@ def _usage(error: click.ClickException) -> "tuple[Diagnostic]":
 
 def _option_remedy(error: click.NoSuchOption, context: click.Context | None, see: str) -> str:
     from millstream.cli.options import CHOOSING, COMMON
-    from millstream.errors import did_you_mean
+    from millstream.core.errors import did_you_mean
 
     if context and (instead := dbt.option_remedy(context.info_name or "", error.option_name)):
         return instead

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import click
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli.output import OutputStyle, terminal
+from millstream.core.byte_sizes import size_in_words
 
 Progress = Callable[[str, int, int], None]
 

@@ -18,15 +18,15 @@ from millstream.cli.project import (
     project_of,
     select_nodes,
 )
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from millstream.deployment.intents import Intent
-    from millstream.manifest import Compiled
-    from millstream.physical.verdict import Accepted
-    from millstream.runner.values import Job
+    from millstream.compile.manifest import Compiled
+    from millstream.deploy.intents import Intent
+    from millstream.engine.values import Job
+    from millstream.queries.verdict import Accepted
 
 _SHOWN = 8
 _DEPRECATED = Diagnostic(
@@ -59,12 +59,12 @@ def compiled_job(
     if changes.accept_forward:
         more = (*more, _DEPRECATED)
 
-    from millstream.artifacts import manifest_file
+    from millstream.compile.artifacts import manifest_file
+    from millstream.engine.checkpoints.files import local_lock
+    from millstream.engine.values import Job
     from millstream.project.folders import checkpoints_of
-    from millstream.results import read_results
-    from millstream.runner.checkpoints.files import local_lock
-    from millstream.runner.values import Job
-    from millstream.topology import compiled_topology, physical_of
+    from millstream.queries.topology import compiled_topology, physical_of
+    from millstream.results.results import read_results
 
     compiled, project = decided(root, compiled, project_of(common, root))
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.title)
@@ -98,8 +98,8 @@ def _select_models(
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that also computes models that are not selected."""
-    from millstream.deployment.choosing import choose_queries
-    from millstream.deployment.intents import FullRefresh, Update
+    from millstream.deploy.choosing import choose_queries
+    from millstream.deploy.intents import FullRefresh, Update
 
     if job.models is None or isinstance(job.intent, FullRefresh):
         return  # models that start again leave the queries of others
@@ -122,7 +122,7 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
 
 def _views_alone(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning if the selected models are views, which the queries of their readers compute."""
-    from millstream.deployment.choosing import choose_queries
+    from millstream.deploy.choosing import choose_queries
 
     if job.models is None or choose_queries(job.physical.queries, job.models):
         return
@@ -136,7 +136,7 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
 
 def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each source whose dead letters wait for a query that is not selected."""
-    from millstream.deployment.choosing import choose_queries, senders_of_letters
+    from millstream.deploy.choosing import choose_queries, senders_of_letters
 
     if job.models is None:
         return
@@ -159,7 +159,7 @@ def _quoted_names(models: Sequence[str]) -> str:
 
 def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
     """Return the models for which users accept that queries continue."""
-    from millstream.physical.verdict import Accepted
+    from millstream.queries.verdict import Accepted
 
     ids: dict[str, frozenset[str]] = {}
     for kind in ("stored", "mixed"):
@@ -176,7 +176,7 @@ def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
 
 
 def _intent(changes: Changes, rebuild: frozenset[str], accepted: Accepted) -> Intent:
-    from millstream.deployment.intents import FullRefresh, Regroup, Update
+    from millstream.deploy.intents import FullRefresh, Regroup, Update
 
     if changes.full_refresh:
         return FullRefresh()

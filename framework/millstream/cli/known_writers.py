@@ -6,7 +6,7 @@ from confluent_kafka import Message
 from msgspec.structs import replace
 
 from millstream.kafka.readings import Reading, ShownRecord, bytes_of, show_record
-from millstream.registry.writers import Writers
+from millstream.kafka.registry.writers import Writers
 
 
 def shown(message: Message, reading: Reading, writers: Writers) -> ShownRecord:

@@ -9,8 +9,8 @@ from millstream.cli.known_writers import shown
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import newest_records
 from millstream.kafka.readings import Reading, ShownRecord
-from millstream.registry.writers import Writers
-from millstream.tables.values import Answer
+from millstream.kafka.registry.writers import Writers
+from millstream.stores.tables.values import Answer
 
 _UNDECODABLE = "_undecodable"
 

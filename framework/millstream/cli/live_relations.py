@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from millstream.cli.latest_records import newest_rows
+from millstream.compile.manifest import ManifestNode
 from millstream.kafka.clients import Admin
 from millstream.kafka.readings import Reading
+from millstream.kafka.registry.writers import Writers
 from millstream.kafka.topic_names import known_readings
-from millstream.manifest import ManifestNode
 from millstream.ops.live_page.values import LiveRelation
 from millstream.project.values import Project
-from millstream.registry.writers import Writers
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.relations import Relation, relations_in
-from millstream.tables.values import Answer
+from millstream.stores.tables.relations import Relation, relations_in
+from millstream.stores.tables.values import Answer
 
 _MOST = 24
 """The page shows no more relations."""

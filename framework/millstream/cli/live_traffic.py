@@ -9,12 +9,12 @@ from datetime import datetime, timezone
 from itertools import takewhile
 
 from millstream.cli.traffic import GeneratorTopic, live_times, ready_topics
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.generators import records
 from millstream.kafka.producing import Feed, send
+from millstream.kafka.registry.writers import Writers
 from millstream.project.values import Project
-from millstream.registry.writers import Writers
 
 Sent = Callable[[str, int], None]
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from millstream.cli.diagnostics import count
+from millstream.core.text import clean
+from millstream.engine.values import Machine
 from millstream.ops.rates import Rates
 from millstream.ops.seen import QueryStatus
-from millstream.runner.values import Machine
-from millstream.text import clean
 
 _NAMES = 44
 _LONG = 5.0

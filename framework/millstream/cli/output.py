@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions
-from millstream.errors import Diagnostic
-from millstream.text import DIRECTIONS
+from millstream.core.errors import Diagnostic
+from millstream.core.text import DIRECTIONS
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,16 +13,16 @@ from msgspec import structs
 from millstream.cli.diagnostics import with_lines
 from millstream.cli.options import Common, SelectionRequest
 from millstream.cli.output import finish, terminal
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.graph import build_graph
-from millstream.manifest import Compiled
+from millstream.compile.graph import build_graph
+from millstream.compile.manifest import Compiled
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.settings import FILE, find_project, read_settings
 
 if TYPE_CHECKING:
     from millstream.compile.full import Check
+    from millstream.compile.selectors import Selection
     from millstream.project.values import Project, Target
     from millstream.review.version import Version
-    from millstream.selectors import Selection
 
 _STAGES = {"render": "Rendering", "analyse": "Analysing"}
 
@@ -165,7 +165,7 @@ def end_if_invalid(common: Common, compiled: Compiled, result: Mapping[str, obje
 def select_nodes(
     common: Common, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
 ) -> Selection:
-    from millstream.selectors import Selection, SelectionContext, select
+    from millstream.compile.selectors import Selection, SelectionContext, select
 
     states, warnings = _states(common, compiled, request.state) if request.state else (None, ())
     selection = select(

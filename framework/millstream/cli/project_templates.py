@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from millstream.cli.installation import uv_sources
-from millstream.errors import Diagnostic, MillstreamError, reporting_os_errors
+from millstream.core.errors import Diagnostic, MillstreamError, reporting_os_errors
 
 FOLDER = Path(__file__).parent / "templates"
 _SHARED = FOLDER / "shared"

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from millstream.core.text import DIRECTIONS
 from millstream.kafka.readings import Reading, ShownRecord
-from millstream.text import DIRECTIONS
 
 Line = Callable[[ShownRecord], str]
 

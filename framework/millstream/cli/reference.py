@@ -14,7 +14,7 @@ from millstream.cli.registry import COMMANDS
 from millstream.cli.rules import with_rules
 from millstream.cli.run_metrics import with_metrics
 from millstream.cli.streaming import with_tables
-from millstream.codes import all_codes
+from millstream.core.codes import all_codes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 _PARTS = {

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from millstream.cli.output import Part
 from millstream.cli.result_values import as_text
-from millstream.text import clean
+from millstream.core.text import clean
 
 NULL = "NULL"
 _GAP = "  "

@@ -46,9 +46,9 @@ def failing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
     """Return the statistics behind estimates; Kafka is asked only with --ask-kafka."""
-    from millstream.results import read_results
+    from millstream.queries.topology import read_hints
+    from millstream.results.results import read_results
     from millstream.review.replay import statistics
-    from millstream.topology import read_hints
 
     settings, _ = read_settings(root)
     manifest = now.manifest
@@ -90,7 +90,7 @@ _STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", 
 def _text(review: Review) -> Text:
     from rich.text import Text
 
+    from millstream.core.text import clean
     from millstream.review.formats.text import text_lines
-    from millstream.text import clean
 
     return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(review))

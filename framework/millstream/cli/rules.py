@@ -6,8 +6,8 @@ import inspect
 import sys
 from collections.abc import Sequence
 
-from millstream.optimizer.context import Rule
-from millstream.optimizer.rules import RULES
+from millstream.plan.optimizer.context import Rule
+from millstream.plan.optimizer.rules import RULES
 
 BEGIN, END = (
     "<!-- The rules, written by `uv run python -m millstream.cli.reference`. -->",

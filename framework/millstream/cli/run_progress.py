@@ -16,17 +16,15 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli.build_progress import expired_in_words, expired_lines, late_in_words, late_remedy
 from millstream.cli.diagnostics import as_data, count, render
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.ops.seen import Watcher
-from millstream.physical.values import DeadLetters, Query
-from millstream.results import TableChanges
-from millstream.runner.queries.results import StateRows, rows_of_states, sum_of_states
-from millstream.runner.values import (
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import clean
+from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
+from millstream.engine.values import (
     Applying,
     Batched,
     Compared,
@@ -46,8 +44,10 @@ from millstream.runner.values import (
     Stopped,
     Waiting,
 )
-from millstream.state_figures import Restored
-from millstream.text import clean
+from millstream.ops.seen import Watcher
+from millstream.queries.values import DeadLetters, Query
+from millstream.results.results import TableChanges
+from millstream.results.state_stats import Restored
 
 _BEGINNINGS = {"Spark": "starting Spark", "jars": "fetching jars", "topics": "checking topics"}
 """What the live view says of stages that say nothing themselves."""

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 
 if TYPE_CHECKING:
     import threading
 
     from millstream.cli.options import Common
     from millstream.cli.run_progress import RunProgress
-    from millstream.manifest import Compiled
+    from millstream.compile.manifest import Compiled
+    from millstream.engine.commands.run import Alongside
+    from millstream.engine.values import Event, Job, Tell
     from millstream.ops.seen import Watcher
-    from millstream.runner.commands.run import Alongside
-    from millstream.runner.values import Event, Job, Tell
 
     Served = Callable[[RunProgress], AbstractContextManager[Tell | None]]
     """Serves something while the job runs; what it yields gets the events, too."""
@@ -34,11 +34,11 @@ def run_job(
     from pathlib import Path
 
     from millstream.cli.run_progress import run_progress
+    from millstream.engine.commands.run import run
+    from millstream.engine.values import DiagnosticEvent
     from millstream.ops.metrics import Identity
     from millstream.ops.notifications.sending import notifying
     from millstream.ops.run_log import RunLog
-    from millstream.runner.commands.run import run
-    from millstream.runner.values import DiagnosticEvent
 
     target = job.project.target
     identity = Identity(job.project.settings.name, target.name)
@@ -71,8 +71,8 @@ def _tests(
     from pathlib import Path
 
     from millstream.project.folders import target_folder
+    from millstream.results.thresholds import interval_of_tests
     from millstream.testing.data.repeated import keep_testing, repeated_tests
-    from millstream.thresholds import interval_of_tests
 
     log = target_folder(Path(job.project.root), job.project.target) / "log" / "spark.log"
     tests = repeated_tests(job.project, compiled, job.models, str(log))

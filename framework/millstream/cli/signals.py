@@ -1,7 +1,7 @@
 """Ends commands cleanly on signals; a second signal ends the process at once.
 
 `systemd`, `timeout` and containers may signal all processes of a command. Spark's JVM and its Python workers
-ignore that (`runner/spark/jvm.py`, `worker_daemon.py`): this process decides when they stop.
+ignore that (`engine/spark/jvm.py`, `worker_daemon.py`): this process decides when they stop.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
     The JVM would otherwise outlive the locks of this process, and could write what the next command writes.
     """
     if "pyspark" in sys.modules:
-        from millstream.runner.spark.jvm_process import kill_jvm
+        from millstream.engine.spark.jvm_process import kill_jvm
 
         kill_jvm()
     for stream in (sys.stdout, sys.stderr):

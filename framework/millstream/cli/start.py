@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from millstream.__main__ import main as millstream
 from millstream.cli.failures import guarded
-from millstream.errors import reporting_os_errors
+from millstream.core.errors import reporting_os_errors
 
 _RUN = ("run", "--host", "0.0.0.0")  # noqa: S104 - probes come from other machines
 
@@ -24,7 +24,7 @@ def main() -> NoReturn:
 
 
 def _prepare(package: Path) -> int:
-    from millstream.package.copying import copy_project
+    from millstream.ops.package.copying import copy_project
 
     work = Path(os.environ.get("MILLSTREAM_WORK") or package / "work")
     remedy = "name a folder that can be written with MILLSTREAM_WORK"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from millstream.cli.options import Common, SelectionRequest
 from millstream.cli.project import empty_selection_errors, select_nodes
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.manifest import Compiled
-    from millstream.tested import TestResults
+    from millstream.compile.manifest import Compiled
+    from millstream.results.test_results import TestResults
     from millstream.testing.variants import Options
 
 
@@ -51,7 +51,7 @@ def run_tests(
 ) -> tuple[int, TestResults]:
     """Run tests, write their results, and return the exit code and the results."""
     from millstream.cli.signals import ending_well
-    from millstream.tested import TestRun
+    from millstream.results.test_results import TestRun
     from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
 

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from millstream.cli.options import Common, SelectionRequest, TestOptions
 from millstream.cli.project import select_nodes
 from millstream.project.values import is_local
-from millstream.tested import TestResult, TestRun
+from millstream.results.test_results import TestResult, TestRun
 
 if TYPE_CHECKING:
     from millstream.cli.build_progress import BuildProgress
-    from millstream.manifest import Compiled, ManifestNode
-    from millstream.results import RunResults
-    from millstream.runner.values import Job
+    from millstream.compile.manifest import Compiled, ManifestNode
+    from millstream.engine.values import Job
+    from millstream.results.results import RunResults
     from millstream.testing.building import Show
     from millstream.testing.session import TestSession
 

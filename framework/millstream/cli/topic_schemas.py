@@ -9,16 +9,16 @@ from msgspec import Struct
 
 from millstream.cli.options import Common
 from millstream.cli.project import compile_for
-from millstream.errors import Diagnostic
-from millstream.materialization import Sink
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 from millstream.project.files import File, find_files, read_file
 from millstream.project.load import load_topics
+from millstream.project.materialization import Sink
 from millstream.project.pins import Pins, pins_folder, read_pins
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import RegistryUse, Settings, Target, Topic
 from millstream.project.variables import merge_variables
-from millstream.text import Location
 
 
 class SinkSchema(Struct, frozen=True):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from millstream.cli.known_writers import shown
 from millstream.cli.options import Common
 from millstream.cli.output import terminal
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import newest_records
 from millstream.kafka.event_time import event_time
@@ -17,10 +17,10 @@ from millstream.kafka.generators import generators_of
 from millstream.kafka.live_times import LiveTimes
 from millstream.kafka.offsets import bounds
 from millstream.kafka.readings import of_source
+from millstream.kafka.registry.writers import Writers
 from millstream.kafka.topics import Topic, create_missing, source_topic
 from millstream.project.values import Generator, Project
 from millstream.project.values import Topic as SourceTopic
-from millstream.registry.writers import Writers
 
 GeneratorTopic = tuple[Generator, SourceTopic]
 

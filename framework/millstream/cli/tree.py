@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.text import Text
 
-from millstream.lineage.values import VALUE_KINDS, Edge, End, Lineage
-from millstream.text import clean
+from millstream.compile.lineage.values import VALUE_KINDS, Edge, End, Lineage
+from millstream.core.text import clean
 
 _COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "magenta", "metric": "magenta"}
 Describe = Callable[[End], str]

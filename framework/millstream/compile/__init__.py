@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from millstream.collector import collector_paused
+from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.compile.snapshot import inputs_digest, read_compiled, store_compiled
+from millstream.core.gc_pause import collector_paused
+from millstream.core.target_folder import claim
 from millstream.formats import function_of
-from millstream.manifest import Compiled, ManifestNode
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.project.variables import merge_variables
-from millstream.target_folder import claim
 
 if TYPE_CHECKING:
     from millstream.compile.full import Check, Progress

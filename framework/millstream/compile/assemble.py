@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
+from millstream.compile.manifest import ManifestFunction, ManifestNode
 from millstream.compile.node import column_of
+from millstream.core.text import Location
 from millstream.formats import KEY, Encoding, functions_of
-from millstream.manifest import ManifestFunction, ManifestNode
 from millstream.project.values import (
     Column,
     DataTest,
@@ -21,7 +22,6 @@ from millstream.project.values import (
     Topic,
 )
 from millstream.sql.values import InputRelation
-from millstream.text import Location
 
 _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
 """Options of a topic that the manifest includes."""

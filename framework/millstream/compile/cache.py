@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile.cache_files import COMPILED, FORMAT, read_file, write_file
-from millstream.errors import Diagnostic
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic
 from millstream.plan.traits import Traits
 from millstream.project.values import Reference, Uses
 from millstream.sql.values import InputRelation

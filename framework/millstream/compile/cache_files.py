@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from millstream import __version__
-from millstream.atomic import replace_file
-from millstream.decoding import from_msgpack
+from millstream.core.atomic import replace_file
+from millstream.core.decoding import from_msgpack
 from millstream.project.files import open_regular
 
 FORMAT = f"{__version__}-14-py{sys.version_info.major}.{sys.version_info.minor}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
+from millstream.core.types import STRING
 from millstream.formats import KEY
-from millstream.materialization import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import (
     DEFAULT_ISOLATION,
     VERSION_COLUMNS,
@@ -21,12 +21,12 @@ from millstream.plan.from_sql.catalog import (
 )
 from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
 from millstream.project.imports import python_version
+from millstream.project.materialization import columns_named, materialization_of
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
 from millstream.project.values import Project, Topic, shuffle_partitions
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
-from millstream.types import STRING
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan passes on."""

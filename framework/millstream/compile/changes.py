@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 
 from millstream.compile.models import Models
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.formats import DEFAULT_FORMAT
-from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.from_sql.plan import build_plan
@@ -18,6 +17,7 @@ from millstream.plan.nodes import Output, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.project.checks import Lines
+from millstream.project.materialization import Sink
 from millstream.stores.registry import choices_with_change_feed, declaration
 
 _IN_JSON = "emit='changes' writes JSON as Debezium does"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from millstream.compile.assemble import labelled
+from millstream.compile.data_tests import failing_condition
 from millstream.compile.options import only_expression
-from millstream.data_tests import failing_condition
-from millstream.errors import Diagnostic
-from millstream.expressions import Expression
-from millstream.materialization import VALID_FROM, VALID_TO, Table, materialization_of
+from millstream.core.errors import Diagnostic
+from millstream.core.expressions import Expression
 from millstream.plan.nodes import Check
 from millstream.project.data_tests import KINDS
+from millstream.project.materialization import VALID_FROM, VALID_TO, Table, materialization_of
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from millstream.manifest import ManifestColumn, ManifestNode
+from millstream.compile.manifest import ManifestColumn, ManifestNode
 
 
 def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode]:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from millstream.decoding import from_msgpack
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import Compiled, ManifestNode
-from millstream.materialization import LONGEST_TOPIC, Materialization, Sink, Table
+from millstream.compile.manifest import Compiled, ManifestNode
+from millstream.core.decoding import from_msgpack
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
+from millstream.project.materialization import LONGEST_TOPIC, Materialization, Sink, Table
 from millstream.project.names import Environment
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from millstream.compile.node import Model
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.values import Project, Reference
 from millstream.sql.values import InputRelation
 

@@ -16,18 +16,18 @@ from millstream.compile.checks import unstored_tests
 from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.error_reach import follows, misdeclared_topics, readers_of
 from millstream.compile.follow_up_errors import broken_files, without_followups
+from millstream.compile.graph import Node, build_graph, find_cycles
+from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.compile.models import Models
 from millstream.compile.options import unknown_rules
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
-from millstream.errors import Diagnostic
-from millstream.graph import Node, build_graph, find_cycles
-from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 from millstream.native.obstacles import not_native
 from millstream.project.imports import Imported
 from millstream.project.load import load_files
 from millstream.project.values import Project, Settings, Target
-from millstream.text import Location
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, the number of finished models, and the total."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from millstream.compile.options import only_expression
-from millstream.errors import Diagnostic, did_you_mean
-from millstream.expressions import literal, quoted
-from millstream.materialization import materialization_of
+from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.expressions import literal, quoted
+from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.plan.nodes import LoggedRows, RowLog
+from millstream.project.materialization import materialization_of
 from millstream.project.values import ModelLog, ModelProperties
 from millstream.sql.values import Analysis, InputRelation
-from millstream.types import BOOLEAN, UNKNOWN
 
 
 def logged_rows(

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.compile.options import only_expression
-from millstream.errors import Diagnostic, did_you_mean
-from millstream.expressions import quoted
-from millstream.materialization import materialization_of
+from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.expressions import quoted
 from millstream.plan.nodes import Meter, Metering
+from millstream.project.materialization import materialization_of
 from millstream.project.values import Metric
 from millstream.sql.values import Analysis, InputRelation
 

@@ -30,19 +30,19 @@ from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
-from millstream.errors import Diagnostic, Note, Severity, did_you_mean
-from millstream.materialization import VALID_FROM, VALID_TO, Sink, Table, materialization_of
+from millstream.core.errors import Diagnostic, Note, Severity, did_you_mean
+from millstream.core.text import Location
+from millstream.core.types import UNKNOWN
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
+from millstream.project.materialization import VALID_FROM, VALID_TO, Sink, Table, materialization_of
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
 from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
 from millstream.sql.query import Query
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, SqlDiagnostic
-from millstream.text import Location
-from millstream.types import UNKNOWN
 
 Progress = Callable[[str, int, int], None]
 Find = Callable[[tuple[str, ...]], InputRelation | None]

@@ -1,11 +1,11 @@
 """Reports Python functions whose names conflict with others."""
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.values import Project
 from millstream.sql.signatures import signatures
 
 _ENDINGS = ("_where", "_at")
-"""Suffixes that queries add to names: `physical/python_calls.py`, `physical/emit/error_places.py`."""
+"""Suffixes that queries add to names: `queries/python_calls.py`, `queries/emit/error_places.py`."""
 
 
 def built_in_names(project: Project) -> list[Diagnostic]:

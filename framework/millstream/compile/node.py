@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from millstream.compile.cache import Entry
-from millstream.errors import Diagnostic
-from millstream.manifest import Influence, ManifestColumn, ManifestNode
-from millstream.materialization import materialization_of
+from millstream.compile.manifest import Influence, ManifestColumn, ManifestNode
+from millstream.core.errors import Diagnostic
 from millstream.plan.traits import Traits
 from millstream.project.load import folders
+from millstream.project.materialization import materialization_of
 from millstream.project.values import Column, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
 

@@ -7,10 +7,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.errors import did_you_mean
-from millstream.expressions import Expression, joined, replace_columns
-from millstream.expressions import column as column_of
-from millstream.materialization import (
+from millstream.core.errors import did_you_mean
+from millstream.core.expressions import Expression, joined, replace_columns
+from millstream.core.expressions import column as column_of
+from millstream.core.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
+from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
+from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
+from millstream.plan.nodes.order import in_order
+from millstream.plan.ttl import wrong_time
+from millstream.plan.unbounded import StatefulStep, without_end
+from millstream.project.materialization import (
     EVERY_HEADER,
     KEEP,
     OWN_HEADERS,
@@ -21,15 +28,8 @@ from millstream.materialization import (
     columns_named,
     materialization_of,
 )
-from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
-from millstream.plan.nodes.order import in_order
-from millstream.plan.ttl import wrong_time
-from millstream.plan.unbounded import StatefulStep, without_end
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
-from millstream.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _BEFORE = "select "
@@ -116,7 +116,7 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def unknown_rules(setting: object) -> list[tuple[str, str]]:
     """Return names that are not rules of the optimizer, each with a suggestion."""
-    from millstream.optimizer.choose import unknown_rules  # few projects name rules
+    from millstream.plan.optimizer.choose import unknown_rules  # few projects name rules
 
     return unknown_rules(setting)  # type: ignore[arg-type]  # YAML values have been checked
 

@@ -10,8 +10,8 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
 from millstream.compile.stored_types import unstorable
-from millstream.expressions import Expression
-from millstream.materialization import Table, materialization_of
+from millstream.core.expressions import Expression
+from millstream.core.types import Row
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
@@ -22,11 +22,11 @@ from millstream.plan.from_sql.versions import joins_of_all_versions, stored_vers
 from millstream.plan.nodes import Check, Column, LoggedRows, Metering, Node, TraitsLeaf
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
+from millstream.project.materialization import Table, materialization_of
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 from millstream.stores.registry import declaration
-from millstream.types import Row
 
 
 class Planning:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.compile.options import as_time, untimely
-from millstream.expressions import joined
+from millstream.core.expressions import joined
 from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.plan.nodes import RECORD_TIME

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import UNKNOWN, Type
 from millstream.formats import function_of
 from millstream.formats.format import ReadSchema
-from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.format_functions import CODE, Unusable, sink_format
+from millstream.project.materialization import Sink
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
-from millstream.types import UNKNOWN, Type
 
 
 def encoded_by_function(

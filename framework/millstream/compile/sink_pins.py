@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.text import Location
 from millstream.formats import Encoding
 from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
-from millstream.materialization import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
 from millstream.project.pins import Pins
 from millstream.project.values import RegistryUse
-from millstream.text import Location
 
 
 class SinkPins(Struct, frozen=True):

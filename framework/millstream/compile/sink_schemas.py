@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.compile.sink_functions import encoded_by_function
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import UNKNOWN, Field
 from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
-from millstream.materialization import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pin_compatibility import forbidden
 from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
-from millstream.types import UNKNOWN, Field
 
 
 def sink_schema(

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from millstream.compile.cache_files import FORMAT, digest_of, read_file, write_file
-from millstream.decoding import from_msgpack
-from millstream.manifest import Compiled
+from millstream.compile.manifest import Compiled
+from millstream.core.decoding import from_msgpack
 from millstream.project.file_list import project_files
 from millstream.project.files import read_data
 from millstream.project.imports import Imported

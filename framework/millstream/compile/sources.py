@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from millstream.compile.options import only_expression
 from millstream.compile.relations import metadata_of
-from millstream.errors import Diagnostic
-from millstream.expressions import Expression
+from millstream.core.errors import Diagnostic
+from millstream.core.expressions import Expression
+from millstream.core.text import Location
+from millstream.core.types import NULL, UNKNOWN
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import Column, Project, Topic
 from millstream.sql.values import InputRelation, RelationColumn, SqlDiagnostic
-from millstream.text import Location
-from millstream.types import NULL, UNKNOWN
 
 _BEFORE = "select "
 

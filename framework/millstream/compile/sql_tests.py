@@ -8,14 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.compile.assemble import located_tests
+from millstream.compile.data_tests import tested_relation
+from millstream.compile.manifest import ManifestNode
 from millstream.compile.models import Models
-from millstream.data_tests import tested_relation
-from millstream.errors import Diagnostic, did_you_mean
-from millstream.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.text import Location
 from millstream.project.data_tests import KINDS, unknown_test
 from millstream.project.references import relation_call
 from millstream.project.values import SqlFile
-from millstream.text import Location
 
 _UNIMPORTANT = frozenset(("MS408", "MS409"))
 """Errors in column names, which are irrelevant in tests."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from millstream.core.types import NULL, VARIANT, Type, types_within
 from millstream.formats import format_of
-from millstream.materialization import Sink, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.project.materialization import Sink, Table
 from millstream.sql.query import Select
 from millstream.stores.declaration import Declaration
-from millstream.types import NULL, VARIANT, Type, types_within
 
 
 def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:

@@ -12,19 +12,19 @@ from msgspec import Struct
 from millstream.compile.assemble import labelled
 from millstream.compile.models import Models
 from millstream.compile.node import Model
-from millstream.cycles import cycles
-from millstream.errors import Diagnostic, Note
+from millstream.core.cycles import cycles
+from millstream.core.errors import Diagnostic, Note
+from millstream.core.text import Location
 from millstream.formats import format_of, function_of
-from millstream.materialization import (
+from millstream.project.checks import Lines
+from millstream.project.materialization import (
     DEAD_LETTER_SUFFIX,
     HANDLED_SUFFIX,
     LONGEST_TOPIC,
     Sink,
     materialization_of,
 )
-from millstream.project.checks import Lines
 from millstream.project.names import is_environments
-from millstream.text import Location
 
 OWN_PREFIX = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""

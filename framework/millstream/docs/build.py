@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.collector import collector_paused
+from millstream.core.gc_pause import collector_paused
 from millstream.docs.columns import columns
 from millstream.docs.health import health
 from millstream.docs.index import index

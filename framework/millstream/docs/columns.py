@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from millstream.compile.manifest import Influence, Manifest, ManifestNode
 from millstream.docs.index import Index
 from millstream.docs.markdown import markup
 from millstream.docs.values import Column, ColumnEdge, Columns
-from millstream.manifest import Influence, Manifest, ManifestNode
 
 Positions = Mapping[str, Mapping[str, int]]
 """The position of each column, by node id and name in lower case."""

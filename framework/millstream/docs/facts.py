@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from millstream.compile.manifest import ManifestNode
 from millstream.docs.values import Fact
 from millstream.explain.queries import Query
-from millstream.manifest import ManifestNode
 from millstream.project.secrets import MASK, Secret, is_secret_setting
 
 _FIRST = (

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.compile.manifest import ManifestFunction, ManifestNode
 from millstream.docs.markdown import first_sentence, markup
 from millstream.docs.material import Material
 from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
-from millstream.manifest import ManifestFunction, ManifestNode
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
 """The order of entries: pages that are opened often share files; tests come last."""

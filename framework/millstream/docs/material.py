@@ -10,21 +10,21 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_json, from_msgpack
+from millstream.compile.manifest import Compiled, Manifest
+from millstream.core.decoding import from_json, from_msgpack
 from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.queries import Query
 from millstream.explain.state_memory import StateStores
-from millstream.manifest import Compiled, Manifest
-from millstream.physical.plan import Physical as PhysicalPlan
-from millstream.physical.values import Query as Physical
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.results import RunResults, read_results
-from millstream.run_metrics import RunMetric, own_metrics
-from millstream.tested import TestResults, read_test_results
-from millstream.thresholds import Thresholds
-from millstream.topology import Topology, compiled_topology, physical_of
+from millstream.queries.plan import Physical as PhysicalPlan
+from millstream.queries.topology import Topology, compiled_topology, physical_of
+from millstream.queries.values import Query as Physical
+from millstream.results.results import RunResults, read_results
+from millstream.results.run_metrics import RunMetric, own_metrics
+from millstream.results.test_results import TestResults, read_test_results
+from millstream.results.thresholds import Thresholds
 
 MOST_MODELS = 1_000
 """The site of a larger project has no plan by default, because planning takes longer than everything else."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from millstream.docs.material import Material
 from millstream.docs.values import Coverage, Fact, MissedWay, Result
-from millstream.results import ModelResult, RunResults
-from millstream.tested import TestResult, TestResults
+from millstream.results.results import ModelResult, RunResults
+from millstream.results.test_results import TestResult, TestResults
 
 BAD = frozenset(("error", "fail"))
 _WORST = ("error", "skipped", "success")

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from millstream.compile.manifest import ManifestNode
 from millstream.docs import facts
 from millstream.docs.index import Index
 from millstream.docs.markdown import markup
 from millstream.docs.material import Material, Planned
 from millstream.docs.values import Code, Coverage, Entry, Fact, Operator, Page, Result
 from millstream.explain.queries import Query
-from millstream.manifest import ManifestNode
-from millstream.physical.values import Query as Physical
+from millstream.queries.values import Query as Physical
 
 
 def pages(

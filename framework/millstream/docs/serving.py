@@ -8,7 +8,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 
 HOST, PORT = "127.0.0.1", 8080
 _NAMES = frozenset(("127.0.0.1", "localhost"))

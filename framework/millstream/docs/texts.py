@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
-from millstream.data_tests import QueryTest, RowTest, TotalTest, data_test, sql_name
-from millstream.manifest import Compiled, Manifest
+from millstream.compile.data_tests import QueryTest, RowTest, TotalTest, data_test, sql_name
+from millstream.compile.manifest import Compiled, Manifest
 from millstream.project.secrets import MASK, is_secret_setting
 
 _MOST_LINES = 200

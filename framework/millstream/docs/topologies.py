@@ -15,8 +15,8 @@ from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
 from millstream.explain.explanation import models_of, of_outputs, same
 from millstream.explain.savings import Costs, saved, savings_in_words, table
 from millstream.explain.topology import Drawing, DrawnNode, draw
-from millstream.optimizer.driver import Step
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.driver import Step
 
 MOST_OPERATORS = 250
 """Larger plans are not readable, and not drawn."""

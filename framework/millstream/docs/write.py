@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from millstream.atomic import replace_file
+from millstream.core.atomic import replace_file
 from millstream.docs.values import Site
 
 SCRIPTS = (

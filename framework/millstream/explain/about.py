@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from millstream.batch_figures import BatchFigures
+from millstream.compile.manifest import Compiled
 from millstream.explain.explanation import About
 from millstream.explain.figures import figures
 from millstream.explain.one_state import could_be_one
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
-from millstream.manifest import Compiled
-from millstream.measured import with_measured
 from millstream.native.obstacles import obstacles
-from millstream.physical.plan import Physical
 from millstream.project.values import LOCAL_PARTITIONS
-from millstream.topology import Topology, hints_of, physical_settings
+from millstream.queries.plan import Physical
+from millstream.queries.topology import Topology, hints_of, physical_settings
+from millstream.results.batch_stats import BatchFigures
+from millstream.results.selectivity import with_measured
 
 
 def about_of(

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from millstream.core.expressions import Expression
 from millstream.explain.names import node_names, plain
-from millstream.expressions import Expression
 from millstream.formats import format_of
-from millstream.materialization import Sink
 from millstream.plan.nodes import Decode, Expand, Filter, Node, Output, Plan, Stateful, conditions_text
 from millstream.plan.nodes.order import in_order
+from millstream.project.materialization import Sink
 
 
 class Call(Struct, frozen=True):

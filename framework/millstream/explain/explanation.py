@@ -14,10 +14,10 @@ from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.savings import Cost, Costs, added, alone, saved
 from millstream.explain.topology import Drawing, draw
-from millstream.optimizer.context import Change, Hints
-from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.context import Change, Hints
+from millstream.plan.optimizer.driver import Optimized, Step
 
 SCHEMA_VERSION = 1
 

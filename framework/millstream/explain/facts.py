@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.explain.names import plain
-from millstream.materialization import Sink
 from millstream.plan.durations import duration
 from millstream.plan.nodes import (
     Aggregate,
@@ -25,6 +24,7 @@ from millstream.plan.nodes import (
     conditions_text,
 )
 from millstream.plan.traits import Traits
+from millstream.project.materialization import Sink
 
 
 def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:

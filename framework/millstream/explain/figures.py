@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.measured import Measured
-from millstream.optimizer.context import Hints
+from millstream.plan.optimizer.context import Hints
+from millstream.results.selectivity import Measured
 
 Origin = Literal["declared", "measured"]
 

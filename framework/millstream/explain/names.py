@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
 from millstream.plan.nodes import (
     CARRIED,
     Aggregate,

@@ -8,13 +8,13 @@ from msgspec import Struct, field
 
 from millstream.explain.names import plain
 from millstream.explain.savings import Cost, Costs
-from millstream.optimizer.context import Hints
-from millstream.optimizer.driver import Optimized, Step, optimize
-from millstream.optimizer.rules import RULES
-from millstream.optimizer.rules.merge_aggregates import merge_aggregates
-from millstream.optimizer.rules.share_repartition import share_repartition
-from millstream.physical.values import PhysicalSettings
 from millstream.plan.nodes import Aggregate, Filter, Node, Plan, Project, Repartition, Watermark
+from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.driver import Optimized, Step, optimize
+from millstream.plan.optimizer.rules import RULES
+from millstream.plan.optimizer.rules.merge_aggregates import merge_aggregates
+from millstream.plan.optimizer.rules.share_repartition import share_repartition
+from millstream.queries.values import PhysicalSettings
 
 _MERGE, _SHARE = merge_aggregates.__name__, share_repartition.__name__
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from millstream.artifacts import artifact_path
-from millstream.manifest import Compiled, ManifestNode
+from millstream.compile.artifacts import artifact_path
+from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Body, Derived, OpaqueBody, Select, Union
 

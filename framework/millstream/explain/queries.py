@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from millstream.batch_figures import BatchFigures
 from millstream.explain.names import plain
 from millstream.explain.state_memory import StateMemory, StateStores, in_words, state_memory
-from millstream.physical.emit.steps import (
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.queries.emit.steps import (
     CountedView,
     DedupeView,
     SqlView,
@@ -18,10 +18,10 @@ from millstream.physical.emit.steps import (
     TemporalView,
     WindowView,
 )
-from millstream.physical.maintaining import statements
-from millstream.physical.values import DeadLetters, PerBatch, Separation
-from millstream.physical.values import Query as Physical
-from millstream.plan.from_sql.catalog import Catalog
+from millstream.queries.maintaining import statements
+from millstream.queries.values import DeadLetters, PerBatch, Separation
+from millstream.queries.values import Query as Physical
+from millstream.results.batch_stats import BatchFigures
 
 
 class Query(Struct, frozen=True):

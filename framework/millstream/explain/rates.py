@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from millstream.optimizer.context import Hints
 from millstream.plan.nodes import (
     Aggregate,
     Expand,
@@ -19,6 +18,7 @@ from millstream.plan.nodes import (
     TopicScan,
     Union,
 )
+from millstream.plan.optimizer.context import Hints
 
 
 class _Rate(Struct, frozen=True):

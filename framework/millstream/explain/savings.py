@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 
 from millstream.explain.rates import rates
 from millstream.explain.sizes import row_size
-from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Decode, Node, Output, Plan, Project, Repartition, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.context import Hints
 from millstream.plan.traits import KnownTraits
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from millstream.plan.nodes import Column
-from millstream.types import (
+from millstream.core.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -19,6 +18,7 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.plan.nodes import Column
 
 _FIXED = (BOOLEAN, *INTEGERS, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 

@@ -13,17 +13,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.byte_sizes import size_in_words
-from millstream.errors import Diagnostic
-from millstream.physical.state_store import Store, budget, is_limited, store_of
-from millstream.physical.values import Query, StateSize
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location, Text
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of
 from millstream.project.heap import heap_of
 from millstream.project.spark_settings import spark_settings
 from millstream.project.values import LOCAL_PARTITIONS, Target, is_local, shuffle_partitions
-from millstream.state_figures import MeasuredState, measured_states, restore_seconds
-from millstream.text import Location, Text
+from millstream.queries.state_store import Store, budget, is_limited, store_of
+from millstream.queries.values import Query, StateSize
+from millstream.results.state_stats import MeasuredState, measured_states, restore_seconds
 
 _CACHE = "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB"
 _CACHE_MB = 8

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.expressions import Piece, joined
+from millstream.core.expressions import Piece, joined
+from millstream.core.types import BINARY, Field
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, encoded, single_value
-from millstream.types import BINARY, Field
 
 
 def _decode_sql(fields: Fields) -> Decoded:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.expressions import Piece, joined
+from millstream.core.expressions import Piece, joined
+from millstream.core.types import BIGINT, STRING, Field, Row
 from millstream.formats.format import Fields, Item
 from millstream.formats.sql import row
-from millstream.types import BIGINT, STRING, Field, Row
 
 AFTER = "after"
 """The field with the row after a change; NULL if it was deleted."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
+from millstream.core.types import INTERVAL, VARIANT
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
 from millstream.formats.reasons import quoted, within
@@ -17,7 +18,6 @@ from millstream.formats.sql import BAD, TIMES, column_list, function_call, parse
 from millstream.formats.sql import row as row_sql
 from millstream.formats.text_values import is_read, read_text
 from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
-from millstream.types import INTERVAL, VARIANT
 
 _SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
 _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}

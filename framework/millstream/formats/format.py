@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Piece
-from millstream.types import MOST_TYPES, Field, Row, Type
+from millstream.core.expressions import Expression, Piece
+from millstream.core.types import MOST_TYPES, Field, Row, Type
 
 Fields = Sequence[Field]
 """What a value holds: names and types, in order."""

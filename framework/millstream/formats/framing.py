@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import Fields, LocalCodec
 from millstream.formats.values import UnfitError

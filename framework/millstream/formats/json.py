@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
+from millstream.core.types import (
+    INTERVAL,
+    NULL,
+    UNKNOWN,
+    VARIANT,
+    Field,
+    Type,
+    types_within,
+)
 from millstream.formats import Encoding, Framing
 from millstream.formats.format import (
     Decoded,
@@ -26,15 +35,6 @@ from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.json_values import read_object
 from millstream.formats.sql import BAD, column_list, function_call, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
-from millstream.types import (
-    INTERVAL,
-    NULL,
-    UNKNOWN,
-    VARIANT,
-    Field,
-    Type,
-    types_within,
-)
 
 _LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 

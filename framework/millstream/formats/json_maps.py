@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from millstream.expressions import Piece, Ref, quoted
+from millstream.core.expressions import Piece, Ref, quoted
+from millstream.core.types import STRING, Array, Field, Map, Row, Type
 from millstream.formats.format import Fields
-from millstream.types import STRING, Array, Field, Map, Row, Type
 
 
 def all_restored(fields: Fields, read: Fields) -> tuple[tuple[Piece, ...], ...]:

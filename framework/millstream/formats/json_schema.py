@@ -8,8 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from millstream.formats.format import FieldCount, Fields, SchemaError
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -27,6 +26,7 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.format import FieldCount, Fields, SchemaError
 
 _TYPES = {"string": STRING, "integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
 _FORMATS = {"date": DATE, "date-time": TIMESTAMP}

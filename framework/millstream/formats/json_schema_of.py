@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from millstream.formats.format import Fields, SchemaError
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -26,6 +25,7 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.format import Fields, SchemaError
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _TYPES: dict[Type, dict[str, Any]] = {

@@ -11,22 +11,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal as Number
 from typing import Any, NoReturn
 
-from millstream.formats.format import Fields
-from millstream.formats.reasons import a, not_a, quoted, within
-from millstream.formats.text_values import (
-    BITS,
-    checked,
-    exact,
-    integer,
-    number,
-    of_seconds,
-    read_base64,
-    read_date,
-    read_text,
-    read_time,
-)
-from millstream.formats.values import UnfitError, utf8
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -43,6 +28,21 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.format import Fields
+from millstream.formats.reasons import a, not_a, quoted, within
+from millstream.formats.text_values import (
+    BITS,
+    checked,
+    exact,
+    integer,
+    number,
+    of_seconds,
+    read_base64,
+    read_date,
+    read_text,
+    read_time,
+)
+from millstream.formats.values import UnfitError, utf8
 
 _TEXT_OF_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

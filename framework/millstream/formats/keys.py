@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref, joined, quoted
+from millstream.core.expressions import Expression, Piece, Ref, joined, quoted
+from millstream.core.types import Array, Field, Map, Row, Type
 from millstream.formats import KEY, Encoding, format_of
 from millstream.formats.format import Decoded, Fields, Item
 from millstream.formats.sql import BAD
-from millstream.types import Array, Field, Map, Row, Type
 
 _NAME = "key"
 """The raw column of keys, and the name of a single value."""

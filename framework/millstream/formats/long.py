@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
+from millstream.core.types import BIGINT, Field
 from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, single_value
-from millstream.types import BIGINT, Field
 
 _BYTES = 8
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
 from millstream.formats import format_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.expressions import Piece, Ref, joined, literal, quoted
+from millstream.core.expressions import Piece, Ref, joined, literal, quoted
+from millstream.core.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
 from millstream.formats.format import Decoded, Fields, Item
-from millstream.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
 
 VALUE = Ref("value")
 

@@ -8,9 +8,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal as Number
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from millstream.formats.reasons import a, not_a
-from millstream.formats.values import UnfitError, encoded
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -26,6 +24,8 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.formats.reasons import a, not_a
+from millstream.formats.values import UnfitError, encoded
 
 BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 _READ = {*BITS, FLOAT, DOUBLE, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, BINARY, STRING}

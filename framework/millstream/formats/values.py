@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from millstream.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
 from millstream.formats.format import Fields
-from millstream.types import BOOLEAN, DOUBLE, FLOAT, INTEGERS, Type
 
 
 class UnfitError(ValueError):

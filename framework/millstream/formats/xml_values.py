@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from millstream.core.types import STRING, Array, Field, Map, Row, Type
 from millstream.formats.format import Fields
 from millstream.formats.reasons import a, quoted, within
 from millstream.formats.text_values import read_text
 from millstream.formats.values import UnfitError
-from millstream.types import STRING, Array, Field, Map, Row, Type
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

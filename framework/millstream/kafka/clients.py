@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, Value, revealed
 from millstream.kafka.failures import error_text, failure, is_authentication, refusal, silence
 from millstream.kafka.settings import (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors, consumer_of
 from millstream.kafka.failures import failure
 from millstream.kafka.offsets import PartitionKey, bounds

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.types import TIMESTAMP, TIMESTAMP_NTZ
 from millstream.project.values import Column, Topic
-from millstream.types import TIMESTAMP, TIMESTAMP_NTZ
 
 
 class EventTime(Struct, frozen=True):

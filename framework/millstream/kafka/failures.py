@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaError
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import Cluster, text
 from millstream.project.secrets import Secret, mask
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import Location, Text
+from millstream.core.types import STRING, Field
 from millstream.formats import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
@@ -22,8 +24,6 @@ from millstream.kafka.keys import encode_key
 from millstream.kafka.live_times import LiveTimes
 from millstream.project.generators import topics_of
 from millstream.project.values import Generator, Project, Topic
-from millstream.text import Location, Text
-from millstream.types import STRING, Field
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The default time of the first event: fixed, so that traffic can be repeated."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millstream.core.types import STRING
 from millstream.formats import KEY
 from millstream.formats.keys import KeyFormat
 from millstream.formats.values import as_mapping, encoded, text_of, to_json
 from millstream.project.values import Topic
-from millstream.types import STRING
 
 
 def key_format_of(topic: Topic) -> KeyFormat:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from millstream.broker import broker_status
-from millstream.broker.log_bounds import Log, Logs, stopped_logs
 from millstream.kafka.cluster import cluster_of, is_embedded
+from millstream.local.broker import broker_status
+from millstream.local.broker.log_bounds import Log, Logs, stopped_logs
 from millstream.project.values import Project
 
 

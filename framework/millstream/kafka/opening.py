@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from millstream.broker import shared_broker
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import cluster_of, is_embedded
-from millstream.machine.jars import Progress
+from millstream.local.broker import shared_broker
+from millstream.local.jars import Progress
 from millstream.project.values import Project
 
 

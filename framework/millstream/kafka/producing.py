@@ -9,7 +9,7 @@ from itertools import chain, islice
 from confluent_kafka import KafkaError
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, producer_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.failures import error_text, failure

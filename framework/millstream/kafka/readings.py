@@ -9,6 +9,8 @@ from typing import Any
 from confluent_kafka import Message
 from msgspec import Struct
 
+from millstream.compile.manifest import ManifestNode
+from millstream.core.types import STRING, UNKNOWN, Field, Type, TypeSyntaxError, parse_type
 from millstream.formats import KEY, Encoding, format_of
 from millstream.formats.changes import envelope
 from millstream.formats.format import Fields, Format
@@ -16,10 +18,8 @@ from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import key_format_of
-from millstream.manifest import ManifestNode
-from millstream.materialization import Sink
+from millstream.project.materialization import Sink
 from millstream.project.values import Topic
-from millstream.types import STRING, UNKNOWN, Field, Type, TypeSyntaxError, parse_type
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -61,7 +61,7 @@ def of_source(topic: Topic) -> Reading:
 
 
 def of_sink(node: ManifestNode) -> Reading:
-    """Return how to decode a model's records, which `millstream.physical.records` defines."""
+    """Return how to decode a model's records, which `millstream.queries.records` defines."""
     sink = node.materialization
     assert isinstance(sink, Sink), f"{node.name} writes no topic"
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from millstream.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.kafka.cluster import Cluster, Options, Value, text
 from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
 from millstream.project.logins import (

@@ -8,7 +8,7 @@ import msgspec
 from confluent_kafka import IsolationLevel
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.kafka.offsets import bounds

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.readings import Reading, of_sink, of_source
 from millstream.kafka.topics import user_topics
-from millstream.manifest import ManifestNode
-from millstream.materialization import Sink
+from millstream.project.materialization import Sink
 from millstream.project.values import Project
 
 

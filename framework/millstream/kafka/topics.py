@@ -13,7 +13,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.cluster import text
 from millstream.kafka.failures import error_text, is_permission

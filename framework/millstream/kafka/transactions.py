@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaException, Producer
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors, transactional_producer_of
 from millstream.kafka.failures import failure
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, diagnostic_at
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Text
 from millstream.native.translate import translate
 from millstream.native.values import Obstacle
 from millstream.project.functions import read_functions
 from millstream.project.imports import with_imports
 from millstream.project.values import Function
-from millstream.text import Text
 
 
 def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from millstream import types
+from millstream.core import types
+from millstream.core.types import Type
 from millstream.native.constants import Names
 from millstream.native.structs import struct_class
 from millstream.native.values import (
@@ -21,7 +22,6 @@ from millstream.native.values import (
     list_of,
 )
 from millstream.project.hints import Hint
-from millstream.types import Type
 
 _KINDS: Mapping[Type, Kinds] = {
     types.BOOLEAN: BOOL, types.STRING: STR, types.DOUBLE: FLOAT, types.FLOAT: FLOAT,

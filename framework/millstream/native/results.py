@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from millstream import types
+from millstream.core import types
 from millstream.native.program import Program
 from millstream.native.structs import struct_class
 from millstream.native.values import (
@@ -24,7 +24,7 @@ _SCALARS = (types.BOOLEAN, types.STRING, types.FLOAT, types.DOUBLE, *types.INTEG
 
 
 def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
-    """Return the Java expression of the check that `runner/python/fitting.py` does."""
+    """Return the Java expression of the check that `engine/python/fitting.py` does."""
     others = frozenset(kind for kind in kinds if not isinstance(kind, str))
     structs = [kind for kind in others if isinstance(kind, StructKind)]
     lists = [kind for kind in others if isinstance(kind, ListKind)]

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from millstream.core.text import Text
 from millstream.native import characters
 from millstream.native.constants import Names
 from millstream.native.parameters import kinds_of, signature
@@ -23,7 +24,6 @@ from millstream.native.values import (
 )
 from millstream.project.python_module import parse_module
 from millstream.project.values import Function
-from millstream.text import Text
 
 
 class Translation(Struct, frozen=True):

@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from millstream.ops.seen import QueryStatus
 from millstream.project.values import Target
-from millstream.thresholds import Thresholds, thresholds_of
+from millstream.results.thresholds import Thresholds, thresholds_of
 
 
 class Health(Thresholds, frozen=True):

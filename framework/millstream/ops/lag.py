@@ -12,13 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from msgspec import Struct, field
 
+from millstream.engine.checkpoints.positions import local_positions
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.groups import group_of
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
-from millstream.physical.values import Query
 from millstream.project.names import Environment
-from millstream.runner.checkpoints.positions import local_positions
+from millstream.queries.values import Query
 
 Read = Mapping[str, Mapping[int, int]]
 """The next record to read, by topic and partition."""

@@ -14,9 +14,9 @@ from prometheus_client.core import (
     Metric,
 )
 
+from millstream.engine.queries.counts import OTHERS
 from millstream.plan.nodes import Meter
-from millstream.run_metrics import own_metrics
-from millstream.runner.queries.counts import OTHERS
+from millstream.results.run_metrics import own_metrics
 
 _MANY = "\x01"
 _MINUTE = 60.0

@@ -12,9 +12,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from millstream import __version__
+from millstream.engine.queries.batch import Batch
 from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher, steps_of
-from millstream.run_metrics import BY_NAME, LATENCIES, RunMetric
-from millstream.runner.queries.batch import Batch
+from millstream.results.run_metrics import BY_NAME, LATENCIES, RunMetric
 
 Values = Callable[[QueryStatus], Mapping[str, float] | Mapping[tuple[str, str], float]]
 """The values of a query by the metric's own label, or labels; without one, a single value."""

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from millstream.physical.values import logs_of
+from millstream.engine.values import Batched, Event, FunctionLogged, Logged, Running, Tell
 from millstream.plan.nodes import RowLog
 from millstream.project.secrets import Secret, mask, secrets_in, secrets_of_environment
 from millstream.project.values import Target
-from millstream.runner.values import Batched, Event, FunctionLogged, Logged, Running, Tell
+from millstream.queries.values import logs_of
 
 OF_FUNCTION = 600
 """The most lines per minute of one function."""

@@ -13,13 +13,9 @@ from typing import Literal
 from msgspec import Struct, field
 from prometheus_client.core import Metric
 
-from millstream.errors import Diagnostic
-from millstream.ops.meters import MeterValues
-from millstream.physical.values import meters_of
-from millstream.results import Fates, TableChanges
-from millstream.run_metrics import LATENCIES
-from millstream.runner.queries.batch import Batch, Offsets
-from millstream.runner.values import (
+from millstream.core.errors import Diagnostic
+from millstream.engine.queries.batch import Batch, Offsets
+from millstream.engine.values import (
     Batched,
     DataTested,
     Ends,
@@ -33,6 +29,10 @@ from millstream.runner.values import (
     Stopped,
     Waiting,
 )
+from millstream.ops.meters import MeterValues
+from millstream.queries.values import meters_of
+from millstream.results.results import Fates, TableChanges
+from millstream.results.run_metrics import LATENCIES
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 

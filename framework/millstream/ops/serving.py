@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.seen import Watcher

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.types import TIMESTAMP
 from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Aggregate, Item, Project, Repartition
-from millstream.types import TIMESTAMP
 
 
 def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:

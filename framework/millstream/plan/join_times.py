@@ -14,9 +14,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Piece, Ref
+from millstream.core.expressions import Expression, Piece, Ref
+from millstream.core.types import Row, Type
 from millstream.plan.nodes import Join
-from millstream.types import Row, Type
 
 Side = Literal["left", "right"]
 _WORDS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|<=>|<>|<=|>=|!=|==|[\w.]+|\S")

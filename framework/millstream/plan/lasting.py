@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
+from millstream.core.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, Decimal
 from millstream.plan.keys.reading import (
     Call,
     Cast,
@@ -23,7 +24,6 @@ from millstream.plan.keys.reading import (
 from millstream.plan.keys.reading import Literal as Constant
 from millstream.plan.nodes import Aggregate, Filter, Measure, Node, Project, Repartition, Watermark
 from millstream.plan.traits import traits_of
-from millstream.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, Decimal
 
 Direction = Literal["grows", "falls", "stays", "unknown"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
 from millstream.plan.nodes import (
     Aggregate,
     Binary,

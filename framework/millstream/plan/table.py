@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_msgpack
+from millstream.core.decoding import from_msgpack
 from millstream.plan.nodes import AnyNode, Node
 from millstream.plan.nodes.order import in_order
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from millstream.core.types import TIMESTAMP
 from millstream.plan.nodes import Join, Node, Stateful
 from millstream.plan.traits import Traits
 from millstream.plan.unbounded import StatefulStep, watermark_clause
-from millstream.types import TIMESTAMP
 
 
 def only_time(node: Node, traits: Traits) -> str | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import quoted
+from millstream.core.expressions import quoted
+from millstream.core.types import BOOLEAN, TIMESTAMP
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.join_times import dropped_sides, is_window
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.traits import Traits, event_times
-from millstream.types import BOOLEAN, TIMESTAMP
 
 _ACCEPT = "config(unbounded_state='accept')"
 

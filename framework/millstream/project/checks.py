@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, did_you_mean
+from millstream.core.errors import Diagnostic, Note, did_you_mean
+from millstream.core.text import Location, Text
 from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
 from millstream.project.properties import PropertiesFile
 from millstream.project.references import reference
 from millstream.project.values import DataTest, Generator, ModelProperties, Project, Seed, Topic, UnitTest
-from millstream.text import Location, Text
 
 
 class Lines(Struct):

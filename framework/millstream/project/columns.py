@@ -8,16 +8,16 @@ from typing import TypeVar
 
 from yaml.nodes import Node, ScalarNode
 
-from millstream.errors import Diagnostic, Note, diagnostic_at
+from millstream.core.errors import Diagnostic, Note, diagnostic_at
+from millstream.core.text import Location
+from millstream.core.type_names import type_remedy
+from millstream.core.types import Type, TypeSyntaxError, parse_type
 from millstream.project.data_tests import read_tests
 from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
 from millstream.project.schema import Raw, Reader, Shape
 from millstream.project.shapes import ColumnShape
 from millstream.project.values import Column, DataTest
 from millstream.project.yaml import offset_inside, span
-from millstream.text import Location
-from millstream.type_names import type_remedy
-from millstream.types import Type, TypeSyntaxError, parse_type
 
 METADATA = frozenset(("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers"))
 _QUOTABLE = re.compile(r"[^`\x00-\x20\x7f](?:[^`\x00-\x1f\x7f]*[^`\x00-\x20\x7f])?")

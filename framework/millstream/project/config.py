@@ -10,16 +10,16 @@ from msgspec import Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from millstream.errors import Diagnostic, did_you_mean, listed_keys
-from millstream.materialization import CHANGES, KINDS
+from millstream.core.errors import Diagnostic, did_you_mean, listed_keys
+from millstream.core.text import Location, Text
 from millstream.project import dbt
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
 from millstream.project.kafka_places import check_options
+from millstream.project.materialization import CHANGES, KINDS
 from millstream.project.options import EXACTLY_ONCE, ModelConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings
 from millstream.project.yaml import entries, node_of
-from millstream.text import Location, Text
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)

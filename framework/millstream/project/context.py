@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from jinja2.runtime import Undefined
 from msgspec import Struct
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
 from millstream.project.numbers import fits
 from millstream.project.secrets import Secret, misplaced_variable

@@ -7,9 +7,9 @@ import re
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, diagnostic_at
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Text
 from millstream.project.files import LARGEST
-from millstream.text import Text
 
 Span = tuple[int, int]
 

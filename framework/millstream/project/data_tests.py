@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
 from millstream.project.references import IDENTIFIER, reference, relation_call
 from millstream.project.schema import Reader, Shape, keys_of
 from millstream.project.shapes import Description, Duration, Names, about

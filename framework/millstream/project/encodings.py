@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from millstream.core.text import Location
+from millstream.core.types import STRING
 from millstream.formats import (
     DEFAULT,
     KEY,
@@ -22,8 +24,6 @@ from millstream.formats.options import text_of, wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape
 from millstream.project.values import FunctionUse, Key, RegistryUse, SchemaUse
-from millstream.text import Location
-from millstream.types import STRING
 
 _Parts = Sequence[SourceShape | TopicShape | KeyShape]
 """What says how something is encoded; of several, the last one counts."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic
-from millstream.text import Location
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))

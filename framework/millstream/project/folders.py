@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from millstream.own_folder import OWN_FOLDER
+from millstream.core.own_folder import OWN_FOLDER
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import BINARY, UNKNOWN, Field, Row, Type, types_within
 from millstream.formats import Encoding, function_of
 from millstream.formats.format import ReadSchema
 from millstream.formats.python.codecs import Codecs, CodeRef, schema_of
 from millstream.project.values import Function
-from millstream.types import BINARY, UNKNOWN, Field, Row, Type, types_within
 
 CODE = "MS129"
 _DECODER = "def decode_order(value: bytes) -> Order:"

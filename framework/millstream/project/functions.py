@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from millstream import types
-from millstream.errors import Diagnostic, Note
+from millstream.core import types
+from millstream.core.errors import Diagnostic, Note
+from millstream.core.text import Text
 from millstream.project.changing_calls import changing_call
 from millstream.project.digests import Digests
 from millstream.project.hints import Hint, Hints
 from millstream.project.imports import imports_of, unknown_in
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
 from millstream.project.values import Function, Parameter
-from millstream.text import Text
 
 KEYED = ("key", "rows", "state")
 _WORDS = """

@@ -18,12 +18,12 @@ gives the same traffic. Parameters with defaults may follow. Functions that star
 import re
 from collections.abc import Iterable, Iterator
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Text
 from millstream.project.digests import Digests
 from millstream.project.hints import Hints
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
 from millstream.project.values import Generator
-from millstream.text import Text
 
 SIGNATURE = {"random": "random.Random", "now": "datetime.datetime"}
 

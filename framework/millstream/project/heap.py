@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.byte_sizes import sparks_bytes_of
+from millstream.core.byte_sizes import sparks_bytes_of
 from millstream.project.spark_settings import spark_settings
 from millstream.project.values import Target, is_local
 

@@ -1,7 +1,7 @@
 """The names that hints consist of, and the remedies for those without a SQL type."""
 
-from millstream import types
-from millstream.types import Type
+from millstream.core import types
+from millstream.core.types import Type
 
 SCALARS: dict[str, Type] = {
     "builtins.bool": types.BOOLEAN,

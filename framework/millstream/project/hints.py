@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream import types
-from millstream.errors import Diagnostic, diagnostic_at, did_you_mean
+from millstream.core import types
+from millstream.core.errors import Diagnostic, diagnostic_at, did_you_mean
+from millstream.core.type_names import type_remedy
+from millstream.core.types import Type
 from millstream.project.hint_names import (
     DICTS,
     FORMS,
@@ -24,8 +26,6 @@ from millstream.project.hint_names import (
 )
 from millstream.project.python_module import Module
 from millstream.project.structs import fields_of
-from millstream.type_names import type_remedy
-from millstream.types import Type
 
 
 class Hint(Struct, frozen=True):

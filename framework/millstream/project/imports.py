@@ -16,14 +16,14 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Text
 from millstream.project.changing_calls import changing_call
 from millstream.project.digests import Digests
 from millstream.project.effects import Effect, Effects
 from millstream.project.python_module import Def, parse_module
 from millstream.project.values import Function, Import
 from millstream.project.written_paths import path_of
-from millstream.text import Text
 
 _OPENING = frozenset(("open", "read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "Path"))
 """Calls whose first argument can be the path of a file."""

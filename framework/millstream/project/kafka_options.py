@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
 from millstream.project.secrets import Secret
 
 Owner = Literal["producer", "consumer", "admin", "source"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from yaml.nodes import Node
 
-from millstream.errors import Diagnostic, diagnostic_at
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Location
 from millstream.project.kafka_options import CODE, Owner, wrong_options
 from millstream.project.schema import Reader
 from millstream.project.target_shapes import KafkaShape, TargetShape
 from millstream.project.yaml import entries
-from millstream.text import Location
 
 _CLIENTS: tuple[Owner, ...] = ("producer", "consumer", "admin")
 

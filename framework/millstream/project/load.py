@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from millstream.decoding import from_msgpack
-from millstream.errors import Diagnostic, MillstreamError, Note, did_you_mean
+from millstream.core.decoding import from_msgpack
+from millstream.core.errors import Diagnostic, MillstreamError, Note, did_you_mean
+from millstream.core.text import Location, Text
 from millstream.formats import SCHEMA_SUFFIXES
 from millstream.formats.python.codecs import FILES
 from millstream.project.checks import Lines, check_project
@@ -35,7 +36,6 @@ from millstream.project.settings import FILE, read_settings
 from millstream.project.values import Function, Generator, Project, Seed, Settings, SqlFile, Target, Topic
 from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
-from millstream.text import Location, Text
 
 Memo = MutableMapping[str, bytes]
 """Encoded results of earlier reads, by kind, path and digest."""

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, nodes
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.text import Text
 from millstream.project import dbt
 from millstream.project.environment import TracingEnvironment
 from millstream.project.values import SqlFile
-from millstream.text import Text
 
 
 class Macro(Struct, frozen=True):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.text import Text
 from millstream.project.python_module import Module, parse_module
-from millstream.text import Text
 
 _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 from millstream.project.values import Settings
-from millstream.text import Location
 
 FOLDER = "registry"
 """The folder of pins, in the first folder of schemas."""

@@ -12,7 +12,8 @@ import msgspec
 from msgspec.structs import fields, replace
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, diagnostic_at, did_you_mean
+from millstream.core.text import Text
 from millstream.project.files import read_file
 from millstream.project.kafka_places import check_clients
 from millstream.project.logins import (
@@ -39,7 +40,6 @@ from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, span
 from millstream.project.yaml_templates import yaml_renderer
 from millstream.stores.registry import declaration
-from millstream.text import Text
 
 FILE = "profiles.yml"
 _PUBLIC = frozenset({"master", "timezone", "trigger", "optimization", "environment"})

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 from yaml.nodes import Node, SequenceNode
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location, Text
 from millstream.project.columns import ColumnReader, names
 from millstream.project.config import read_options
 from millstream.project.references import reference
@@ -37,7 +38,6 @@ from millstream.project.values import (
     UnitTest,
 )
 from millstream.project.yaml import parse_yaml, plain
-from millstream.text import Location, Text
 
 
 class SeedProperties(Struct, frozen=True):

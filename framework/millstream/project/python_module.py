@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, diagnostic_at
-from millstream.text import Location, Text
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Location, Text
 
 Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 

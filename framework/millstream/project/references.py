@@ -6,7 +6,7 @@ import re
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED_COLUMNS = frozenset(("_deleted", "_bad", "_record"))
-"""Columns that queries add to rows (`physical/emit/draft.py`)."""
+"""Columns that queries add to rows (`queries/emit/draft.py`)."""
 RESERVED = frozenset(("models", "seeds", "sources", "this", "millstream"))
 """Names with a meaning in rendered SQL: `models.orders`, `sources.shop.events`."""
 _NAME = r"""['"]\s*([A-Za-z_]\w*)\s*['"]"""

@@ -23,11 +23,18 @@ from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, MillstreamError, diagnostic_at, did_you_mean, listed_keys, nearest
+from millstream.core.errors import (
+    Diagnostic,
+    MillstreamError,
+    diagnostic_at,
+    did_you_mean,
+    listed_keys,
+    nearest,
+)
+from millstream.core.text import Location, Text
 from millstream.project.secrets import Placeholder, Secret
 from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
 from millstream.project.yaml import MOST_KEYS, entries, location_of, plain, scalar, span
-from millstream.text import Location, Text
 
 S = TypeVar("S", bound=Struct)
 

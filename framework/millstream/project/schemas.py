@@ -9,8 +9,9 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from millstream.decoding import from_msgpack
-from millstream.errors import did_you_mean
+from millstream.core.decoding import from_msgpack
+from millstream.core.errors import did_you_mean
+from millstream.core.text import Location
 from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.project.checks import Lines
@@ -29,7 +30,6 @@ from millstream.project.values import (
     Settings,
     Topic,
 )
-from millstream.text import Location
 
 
 class TopicSchemas:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

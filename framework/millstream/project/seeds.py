@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.text import Location, Text
+from millstream.core.types import STRING
 from millstream.project.csv_fields import Record, Span, read_records, spans
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
 from millstream.project.references import IDENTIFIER
 from millstream.project.seed_types import check_of, infer_type
 from millstream.project.values import Column, Seed
-from millstream.text import Location, Text
-from millstream.types import STRING
 
 _SHOWN = 20
 """Further wrong values of a column are only counted."""

@@ -1,4 +1,4 @@
-"""Reads selectors.yml: the tree of each YAML selector, by name; `millstream.selectors` reads the trees."""
+"""Reads selectors.yml: the tree of each YAML selector, by name; `compile.selectors` reads the trees."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.text import Text
 from millstream.project.schema import Reader
 from millstream.project.wording import kind
 from millstream.project.yaml import entries, parse_yaml, plain, span
-from millstream.text import Text
 
 FILE = "selectors.yml"
 _SHAPE = "write selectors: [{name: …, definition: …}]"

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, MillstreamError, Note, diagnostic_at, did_you_mean
+from millstream.core.text import Location, Text
 from millstream.project.files import File, read_file
 from millstream.project.references import IDENTIFIER
 from millstream.project.shapes import about
@@ -20,7 +21,6 @@ from millstream.project.values import Settings
 from millstream.project.variables import plain_values, too_large, with_nul
 from millstream.project.wording import type_name
 from millstream.project.yaml_syntax import DEEPEST
-from millstream.text import Location, Text
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from millstream.durations import PATTERN
+from millstream.core.durations import PATTERN
 from millstream.formats import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
 from millstream.project import dbt
 from millstream.project.schema import Raw, Shape

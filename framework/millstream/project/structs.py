@@ -3,7 +3,7 @@
 import ast
 from typing import Literal
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.python_module import Module
 
 Family = Literal["dataclass", "typed dict", "named tuple"]

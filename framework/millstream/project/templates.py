@@ -10,7 +10,8 @@ from jinja2 import TemplateSyntaxError, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.text import Location, Text
 from millstream.project import dbt
 from millstream.project.config import ConfigValue
 from millstream.project.context import Functions, Recorder, RenderDiagnostic, RenderError
@@ -19,7 +20,6 @@ from millstream.project.macros import names_read, read_macros, syntax_diagnostic
 from millstream.project.spans import Call, Piece, SpanMap, concat
 from millstream.project.template_limits import REMEDY, BudgetError, NotTextError
 from millstream.project.values import Project, Reference, SqlFile, Uses
-from millstream.text import Location, Text
 
 _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.text import Location
+from millstream.core.types import Field, Type
 from millstream.formats import DEFAULT, KEY, Encoding
 from millstream.project.names import Environment
 from millstream.project.secrets import Secret
-from millstream.text import Location
-from millstream.types import Field, Type
 
 Kind = Literal["model", "source", "seed", "test", "unit_test", "exposure", "metric"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode
 
-from millstream.errors import Diagnostic, diagnostic_at
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Text
 from millstream.project.numbers import QUOTE, fits
 from millstream.project.yaml import parse_yaml, plain, span
-from millstream.text import Text
 
 
 def merge_variables(

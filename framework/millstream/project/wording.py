@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from msgspec import Meta, Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import nearest
+from millstream.core.errors import nearest
 
 _TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 

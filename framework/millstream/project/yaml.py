@@ -15,10 +15,10 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.errors import Diagnostic, Note, diagnostic_at
+from millstream.core.errors import Diagnostic, Note, diagnostic_at
+from millstream.core.text import Location, Text
 from millstream.project.numbers import QUOTE, fits
 from millstream.project.yaml_syntax import DEEPEST, too_deep, unreadable
-from millstream.text import Location, Text
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _construct = yaml.constructor.SafeConstructor()

@@ -6,8 +6,8 @@ import re
 
 import yaml
 
-from millstream.errors import Diagnostic, diagnostic_at
-from millstream.text import Text
+from millstream.core.errors import Diagnostic, diagnostic_at
+from millstream.core.text import Text
 
 _INDENTATION = "check the indentation, colons and quotes here and in the line above"
 _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.secrets import Placeholder, Secret, misplaced_variable
 
 _MISSING = object()

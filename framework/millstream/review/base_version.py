@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic, MillstreamError, Note
+from millstream.core.errors import Diagnostic, MillstreamError, Note
+from millstream.core.target_folder import claim
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import read_settings
 from millstream.review.checkout import check_out
 from millstream.review.git import find_commit, find_repository, main_branch, missing_commits
 from millstream.review.version import Version, version_of
-from millstream.target_folder import claim
 
 _VERSIONS = "cache/.checkouts"
 _CACHE = "cache/compile.msgpack"

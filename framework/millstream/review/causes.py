@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.graph import reach
-from millstream.manifest import Manifest, ManifestNode
-from millstream.meaning import ModelMeaning, ModelMeanings, meanings
+from millstream.compile.graph import reach
+from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.plan.nodes import Node
-from millstream.same_rows import SameRows
-from millstream.topology import Topology
+from millstream.queries.topology import Topology
+from millstream.sameness.row_meaning import ModelMeaning, ModelMeanings, meanings
+from millstream.sameness.unchanged_models import SameRows
 
 Causes = frozenset[str]
 _NONE: Causes = frozenset()

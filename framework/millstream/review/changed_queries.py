@@ -10,15 +10,15 @@ from functools import partial
 
 import msgspec
 
-from millstream.optimizer.context import Context, Hints
-from millstream.optimizer.rules.prune_columns import prune_columns
-from millstream.physical.meanings import Meanings
-from millstream.physical.passing import Passing
-from millstream.physical.references import reference_outputs
 from millstream.plan.nodes import Node, Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.context import Context, Hints
+from millstream.plan.optimizer.rules.prune_columns import prune_columns
 from millstream.plan.table import shape
-from millstream.topology import Topology, physical_settings
+from millstream.queries.meanings import Meanings
+from millstream.queries.passing import Passing
+from millstream.queries.references import reference_outputs
+from millstream.queries.topology import Topology, physical_settings
 
 
 def differing(old: Topology, new: Topology) -> set[str]:

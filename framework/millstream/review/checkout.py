@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.formats import SCHEMA_SUFFIXES
 from millstream.project.file_list import SUFFIXES
 from millstream.project.imports import paths_reached

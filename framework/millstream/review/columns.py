@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from millstream.manifest import ManifestColumn, ManifestNode
-from millstream.meaning import ModelMeanings
-from millstream.physical.differences import plain
+from millstream.compile.manifest import ManifestColumn, ManifestNode
+from millstream.queries.differences import plain
 from millstream.review.causes import Comparison
 from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange
+from millstream.sameness.row_meaning import ModelMeanings
 
 _DIGEST = re.compile(r"\b[0-9a-f]{24}\b")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.collector import collector_paused
+from millstream.core.gc_pause import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.diagram import diagram

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.types import DOUBLE, FLOAT, INTEGERS, UNKNOWN, Array, Decimal, Map, Row, Type
+from millstream.core.types import DOUBLE, FLOAT, INTEGERS, UNKNOWN, Array, Decimal, Map, Row, Type
 
 
 def misfits(was: Type, now: Type, path: str) -> Iterator[tuple[bool, str]]:

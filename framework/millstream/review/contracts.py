@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.core.types import UNKNOWN, Type, parse_type
 from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
-from millstream.materialization import Materialization, Sink, StoredAs, Table
 from millstream.plan.nodes import (
     Decode,
     Filter,
@@ -22,13 +22,13 @@ from millstream.plan.nodes import (
     TemporalJoin,
 )
 from millstream.plan.traits import traits_of
+from millstream.project.materialization import Materialization, Sink, StoredAs, Table
 from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
 from millstream.review.values import ContractChange, NodeChange
 from millstream.review.version import Version
 from millstream.review.wording import records
 from millstream.stores.registry import DEFAULT
-from millstream.types import UNKNOWN, Type, parse_type
 
 Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
 

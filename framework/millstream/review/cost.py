@@ -7,14 +7,14 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import asdict
 
+from millstream.compile.manifest import Manifest
 from millstream.explain.savings import NAMES, Cost, cost
-from millstream.manifest import Manifest
-from millstream.optimizer.driver import Optimized
-from millstream.physical.plan import Groups, Physical
 from millstream.plan.nodes import Output
+from millstream.plan.optimizer.driver import Optimized
+from millstream.queries.plan import Groups, Physical
+from millstream.queries.topology import Topology, hints_of
 from millstream.review.state import Running
 from millstream.review.values import CostRow, EditedLine, NodeChange, RuleChange
-from millstream.topology import Topology, hints_of
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
 """The numbers by which a review decides that the cost is higher; the others follow from these."""

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.deployment.records import Deployed, Offsets
-from millstream.graph import build_graph, reach
-from millstream.physical.verdict import verdict
+from millstream.compile.graph import build_graph, reach
+from millstream.deploy.records import Deployed, Offsets
 from millstream.plan.nodes import Check
+from millstream.queries.topology import Topology
+from millstream.queries.verdict import verdict
 from millstream.review.selecting import States
 from millstream.review.state import running
 from millstream.review.version import Version, with_plan
-from millstream.topology import Topology
 
 
 class Deferred(Struct, frozen=True):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from millstream.deployment.keeping import ReusedPlan
-from millstream.manifest import Compiled
-from millstream.physical.verdict import Accepted
+from millstream.compile.manifest import Compiled
+from millstream.deploy.keeping import ReusedPlan
+from millstream.queries.verdict import Accepted
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics
 from millstream.review.state import deployed_changes

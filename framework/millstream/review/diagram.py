@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.diagram import Diagram, Edge, Node, Shape, mermaid
-from millstream.manifest import Manifest, ManifestNode
+from millstream.compile.manifest import Manifest, ManifestNode
+from millstream.core.diagram import Diagram, Edge, Node, Shape, mermaid
 from millstream.review.values import NodeChange
 
 _MOST = 40

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.machine.environment import for_git
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.local.environment import for_git
 
 _LINK, _SUBMODULE = "120000", "160000"
 _LONGEST = 300

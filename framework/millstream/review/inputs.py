@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from millstream.leaves import columns_of_topic
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
@@ -15,6 +14,7 @@ from millstream.review.readers import Readers
 from millstream.review.values import NodeChange, Part, Status
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, topic_sentences
+from millstream.sameness.leaves import columns_of_topic
 
 Pair = tuple[Readers, Readers]
 """The readers of the older and the newer version."""

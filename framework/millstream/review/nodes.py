@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from millstream.manifest import ManifestNode
-from millstream.meaning import ModelMeaning
+from millstream.compile.manifest import ManifestNode
 from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
@@ -16,7 +15,8 @@ from millstream.review.readers import Readers
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
 from millstream.review.version import Version
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
-from millstream.same_rows import SameRows
+from millstream.sameness.row_meaning import ModelMeaning
+from millstream.sameness.unchanged_models import SameRows
 
 _TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows is unknown"
 

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from millstream.compile.cache_files import FORMAT, read_file, write_file
-from millstream.manifest import Compiled
-from millstream.optimizer.context import Change
-from millstream.optimizer.driver import Optimized, Step
-from millstream.physical.query_cache import QueryCache
+from millstream.compile.manifest import Compiled
 from millstream.plan.nodes import Output, Plan
+from millstream.plan.optimizer.context import Change
+from millstream.plan.optimizer.driver import Optimized, Step
 from millstream.plan.table import decoded, encoded
-from millstream.topology import Topology, read_catalog
+from millstream.queries.query_cache import QueryCache
+from millstream.queries.topology import Topology, read_catalog
 
 _FORMAT = f"{FORMAT}-4"
 _PLAN, _QUERIES = "plan.msgpack", "queries.msgpack"

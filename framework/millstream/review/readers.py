@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from millstream.graph import reach
-from millstream.manifest import Manifest, ManifestNode
+from millstream.compile.graph import reach
+from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.review.values import Reader
 
 _VALUES = {"direct", "computed"}

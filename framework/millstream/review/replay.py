@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.manifest import Manifest
-from millstream.materialization import Sink
-from millstream.physical.commands import APPLY
-from millstream.physical.plan import Physical
-from millstream.physical.values import Query
+from millstream.compile.manifest import Manifest
 from millstream.plan.durations import duration
-from millstream.results import RunResults
+from millstream.project.materialization import Sink
+from millstream.queries.commands import APPLY
+from millstream.queries.plan import Physical
+from millstream.queries.values import Query
+from millstream.results.results import RunResults
 from millstream.review.outputs import plain
 from millstream.review.values import Replay, ReplayRead
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from millstream.compatibility import differences
-from millstream.compatibility.values import Direction, Finding
-from millstream.errors import Diagnostic
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic
 from millstream.formats import SCHEMA_SUFFIXES, format_of
+from millstream.formats.compatibility import differences
+from millstream.formats.compatibility.values import Direction, Finding
 from millstream.formats.format import SchemaError, SchemaFiles
-from millstream.manifest import ManifestNode
-from millstream.materialization import Sink
 from millstream.project.files import File, find_files, read_file
+from millstream.project.materialization import Sink
 from millstream.project.pin_compatibility import changed
 from millstream.project.pins import NotPinnedError, Pins, read_pins
 from millstream.project.pins import Version as PinnedVersion

@@ -6,23 +6,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from millstream.deployment.intents import Apply
-from millstream.deployment.keeping import ReusedPlan, kept_form
-from millstream.deployment.leaving import Split
-from millstream.deployment.newer_models import newer_models
-from millstream.deployment.records import Deployed, Record, new_record
-from millstream.deployment.stages import chain, fit, name_of, stages, unaccepted
-from millstream.physical.commands import continue_command, to_accept
-from millstream.physical.counted_twice import with_readers
-from millstream.physical.plan import Groups, Physical
-from millstream.physical.values import Query
-from millstream.physical.verdict import Accepted, Verdict
+from millstream.deploy.intents import Apply
+from millstream.deploy.keeping import ReusedPlan, kept_form
+from millstream.deploy.leaving import Split
+from millstream.deploy.newer_models import newer_models
+from millstream.deploy.records import Deployed, Record, new_record
+from millstream.deploy.stages import chain, fit, name_of, stages, unaccepted
+from millstream.queries.commands import continue_command, to_accept
+from millstream.queries.counted_twice import with_readers
+from millstream.queries.plan import Groups, Physical
+from millstream.queries.topology import Topology, groups_of, physical_of, physical_settings, with_apart
+from millstream.queries.values import Query
+from millstream.queries.verdict import Accepted, Verdict
 from millstream.review.changed_queries import differing
 from millstream.review.outputs import plain
 from millstream.review.replay import Statistics, replay
 from millstream.review.values import QueryChange
-from millstream.same_rows import SameRows
-from millstream.topology import Topology, groups_of, physical_of, physical_settings, with_apart
+from millstream.sameness.unchanged_models import SameRows
 
 
 class Running(Struct, frozen=True):

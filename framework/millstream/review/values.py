@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from millstream.materialization import StoredAs
+from millstream.project.materialization import StoredAs
 
 SCHEMA_VERSION = 2
 

@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.artifacts import stored_catalog
-from millstream.decoding import from_json
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
-from millstream.physical.query_cache import QueryCache
+from millstream.compile.artifacts import stored_catalog
+from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.core.decoding import from_json
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.queries.query_cache import QueryCache
+from millstream.queries.topology import Topology, compiled_topology
 from millstream.review.plan_cache import load_plan, save_plan
-from millstream.topology import Topology, compiled_topology
 
 
 class Version(Struct, frozen=True):

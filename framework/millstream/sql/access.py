@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 from millstream.sql.argument_types import takes
 from millstream.sql.coercion import assignable
 from millstream.sql.columns import field
@@ -13,7 +14,6 @@ from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.scope import NOTHING, as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed
-from millstream.types import NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def element(walk: Expressions, node: exp.Bracket) -> Value:

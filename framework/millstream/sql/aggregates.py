@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import UNKNOWN, Type
 from millstream.sql.arguments import Argument, check_arguments
 from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
 from millstream.sql.constant_texts import check_call
@@ -16,7 +17,6 @@ from millstream.sql.scope import as_kind
 from millstream.sql.signatures import Signature
 from millstream.sql.structs import star_columns
 from millstream.sql.value import Value, computed, influences
-from millstream.types import UNKNOWN, Type
 
 _ALL_VALUES = frozenset(("mode", "percentile_cont", "percentile_disc"))
 

@@ -1,9 +1,6 @@
 """How the types of a call's arguments must agree with each other."""
 
-from millstream.sql.arithmetic import arithmetic
-from millstream.sql.coercion import TIMES, assignable, common, common_type, comparable, tightest
-from millstream.sql.value import Value
-from millstream.types import (
+from millstream.core.types import (
     BINARY,
     INTEGERS,
     INTERVAL,
@@ -14,6 +11,9 @@ from millstream.types import (
     Map,
     Type,
 )
+from millstream.sql.arithmetic import arithmetic
+from millstream.sql.coercion import TIMES, assignable, common, common_type, comparable, tightest
+from millstream.sql.value import Value
 
 _INDEXES = INTEGERS[:3]
 """The integers that Spark casts to int without a loss."""

@@ -7,8 +7,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from millstream.sql.casts import can_cast
-from millstream.types import (
+from millstream.core.types import (
     NULL,
     STRING,
     UNKNOWN,
@@ -21,6 +20,7 @@ from millstream.types import (
     has_equality,
     parse_type,
 )
+from millstream.sql.casts import can_cast
 
 _GROUPS = {
     "integers": "tinyint smallint int bigint",

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import INTERVAL, STRING, Type, TypeSyntaxError, parse_type
 from millstream.sql.signatures import Parameter
 from millstream.sql.value import Value
-from millstream.types import INTERVAL, STRING, Type, TypeSyntaxError, parse_type
 
 Wrong = tuple[str, str]
 """A message and a remedy."""

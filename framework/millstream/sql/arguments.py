@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from millstream.core.types import NULL, STRING, Array, Map, Row, Type
 from millstream.sql.argument_relations import agrees, disagreement, shared
 from millstream.sql.argument_types import cast_for, noun, takes
 from millstream.sql.argument_values import wrong_part, wrong_value
@@ -18,7 +19,6 @@ from millstream.sql.names import function_name, plural
 from millstream.sql.signatures import Form, Parameter, Signature
 from millstream.sql.value import Value
 from millstream.sql.words import CLOSING, OPENING
-from millstream.types import NULL, STRING, Array, Map, Row, Type
 
 Argument = tuple[exp.Expr, Value]
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")

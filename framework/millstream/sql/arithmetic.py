@@ -3,9 +3,7 @@
 Spark: `DecimalPrecisionTypeCoercion`, `BinaryArithmeticWithDatetimeResolver`.
 """
 
-from millstream.sql.coercion import TIMES, as_decimal, bounded, common_number, is_numeric
-from millstream.sql.value import Value, nullable_as
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     DATE,
     DOUBLE,
@@ -21,6 +19,8 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.sql.coercion import TIMES, as_decimal, bounded, common_number, is_numeric
+from millstream.sql.value import Value, nullable_as
 
 Result = tuple[Type, bool]
 """The type, and whether it can be NULL."""

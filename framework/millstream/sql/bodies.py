@@ -7,7 +7,7 @@ from typing import TypeGuard
 from msgspec.structs import replace
 from sqlglot import exp
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
 from millstream.sql.query import (
     Body,
     Cte,

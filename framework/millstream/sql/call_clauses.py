@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import DOUBLE, INTERVAL
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.grouping import has_aggregate
@@ -12,7 +13,6 @@ from millstream.sql.ordering import check_ordered
 from millstream.sql.scope import as_kind
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed
-from millstream.types import DOUBLE, INTERVAL
 
 _IGNORES_NULLS = frozenset((
     "first", "first_value", "last", "last_value", "any_value", "nth_value", "lag", "lead", "array_agg",

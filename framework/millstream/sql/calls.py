@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import (
+    UNKNOWN,
+    Array,
+    Field,
+    Row,
+    parse_type,
+)
 from millstream.sql import aggregates
 from millstream.sql.arguments import check_arguments, fits, misquoted_unit, report_count, written
 from millstream.sql.casts import can_cast
@@ -23,13 +30,6 @@ from millstream.sql.signatures import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed
 from millstream.sql.windows import check_window
-from millstream.types import (
-    UNKNOWN,
-    Array,
-    Field,
-    Row,
-    parse_type,
-)
 
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
 

@@ -1,6 +1,6 @@
 """What CAST can do, and when its result can be NULL: Spark's `Cast.canAnsiCast` and `forceNullable`."""
 
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

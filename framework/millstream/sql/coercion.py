@@ -1,7 +1,6 @@
 """The common type of two in ANSI mode: `org.apache.spark.sql.catalyst.analysis.AnsiTypeCoercion`."""
 
-from millstream.sql.casts import DIGITS
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -23,6 +22,7 @@ from millstream.types import (
     Type,
     has_equality,
 )
+from millstream.sql.casts import DIGITS
 
 MOST_DIGITS = 38
 TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)

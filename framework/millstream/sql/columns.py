@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
 from millstream.sql.constant_texts import moved
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
@@ -12,7 +13,6 @@ from millstream.sql.randomness import check_random
 from millstream.sql.scope import NOTHING, Bound, Refs, Relation, Scope, as_kind
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
-from millstream.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Array, Map, Row
 
 # Spark also takes `user` for a function, the account of the query. More likely, a column does not exist.
 _WITHOUT_PARENTHESES = {

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.sql.argument_types import takes
-from millstream.sql.arithmetic import decimal_of
-from millstream.sql.coercion import common, common_type, comparable, is_numeric
-from millstream.sql.constant_texts import check_texts
-from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.names import plural
-from millstream.sql.raising import implicit_cast_raises
-from millstream.sql.result import Result
-from millstream.sql.scope import as_kind
-from millstream.sql.subqueries import check_subquery
-from millstream.sql.value import Value, computed, influences, nullable_as
-from millstream.types import (
+from millstream.core.types import (
     BOOLEAN,
     DOUBLE,
     FLOAT,
@@ -27,6 +16,17 @@ from millstream.types import (
     Type,
     has_equality,
 )  # fmt: skip
+from millstream.sql.argument_types import takes
+from millstream.sql.arithmetic import decimal_of
+from millstream.sql.coercion import common, common_type, comparable, is_numeric
+from millstream.sql.constant_texts import check_texts
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.names import plural
+from millstream.sql.raising import implicit_cast_raises
+from millstream.sql.result import Result
+from millstream.sql.scope import as_kind
+from millstream.sql.subqueries import check_subquery
+from millstream.sql.value import Value, computed, influences, nullable_as
 
 
 def comparison(walk: Expressions, node: exp.Binary) -> Value:

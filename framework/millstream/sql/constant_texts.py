@@ -7,16 +7,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from millstream.sql.argument_types import cast_to
-from millstream.sql.arithmetic import operand_type
-from millstream.sql.changing import is_special_time
-from millstream.sql.coercion import common, comparable
-from millstream.sql.findings import Findings, span_of
-from millstream.sql.scope import Text
-from millstream.sql.signatures import Signature
-from millstream.sql.text_casts import can_read
-from millstream.sql.value import Value
-from millstream.types import (
+from millstream.core.types import (
     BOOLEAN,
     DATE,
     INTEGERS,
@@ -26,6 +17,15 @@ from millstream.types import (
     TIMESTAMP_NTZ,
     Type,
 )
+from millstream.sql.argument_types import cast_to
+from millstream.sql.arithmetic import operand_type
+from millstream.sql.changing import is_special_time
+from millstream.sql.coercion import common, comparable
+from millstream.sql.findings import Findings, span_of
+from millstream.sql.scope import Text
+from millstream.sql.signatures import Signature
+from millstream.sql.text_casts import can_read
+from millstream.sql.value import Value
 
 Role = Literal["compared", "branch", "value"]
 """What a text is: compared with another value, one of several results, or a value by itself."""

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from millstream.types import INTERVAL, Array, Decimal, Field, Map, Row, Type, TypeSyntaxError, parse_type
+from millstream.core.types import INTERVAL, Array, Decimal, Field, Map, Row, Type, TypeSyntaxError, parse_type
 
 _DTYPE = exp.DataType.Type
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
+from millstream.core.types import UNKNOWN
 from millstream.sql.findings import Findings
 from millstream.sql.scope import Bound, Scope
 from millstream.sql.value import Value, computed
-from millstream.types import UNKNOWN
 
 
 class Expressions:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlglot import exp
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql.clauses import (
     NotSplitError,
     Part,
@@ -25,7 +26,6 @@ from millstream.sql.reading import Reader
 from millstream.sql.scope import Joined, Relation, Scope, names_within
 from millstream.sql.streaming import WatermarkClause
 from millstream.sql.system_time import conditions
-from millstream.types import BOOLEAN, UNKNOWN
 
 
 class Text(Struct):

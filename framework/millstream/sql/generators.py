@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import BIGINT, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
 from millstream.sql.arguments import check_arguments
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
@@ -12,7 +13,6 @@ from millstream.sql.python_calls import bind_arguments
 from millstream.sql.scope import Bound, Relation, as_kind
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value
-from millstream.types import BIGINT, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
 
 
 def is_generator(node: exp.Expr) -> bool:

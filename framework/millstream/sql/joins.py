@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
-from millstream.expressions import Expression
+from millstream.core.errors import did_you_mean
+from millstream.core.expressions import Expression
+from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import common_type
 from millstream.sql.expressions import Expressions
 from millstream.sql.reading import column_pieces
 from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, as_kind
 from millstream.sql.values import Source
-from millstream.types import BOOLEAN, UNKNOWN
 
 
 def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.expressions import Expression, Piece, Ref, column, joined
+from millstream.core.expressions import Expression, Piece, Ref, column, joined
+from millstream.core.types import BOOLEAN
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
 from millstream.sql.grouping_sets import grouping_sets
 from millstream.sql.marks import Aggregated, Marks
@@ -18,7 +19,6 @@ from millstream.sql.query import Item, Measure
 from millstream.sql.reading import Reader
 from millstream.sql.scope import Output, Refs, Scope, unused
 from millstream.sql.value import Value
-from millstream.types import BOOLEAN
 
 _WINDOWS = frozenset(("window", "session_window"))
 

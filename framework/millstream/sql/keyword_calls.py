@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import STRING, UNKNOWN
 from millstream.sql.arguments import Argument, check_arguments
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
@@ -12,7 +13,6 @@ from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed
-from millstream.types import STRING, UNKNOWN
 
 _NAMES: dict[type[exp.Expr], str] = {
     exp.Extract: "extract",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Type
 from millstream.sql.arguments import argument_span, check_arguments
 from millstream.sql.coercion import same_structure
 from millstream.sql.expressions import Expressions
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed
-from millstream.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Type
 
 _WORDS = """
 transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import INT, UNKNOWN
 from millstream.sql.expressions import Expressions
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
 from millstream.sql.signatures import signatures
-from millstream.types import INT, UNKNOWN
 
 
 def check_limit(walk: Expressions, node: exp.Expr, clause: str) -> None:

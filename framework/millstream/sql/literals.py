@@ -7,13 +7,7 @@ from decimal import Decimal as Number
 
 from sqlglot import exp
 
-from millstream.sql.changing import is_special_time
-from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.findings import span_of
-from millstream.sql.randomness import check_random
-from millstream.sql.scope import Text
-from millstream.sql.value import Value, computed
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,6 +25,12 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.sql.changing import is_special_time
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.findings import span_of
+from millstream.sql.randomness import check_random
+from millstream.sql.scope import Text
+from millstream.sql.value import Value, computed
 
 _NUMBER = re.compile(r"(?P<digits>[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<suffix>[A-Za-z]*)")
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT, "f": FLOAT, "d": DOUBLE}

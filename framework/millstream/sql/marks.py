@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from sqlglot import exp
 
-from millstream.expressions import Piece
+from millstream.core.expressions import Piece
 from millstream.sql.changing import is_special_time
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value

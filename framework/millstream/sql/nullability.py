@@ -1,11 +1,11 @@
 """Whether a call of a Spark function can return NULL."""
 
+from millstream.core.types import BINARY, INTERVAL, TIMESTAMP_NTZ, Array, Type
 from millstream.sql.argument_types import cast_to
 from millstream.sql.argument_values import part_of
 from millstream.sql.casts import can_cast
 from millstream.sql.signatures import Signature
 from millstream.sql.value import Value, nullable_as
-from millstream.types import BINARY, INTERVAL, TIMESTAMP_NTZ, Array, Type
 
 
 def call_nullable(signature: Signature, values: list[Value], type_: Type) -> bool:

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.sql.argument_types import noun, takes
-from millstream.sql.arithmetic import arithmetic, bits, interval_kind, operand_type
-from millstream.sql.casts import can_cast, makes_nulls
-from millstream.sql.changing import is_special_time
-from millstream.sql.coercion import common
-from millstream.sql.conditions import compared, condition
-from millstream.sql.constant_texts import all_texts, check_texts
-from millstream.sql.datatypes import data_type
-from millstream.sql.expressions import Expressions, Handler
-from millstream.sql.keyword_calls import keyword_call
-from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
-from millstream.sql.value import Value, computed, nullable_as
-from millstream.type_names import type_remedy
-from millstream.types import (
+from millstream.core.type_names import type_remedy
+from millstream.core.types import (
     BINARY,
     DATE,
     DOUBLE,
@@ -34,6 +22,18 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.sql.argument_types import noun, takes
+from millstream.sql.arithmetic import arithmetic, bits, interval_kind, operand_type
+from millstream.sql.casts import can_cast, makes_nulls
+from millstream.sql.changing import is_special_time
+from millstream.sql.coercion import common
+from millstream.sql.conditions import compared, condition
+from millstream.sql.constant_texts import all_texts, check_texts
+from millstream.sql.datatypes import data_type
+from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.keyword_calls import keyword_call
+from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
+from millstream.sql.value import Value, computed, nullable_as
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import VARIANT, Type, has_equality, types_within
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings
-from millstream.types import VARIANT, Type, has_equality, types_within
 
 
 def check_ordered(walk: Expressions, node: exp.Expr, type_: Type, where: str) -> None:

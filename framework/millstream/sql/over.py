@@ -5,13 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlglot import exp
 
-from millstream.sql.coercion import is_numeric
-from millstream.sql.expressions import Expressions
-from millstream.sql.names import function_name
-from millstream.sql.ordering import check_ordered
-from millstream.sql.signatures import signatures
-from millstream.sql.value import Value
-from millstream.types import (
+from millstream.core.types import (
     DATE,
     INT,
     INTERVAL,
@@ -22,6 +16,12 @@ from millstream.types import (
     UNKNOWN,
     Type,
 )  # fmt: skip
+from millstream.sql.coercion import is_numeric
+from millstream.sql.expressions import Expressions
+from millstream.sql.names import function_name
+from millstream.sql.ordering import check_ordered
+from millstream.sql.signatures import signatures
+from millstream.sql.value import Value
 
 _NUMBERS = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "ntile"))
 """Functions whose frame is all rows up to the current one, counted by rows."""

@@ -7,12 +7,12 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from millstream.core.text import Text
+from millstream.core.type_names import type_remedy
 from millstream.sql.clauses import NotSplitError
 from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
 from millstream.sql.unexpected import opened_before, unexpected_token, word_like_keyword
 from millstream.sql.values import SqlDiagnostic
-from millstream.text import Text
-from millstream.type_names import type_remedy
 
 # sqlglot logs what it does not support and returns a Command; here, that is an error with a location.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)

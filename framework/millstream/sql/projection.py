@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
-from millstream.expressions import quoted
+from millstream.core.errors import did_you_mean
+from millstream.core.expressions import quoted
+from millstream.core.types import UNKNOWN, Row, too_large
 from millstream.sql.columns import field, resolve
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import span_of
@@ -14,7 +15,6 @@ from millstream.sql.generators import generator_columns, is_generator
 from millstream.sql.names import function_name
 from millstream.sql.scope import Bound, Output, Relation
 from millstream.sql.value import Value
-from millstream.types import UNKNOWN, Row, too_large
 
 
 def project(walk: Expressions, nodes: list[exp.Expr]) -> tuple[list[Bound], list[exp.Expr]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
+from millstream.core.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
 from millstream.project.values import Function, Parameter
 from millstream.sql.coercion import common_type, is_numeric
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import span_of
 from millstream.sql.names import plural
 from millstream.sql.value import Value, computed
-from millstream.types import INTEGERS, NULL, STRING, UNKNOWN, Array, Map, Row, Type
 
 
 def call_python(walk: Expressions, node: exp.Anonymous, function: Function) -> Value:

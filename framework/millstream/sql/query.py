@@ -12,8 +12,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Piece
-from millstream.types import Type
+from millstream.core.expressions import Expression, Piece
+from millstream.core.types import Type
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
 

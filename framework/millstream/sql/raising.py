@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from millstream.core.types import DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, UNKNOWN, Decimal, Type
 from millstream.sql.argument_types import cast_to
 from millstream.sql.casts import cast_raises
 from millstream.sql.changing import is_special_time
 from millstream.sql.coercion import MOST_DIGITS
 from millstream.sql.signatures import Signature
 from millstream.sql.value import Value
-from millstream.types import DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, UNKNOWN, Decimal, Type
 
 _PATTERNS = frozenset(("rlike", "regexp", "regexp_like", "regexp_count", "regexp_instr", "regexp_replace",
                        "regexp_substr", "split", "like", "ilike"))  # fmt: skip

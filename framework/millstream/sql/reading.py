@@ -8,13 +8,13 @@ from collections.abc import Callable
 from msgspec import Struct
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.expressions import Expression, Piece, Read, Ref, joined, quoted
+from millstream.core.expressions import Expression, Piece, Read, Ref, joined, quoted
+from millstream.core.types import Type
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange
 from millstream.sql.marks import Marks, Reference
 from millstream.sql.query import OUTER
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.words import NAMES
-from millstream.types import Type
 
 _MARK = "\x00"
 _CALLING = frozenset(("cast", "try_cast", "extract", "trim", "substring", "substr", "position", "overlay"))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlglot import exp
 
-from millstream.errors import did_you_mean
+from millstream.core.errors import did_you_mean
 from millstream.sql import sets
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions

@@ -2,11 +2,7 @@
 
 from collections.abc import Callable
 
-from millstream.sql.argument_values import part_of, schema_of
-from millstream.sql.arithmetic import arithmetic
-from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number, tightest
-from millstream.sql.value import Value
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,6 +27,10 @@ from millstream.types import (
     Type,
     parse_type,
 )
+from millstream.sql.argument_values import part_of, schema_of
+from millstream.sql.arithmetic import arithmetic
+from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number, tightest
+from millstream.sql.value import Value
 
 Types = list[Type]
 Literals = list[object]

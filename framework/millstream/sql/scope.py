@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
+from millstream.core.types import UNKNOWN, Type
 from millstream.sql.query import Body, Cte, Derived, JoinKind, Scan
 from millstream.sql.values import Kind, Source
-from millstream.types import UNKNOWN, Type
 
 Refs = tuple[tuple[str, str], ...]
 """Columns by relation and name, usually one; of several, the first non-NULL value counts."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.expressions import Expression, Piece, joined
+from millstream.core.expressions import Expression, Piece, joined
+from millstream.core.types import BOOLEAN
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, clauses, conjuncts
 from millstream.sql.froms import Text, from_clause
 from millstream.sql.keys import Groups, check_grouped
@@ -17,7 +18,6 @@ from millstream.sql.query import From, Generated, Item, Select
 from millstream.sql.reading import Reader, column_pieces
 from millstream.sql.scope import Bound, Output, Scope, names_within
 from millstream.sql.value import Value
-from millstream.types import BOOLEAN
 
 _NOT_SPLIT = {
     "order": "an order, a limit or a distribution of rows",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import NULL, STRING, UNKNOWN
 from millstream.sql.bodies import set_body
 from millstream.sql.coercion import common, common_type
 from millstream.sql.constant_texts import all_texts, check_texts
@@ -15,7 +16,6 @@ from millstream.sql.query import Body
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, as_kind
 from millstream.sql.value import Value, nullable_as
-from millstream.types import NULL, STRING, UNKNOWN
 
 
 def set_operation(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import STRING, UNKNOWN, Field, Row
 from millstream.sql.constants import is_constant
 from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value, computed
-from millstream.types import STRING, UNKNOWN, Field, Row
 
 
 def struct_of(walk: Expressions, nodes: list[exp.Expr]) -> Value:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import UNKNOWN
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.keywords import first_word
 from millstream.sql.result import Result
 from millstream.sql.scope import NOTHING, Bound, Inner, as_kind
 from millstream.sql.value import Value
-from millstream.types import UNKNOWN
 
 
 def scalar(walk: Expressions, node: exp.Expr) -> Value:

@@ -9,15 +9,15 @@ import re
 
 from sqlglot import exp
 
-from millstream.expressions import Expression, Piece, Ref, quoted
-from millstream.materialization import VALID_FROM, VALID_TO
+from millstream.core.expressions import Expression, Piece, Ref, quoted
+from millstream.core.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
+from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.sql.clauses import NotSplitError, Part, SqlTokens
 from millstream.sql.expressions import Expressions
 from millstream.sql.marks import Marks
 from millstream.sql.reading import Reader, without_path
 from millstream.sql.scope import NOTHING, Joined
 from millstream.sql.values import Source, SqlDiagnostic
-from millstream.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, UNKNOWN)
 _FOR = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*for\b", re.IGNORECASE | re.DOTALL)

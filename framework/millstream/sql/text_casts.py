@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal as Number
 from decimal import InvalidOperation
 
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BOOLEAN,
     DATE,

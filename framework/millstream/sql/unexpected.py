@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.errors import did_you_mean, looks_like
+from millstream.core.errors import did_you_mean, looks_like
 from millstream.sql.tokens import MARK
 from millstream.sql.values import SqlDiagnostic
 from millstream.sql.words import CLOSING, KEYWORDS, NAMES, OPENING

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.types import Type
 from millstream.sql.casts import makes_nulls
 from millstream.sql.scope import NOTHING, Text, as_kind
 from millstream.sql.values import Source
-from millstream.types import Type
 
 
 class Value(Struct, gc=False):

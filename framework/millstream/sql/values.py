@@ -4,8 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.types import Type
 from millstream.sql.query import Query
-from millstream.types import Type
 
 Kind = Literal["direct", "computed", "filter", "join", "group", "order"]
 Source = tuple[str, str, Kind]

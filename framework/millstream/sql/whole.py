@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from millstream.expressions import Piece, Read, joined, quoted
+from millstream.core.expressions import Piece, Read, joined, quoted
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.marks import Marks
 from millstream.sql.reading import without_comments, without_path

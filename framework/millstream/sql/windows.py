@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from millstream.core.types import DATE, INTERVAL, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Row
 from millstream.sql.durations import microseconds
 from millstream.sql.expressions import Expressions
 from millstream.sql.value import Value
-from millstream.types import DATE, INTERVAL, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Row
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, STRING, UNKNOWN, NULL)
 _WRITE = "write a duration such as '5 minutes' or '1 hour 30 minutes'"

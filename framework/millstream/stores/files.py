@@ -9,9 +9,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from millstream.atomic import replace_file
-from millstream.decoding import from_json
-from millstream.own_folder import make_folder
+from millstream.core.atomic import replace_file
+from millstream.core.decoding import from_json
+from millstream.core.own_folder import make_folder
 from millstream.project.folders import local_path
 
 T = TypeVar("T")

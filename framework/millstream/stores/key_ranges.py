@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ByteType, DataType, DateType, IntegerType, LongType, ShortType, StringType
 
-from millstream.expressions import literal, quoted
+from millstream.core.expressions import literal, quoted
 
 _TYPES = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
 """The types whose values Python compares as Spark does: strings by their letters' code points."""

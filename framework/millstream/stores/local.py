@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.values import Target
 from millstream.stores.registry import DEFAULT, configured, declaration, part
-from millstream.tables.relations import Relation
-from millstream.tables.values import Answer
+from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import OpenedTables
+    from millstream.stores.tables.datafusion import OpenedTables
 
 
 class LocalTables(Protocol):

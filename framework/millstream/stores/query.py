@@ -8,16 +8,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, nearest
+from millstream.core.errors import Diagnostic, MillstreamError, nearest
+from millstream.core.text import Text
+from millstream.core.types import STRING
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
-from millstream.tables.descriptions import description
-from millstream.tables.relations import Relation, named_tables
-from millstream.tables.values import Answer
-from millstream.tables.words import writing_word
-from millstream.text import Text
-from millstream.types import STRING
+from millstream.stores.tables.descriptions import description
+from millstream.stores.tables.relations import Relation, named_tables
+from millstream.stores.tables.values import Answer
+from millstream.stores.tables.words import writing_word
 
 
 class StoredProject(Struct, frozen=True):
@@ -76,7 +76,7 @@ def _check(sql: str) -> None:
 def _run_in_datafusion(
     sql: str, project: StoredProject, tables: list[tuple[Relation, LocalTables | None]], limit: int | None
 ) -> Answer:
-    from millstream.tables.datafusion import OpenedTables
+    from millstream.stores.tables.datafusion import OpenedTables
 
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         opened = OpenedTables(project.zone, Path(folder))
@@ -84,7 +84,7 @@ def _run_in_datafusion(
             if store is not None:
                 store.open(table, opened)
                 continue
-            from millstream.tables.seeds import typed_rows
+            from millstream.stores.tables.seeds import typed_rows
 
             seed = project.seeds()[table.name]
             typed = [(column.name, column.type or STRING) for column in seed.columns]

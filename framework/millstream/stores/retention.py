@@ -15,10 +15,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from millstream.expressions import quoted
-from millstream.physical.values import TableOutput
+from millstream.core.expressions import quoted
+from millstream.core.types import DATE, TIMESTAMP, Type
 from millstream.plan.durations import parts
-from millstream.types import DATE, TIMESTAMP, Type
+from millstream.queries.values import TableOutput
 
 
 class Newest(Struct, frozen=True):

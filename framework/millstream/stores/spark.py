@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import TableOutput
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
+from millstream.queries.values import TableOutput
 from millstream.stores.registry import choices_with_change_feed, declaration, part
 
 KIND, COMMITTED, COMMITTED_AT = "_change_type", "_commit_version", "_commit_timestamp"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.data_tests import tested_relation
-from millstream.manifest import ManifestNode
-from millstream.tested import TestResult
+from millstream.compile.data_tests import tested_relation
+from millstream.compile.manifest import ManifestNode
+from millstream.results.test_results import TestResult
 from millstream.testing.outcomes import TestOutcome, outcome_of
 from millstream.testing.session import TestSession
 from millstream.testing.variants import Options

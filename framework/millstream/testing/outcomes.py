@@ -7,15 +7,15 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import Location
 from millstream.project.values import UnitTest
-from millstream.tested import Status, TestResult
+from millstream.results.test_results import Status, TestResult
 from millstream.testing.data.result import DataTestResult, NotBuilt, describe_tolerance, is_tolerated
 from millstream.testing.session import TestSession
 from millstream.testing.styled_text import Line, plain_text
 from millstream.testing.units.verdict import Verdict
-from millstream.text import Location
 
 _INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
 """Codes of errors in a test itself, not in what it tests."""

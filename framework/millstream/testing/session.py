@@ -13,12 +13,13 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.engine.checkpoints.environments import recorded
+from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.project.folders import target_folder
 from millstream.project.values import UnitTest
-from millstream.runner.checkpoints.environments import recorded
-from millstream.runner.spark.registry import UsedRegistry, use_registry, used_registry
+from millstream.queries.topology import read_catalog
 from millstream.testing.coverage.measure import measure_coverage
 from millstream.testing.coverage.ways import RowCoverage
 from millstream.testing.data.run import DataTests
@@ -34,7 +35,6 @@ from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import Overrides
 from millstream.testing.units.verdict import Verdict, judge
 from millstream.testing.variants import Options, Variant, compile_variant
-from millstream.topology import read_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,7 +29,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
 
     Without `jars`, it has none of a store.
     """
-    from millstream.runner.spark.functions import EXTENSIONS
+    from millstream.engine.spark.functions import EXTENSIONS
 
     sql_settings = {
         name: value
@@ -62,8 +62,8 @@ def shared_spark(target: Target, logs: Path, formats: Sequence[str], *, jars: bo
     """
     from pyspark.sql import SparkSession
 
-    from millstream.runner.spark.jars import jars_for, jars_of
-    from millstream.runner.spark.session import running_spark
+    from millstream.engine.spark.jars import jars_for, jars_of
+    from millstream.engine.spark.session import running_spark
 
     running = SparkSession._instantiatedSession  # noqa: SLF001 -- getActiveSession is per thread
     if running is not None and running.sparkContext._jsc is not None:  # noqa: SLF001

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 
 Style = Literal["", "bold", "red", "green", "dim", "bad", "good", "cyan"]
 

@@ -11,14 +11,14 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
-from millstream.manifest import Compiled
+from millstream.compile.manifest import Compiled
+from millstream.core.errors import MillstreamError
 from millstream.project.load import load_project
 from millstream.project.values import Project
 from millstream.project.variables import merge_variables
+from millstream.queries.topology import read_catalog
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.values import Overrides
-from millstream.topology import read_catalog
 
 
 class Options(Struct, frozen=True):

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 
 PROJECTS = Path(__file__).parent / "projects"
 CASES = sorted(path.name for path in PROJECTS.iterdir() if path.name != "_base")

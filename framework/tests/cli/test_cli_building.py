@@ -7,8 +7,17 @@ from rich.text import Text
 from millstream.cli.build_progress import BuildProgress
 from millstream.cli.build_summary import phases, summary
 from millstream.cli.output import OutputStyle
-from millstream.errors import Diagnostic
-from millstream.physical.values import (
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
+from millstream.engine.queries.results import (
+    Counts,
+    QueryResult,
+    StateRows,
+    rows_of_states,
+    sum_of_states,
+)
+from millstream.engine.values import Ended, Setup, Started
+from millstream.queries.values import (
     DeadLetters,
     Memory,
     Operator,
@@ -18,20 +27,11 @@ from millstream.physical.values import (
     SourceRead,
     ToKafka,
 )
-from millstream.results import ModelResult, RunResults, TableChanges
-from millstream.runner.queries.results import (
-    Counts,
-    QueryResult,
-    StateRows,
-    rows_of_states,
-    sum_of_states,
-)
-from millstream.runner.values import Ended, Setup, Started
-from millstream.tested import TestResult
+from millstream.results.results import ModelResult, RunResults, TableChanges
+from millstream.results.test_results import TestResult
 from millstream.testing.building import EndedTests
 from millstream.testing.outcomes import TestOutcome
 from millstream.testing.styled_text import styled
-from millstream.text import Location
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.target_folder import MARKER
+from millstream.core.target_folder import MARKER
 
 COMPILED = Path("target/compiled/models")
 

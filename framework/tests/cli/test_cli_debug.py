@@ -6,8 +6,8 @@ import socket
 import pytest
 from support.postgres import free_port
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli.commands.debug import Check, flat, java, line
+from millstream.core.byte_sizes import size_in_words
 from millstream.project.secrets import Secret
 
 

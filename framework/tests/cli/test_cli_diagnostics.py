@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from millstream.cli.diagnostics import as_data, excerpt, render, summary, with_lines
-from millstream.errors import Diagnostic, Note
-from millstream.text import Location
+from millstream.core.errors import Diagnostic, Note
+from millstream.core.text import Location
 
 FOUND = Diagnostic(
     "MS402",

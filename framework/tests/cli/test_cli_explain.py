@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.optimizer.rules import RULES
+from millstream.plan.optimizer.rules import RULES
 
 MORE = {
     "models/big_clicks.sql": (

@@ -3,12 +3,12 @@
 import pytest
 
 from millstream.cli.tree import tree
-from millstream.diagram import dot, mermaid
-from millstream.errors import MillstreamError
-from millstream.lineage.draw import diagram
-from millstream.lineage.find import find_end, lineage_of, whole_graph
-from millstream.lineage.values import Edge, End, Lineage
-from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
+from millstream.compile.lineage.draw import diagram
+from millstream.compile.lineage.find import find_end, lineage_of, whole_graph
+from millstream.compile.lineage.values import Edge, End, Lineage
+from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
+from millstream.core.diagram import dot, mermaid
+from millstream.core.errors import MillstreamError
 
 
 def node(id_: str, depends_on=(), columns=(), influences=()) -> ManifestNode:

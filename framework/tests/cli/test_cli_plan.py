@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
-from millstream.deployment.definitions import definition_of
-from millstream.deployment.records import new_record
+from millstream.compile.artifacts import manifest_file
+from millstream.deploy.definitions import definition_of
+from millstream.deploy.records import new_record
+from millstream.engine.checkpoints.deployed import write_manifest
+from millstream.engine.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints.deployed import write_manifest
-from millstream.runner.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
+from millstream.queries.topology import compiled_topology, physical_of
 from millstream.stores.files import LocalFiles
-from millstream.topology import compiled_topology, physical_of
 
 CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"
 TOTALS = "select user_id, sum(amount) as total, count(*) as n from {{ ref('stg_clicks') }} group by user_id\n"

@@ -1,8 +1,8 @@
 """The part of docs/optimizer.md that rules write themselves."""
 
 from millstream.cli.rules import BEGIN, END, with_rules
-from millstream.optimizer.rules.merge_filters import merge_filters
-from millstream.optimizer.rules.push_filters import push_filters
+from millstream.plan.optimizer.rules.merge_filters import merge_filters
+from millstream.plan.optimizer.rules.push_filters import push_filters
 
 PAGE = f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n"
 

@@ -31,11 +31,11 @@ BEFORE_SPARK = (
     "millstream.cli.commands.lag",
     "millstream.cli.testing",
     "millstream.cli.tests_of_builds",
-    "millstream.dead_letters.counting",
+    "millstream.ops.dead_letters.counting",
     "millstream.kafka.opening",
     "millstream.ops.lag",
-    "millstream.runner.commands.up_to_date",
-    "millstream.runner.handover.channel",
+    "millstream.engine.commands.up_to_date",
+    "millstream.engine.handover.channel",
     "millstream.testing.data.contents",
     "millstream.testing.units.contents",
 )
@@ -61,7 +61,7 @@ print(json.dumps(found))
 
 def test_commands_import_nothing_slow_that_they_do_not_need(run, shop):
     assert run("compile").code == 0
-    modules = (*BEFORE_SPARK, "millstream.runner.commands.build")
+    modules = (*BEFORE_SPARK, "millstream.engine.commands.build")
     given = json.dumps([SLOW, [*WITHOUT_THEM, *WITHOUT_SPARK], modules])
     done = subprocess.run([sys.executable, "-c", PROGRAM, given], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -15,10 +15,10 @@ from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
+from millstream.engine.queries.batch import Batch
+from millstream.engine.values import Batched, Machine, Running, Setup, Waiting
 from millstream.ops.seen import QueryStatus, Watcher
-from millstream.runner.queries.batch import Batch
-from millstream.runner.values import Batched, Machine, Running, Setup, Waiting
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 
 
 def lines(view, *seen):

@@ -6,12 +6,12 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
+from millstream.engine.queries.batch import Batch
+from millstream.engine.values import Batched, Running, Waiting
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.seen import Watcher
-from millstream.physical.values import Memory, PerBatch, Query, Signature
-from millstream.results import TableChanges
-from millstream.runner.queries.batch import Batch
-from millstream.runner.values import Batched, Running, Waiting
+from millstream.queries.values import Memory, PerBatch, Query, Signature
+from millstream.results.results import TableChanges
 
 QUERY = Query(
     name="kinds", kind="single", models=("model.kinds",), sources=(), reads=(), steps=(), sql="",

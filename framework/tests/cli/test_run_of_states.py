@@ -6,12 +6,12 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
+from millstream.engine.queries.batch import Batch
+from millstream.engine.values import Batched, Running, Waiting
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.seen import Watcher
-from millstream.physical.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
-from millstream.runner.queries.batch import Batch
-from millstream.runner.values import Batched, Running, Waiting
-from millstream.state_figures import OperatorState
+from millstream.queries.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.results.state_stats import OperatorState
 
 QUERY = Query(
     name="visits", kind="stateful", models=("model.visits",), sources=(), reads=(), steps=(), sql="",

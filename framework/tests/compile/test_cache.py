@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from millstream.compile import compile_project
-from millstream.manifest import Compiled
+from millstream.compile.manifest import Compiled
 
 FILES = {
     "pyproject.toml": '[tool.millstream]\nname = "p"\nenv-vars = ["MS_TEST_REGION", "MS_TEST_ZONE"]\n[tool.millstream.models]\nunbounded_state = "accept"\n[tool.millstream.vars]\nlimit = 3\n',

@@ -4,7 +4,7 @@ from support.runs import job_of
 from support.shops import TOTALS, Shop
 
 from millstream.compile import compile_project
-from millstream.physical.emit.steps import DedupeView
+from millstream.queries.emit.steps import DedupeView
 
 PLAIN = "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }} where kind = 'x'"
 

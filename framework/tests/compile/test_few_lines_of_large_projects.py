@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 
 TOPIC = "sources:\n  - name: s\n    topics:\n      - {{name: t, format: {}, schema: schemas/x.{}}}\n"
 LEVELS = range(1, 12)

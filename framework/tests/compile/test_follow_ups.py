@@ -7,7 +7,7 @@ from support.dependent_models import FILES
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 
 BROKEN = [
     ("models/z_first.sql", "e.score,", "e.scorex,", "MS402"),

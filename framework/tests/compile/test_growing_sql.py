@@ -11,7 +11,7 @@ from support.growing import FORMS, Inputs, of_length
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 
 ROWS = "select user_id as id, type as k, amount as v, amount as r from {{ source('shop', 'events') }}"
 TABLE = "{{ config(materialized='table', unique_key='id') }} "

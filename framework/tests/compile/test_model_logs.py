@@ -5,8 +5,8 @@ from support.runs import job_of
 from support.shops import Shop
 
 from millstream.compile import compile_project
-from millstream.physical.values import logs_of
 from millstream.plan.nodes import RowLog
+from millstream.queries.values import logs_of
 
 MODEL = """
     {{ config(materialized='MATERIALIZED', unique_key='id') }}

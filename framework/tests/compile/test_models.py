@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from millstream.compile import compile_project
-from millstream.manifest import Compiled
+from millstream.compile.manifest import Compiled
 
 SOURCE = """
 sources:

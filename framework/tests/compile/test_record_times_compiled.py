@@ -5,9 +5,9 @@ from runner.test_record_times import CLICKS, VISITS
 from support.shops import PROFILES, UNOPTIMIZED, Shop
 
 from millstream.compile import compile_project
-from millstream.physical.verdict import verdict
 from millstream.plan.nodes import RECORD_TIME, Aggregate, Output, Project, TopicScan
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
+from millstream.queries.verdict import verdict
 
 EVENTS = "from {{ source('web', 'events') }}"
 TRACED = f"select id, filter(_headers, h -> h.key = 'trace')[0].value as trace {EVENTS}"

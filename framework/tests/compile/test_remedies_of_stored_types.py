@@ -5,9 +5,8 @@ from support.spark import SPARK_WARNINGS
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.expressions import Expression
-from millstream.formats import Encoding, format_of
-from millstream.types import (
+from millstream.core.expressions import Expression
+from millstream.core.types import (
     INTERVAL,
     NULL,
     STRING,
@@ -19,6 +18,7 @@ from millstream.types import (
     Row,
     parse_type,
 )
+from millstream.formats import Encoding, format_of
 
 EVENTS, KEY = "{{ source('shop', 'events') }}", "user_id"
 VALUES = {

@@ -5,7 +5,7 @@ from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from support.schema_cases import CLOSED, INTEGER, STRING, field, object_, record
 
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.project.pins import Subject, encode, version_of
 
 SOURCE = "sources:\n  - name: shop\n    topics:\n      - name: events\n        columns:\n          - {name: a, type: string}\n          - {name: b, type: string}\n"

@@ -4,9 +4,9 @@ import pytest
 from support.runs import job_of
 from support.written import project
 
-from millstream.physical.values import PerBatch
-from millstream.physical.verdict import verdict
-from millstream.runner.topics_needed import written_topics
+from millstream.engine.topics_needed import written_topics
+from millstream.queries.values import PerBatch
+from millstream.queries.verdict import verdict
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
 SUMS = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('orders') }} group by type"

@@ -4,7 +4,7 @@ import pytest
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.topology import read_catalog
+from millstream.queries.topology import read_catalog
 
 MODEL = "{{ config(materialized='sink') }} select user_id, amount, value from {{ source('shop', 'events') }}"
 PLACES = {

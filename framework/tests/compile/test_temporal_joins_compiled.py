@@ -5,9 +5,9 @@ from support.runs import job_of
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.physical.emit.steps import SqlView, TemporalView
-from millstream.physical.values import TableOutput
-from millstream.physical.verdict import verdict
+from millstream.queries.emit.steps import SqlView, TemporalView
+from millstream.queries.values import TableOutput
+from millstream.queries.verdict import verdict
 
 PLANS = """      - name: plans
         table: true

@@ -7,8 +7,8 @@ from support.runs import job_of
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.physical.values import Versions
-from millstream.physical.verdict import verdict
+from millstream.queries.values import Versions
+from millstream.queries.verdict import verdict
 
 EVENTS, USERS = "{{ source('shop', 'events') }}", "{{ source('shop', 'users') }}"
 TABLE = f"{{{{ config(materialized='table', unique_key='user_id') }}}} select user_id, type, at from {EVENTS}"

@@ -14,8 +14,8 @@ from support.commands import Run, succeed
 from support.runs import create_topics, headers, received, send, table_rows
 from support.shops import Shop
 
-from millstream.broker import broker_folder_of, keep_broker, stop_broker
-from millstream.machine.server.state import read_pid
+from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.local.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -15,7 +15,7 @@ from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, headers, received, table_rows
 from support.shops import Shop
 
-from millstream.broker import keep_broker, stop_broker
+from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -13,7 +13,7 @@ from support.runs import create_topics
 from support.shops import Shop
 from support.temporal import JOINED, TOPICS, Traffic
 
-from millstream.broker import keep_broker, stop_broker
+from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -13,7 +13,7 @@ from support.commands import Run, succeed
 from support.runs import create_topics, send
 from support.shops import Shop
 
-from millstream.broker import keep_broker, stop_broker
+from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

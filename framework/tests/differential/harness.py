@@ -11,9 +11,9 @@ from support.plan_text import plan_text
 from support.written import project as write
 
 from millstream.compile import compile_project
-from millstream.physical.emit.steps import DedupeView, SqlView, in_steps
 from millstream.plan.nodes import Decode, Node, Plan, SeedScan, TableScan
-from millstream.topology import read_catalog, written_plan
+from millstream.queries.emit.steps import DedupeView, SqlView, in_steps
+from millstream.queries.topology import read_catalog, written_plan
 
 _NAMES = re.compile(r"\b(?:models\.(\w+)|sources\.shop\.(\w+)|seeds\.(\w+))\b")
 _META = (

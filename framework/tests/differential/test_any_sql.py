@@ -14,8 +14,8 @@ from generator import project as generated
 from support.written import project as written
 
 from millstream.compile import compile_project
-from millstream.diagram import dot, mermaid
-from millstream.errors import Diagnostic
+from millstream.core.diagram import dot, mermaid
+from millstream.core.errors import Diagnostic
 from millstream.explain.explanation import About, explain
 from millstream.explain.formats.diagram import diagram
 from millstream.explain.formats.json import as_data
@@ -24,7 +24,7 @@ from millstream.explain.formats.text import text
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
-from millstream.topology import compiled_topology, hints_of, physical_of
+from millstream.queries.topology import compiled_topology, hints_of, physical_of
 
 PROJECTS = int(os.environ.get("MILLSTREAM_PROJECTS", "200"))
 EVENTS, HITS = "{{ source('shop', 'events') }}", "{{ source('shop', 'hits') }}"

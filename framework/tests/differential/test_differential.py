@@ -13,9 +13,9 @@ from generator import project
 from harness import Project, as_written, by_plan, differences, prepare
 from support.spark import SPARK_WARNINGS
 
-from millstream.optimizer.choose import NAMES, chosen
-from millstream.optimizer.driver import optimize
 from millstream.plan.nodes import Filter
+from millstream.plan.optimizer.choose import NAMES, chosen
+from millstream.plan.optimizer.driver import optimize
 from millstream.plan.walk import rewrite
 
 pytestmark = SPARK_WARNINGS

@@ -11,10 +11,16 @@ from support.written import plan_of
 from support.written import project as written
 
 from millstream.compile import compile_project
-from millstream.measured import Measured, measured, with_counts, with_measured
-from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Filter
-from millstream.results import (
+from millstream.plan.optimizer.context import Hints
+from millstream.queries.topology import (
+    compiled_topology,
+    physical_of,
+    read_catalog,
+    with_figures,
+    written_plan,
+)
+from millstream.results.results import (
     Came,
     Counted,
     FilterCounts,
@@ -23,7 +29,7 @@ from millstream.results import (
     read_results,
     write_results,
 )
-from millstream.topology import compiled_topology, physical_of, read_catalog, with_figures, written_plan
+from millstream.results.selectivity import Measured, measured, with_counts, with_measured
 
 EVENTS = "{{ source('shop', 'events') }}"
 SOURCE = "source.shop.events"

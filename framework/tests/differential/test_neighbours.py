@@ -6,10 +6,10 @@ from msgspec.structs import replace
 from support.written import project as written
 
 from millstream.compile import compile_project
-from millstream.physical.plan import physical_plan
-from millstream.physical.references import reference_outputs
-from millstream.physical.verdict import verdict
-from millstream.topology import compiled_topology, physical_settings
+from millstream.queries.plan import physical_plan
+from millstream.queries.references import reference_outputs
+from millstream.queries.topology import compiled_topology, physical_settings
+from millstream.queries.verdict import verdict
 
 EVENTS = "{{ source('shop', 'events') }}"
 TOTALS = "{{ config(materialized='table', unique_key='user_id') }} "

@@ -12,8 +12,8 @@ from millstream.docs.build import site_of
 from millstream.docs.material import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
-from millstream.results import ModelResult, RunResults, write_results
-from millstream.tested import (
+from millstream.results.results import ModelResult, RunResults, write_results
+from millstream.results.test_results import (
     Missed,
     ModelCoverage,
     TestResult,

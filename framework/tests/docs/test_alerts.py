@@ -17,8 +17,8 @@ from millstream.compile import compile_project
 from millstream.docs.formats import written_as
 from millstream.docs.formats.alerts.rules import Watched, alerts_of
 from millstream.docs.material import gather
-from millstream.run_metrics import RUN_METRICS
-from millstream.thresholds import Thresholds
+from millstream.results.run_metrics import RUN_METRICS
+from millstream.results.thresholds import Thresholds
 
 THRESHOLDS = Thresholds(max_lag=1000, max_staleness=300.0)
 HERE = {"job": "run", "instance": "here:9464"}

@@ -14,7 +14,7 @@ from millstream.docs.formats import written_as
 from millstream.docs.formats.grafana import panels_of, plain
 from millstream.docs.formats.promql import quoted
 from millstream.docs.material import gather
-from millstream.run_metrics import RUN_METRICS
+from millstream.results.run_metrics import RUN_METRICS
 
 COST = "Costs $10, $query, ${model:raw} and [[instance]] <b>"
 METRICS = f"""

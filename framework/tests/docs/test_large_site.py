@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
+from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.docs.build import site_of
 from millstream.docs.material import Material
 from millstream.docs.write import write_site
-from millstream.manifest import Manifest, ManifestNode
 
 pytestmark = pytest.mark.long
 FOLDERS, EACH = ("raw", "clean", "daily", "reports"), 400

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from millstream.compile.manifest import Manifest
 from millstream.docs.build import files_of_texts, site_of
 from millstream.docs.material import Material, gather
 from millstream.docs.outcomes import outcomes, reached
 from millstream.docs.values import Code, Site
 from millstream.docs.write import chunk, site_files, write_site
-from millstream.manifest import Manifest
-from millstream.tested import TestResult, TestResults
+from millstream.results.test_results import TestResult, TestResults
 
 EXAMPLE = Path(__file__).resolve().parents[3]
 MATERIAL = Material(Manifest(1, "0.1.0", "p", "t", {}, {}), {}, {})

@@ -17,15 +17,15 @@ from edits.any_project import files_of_all, upstream, without
 from msgspec import structs
 from support.runs import built, job_of, received, statuses, table_rows
 
-from millstream.deployment.intents import Update
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import fit
-from millstream.errors import MillstreamError
-from millstream.physical.memory import Memory
+from millstream.core.errors import MillstreamError
+from millstream.deploy.intents import Update
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import fit
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
 from millstream.project.spark_settings import flat
+from millstream.queries.memory import Memory
 
 HALF = 60
 """How many events there are when the project is edited."""

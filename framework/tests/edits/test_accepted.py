@@ -9,8 +9,8 @@ from support.runs import built, create_topics, job_of, send
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deployment.intents import Update
-from millstream.physical.verdict import Accepted, verdict
+from millstream.deploy.intents import Update
+from millstream.queries.verdict import Accepted, verdict
 
 pytestmark = SPARK_WARNINGS
 

@@ -21,7 +21,7 @@ from edits.any_trial import HALF, UPSTREAM, Batch, Teller, Trial
 from support.runs import create_topics, send
 from support.spark import SPARK_WARNINGS
 
-from millstream.broker import shared_broker
+from millstream.local.broker import shared_broker
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

@@ -19,7 +19,7 @@ from edits.test_any_edit import TOGETHER, TOPICS, records, to_run
 from support.runs import create_topics, send
 from support.spark import SPARK_WARNINGS
 
-from millstream.broker import shared_broker
+from millstream.local.broker import shared_broker
 
 pytestmark = SPARK_WARNINGS
 

@@ -6,8 +6,8 @@ import pytest
 from edits.test_edited_projects import queries
 from support.shops import Shop
 
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import fit
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import fit
 
 SOURCE = "sources: [{{name: s, topics: [{{name: pairs, {}}}]}}]"
 CSV = "format: csv, columns: [{}]"

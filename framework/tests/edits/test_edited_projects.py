@@ -13,16 +13,16 @@ from support.runs import built, create_topics, job_of, problems, received, send,
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.broker import shared_broker
 from millstream.compile import compile_project
-from millstream.deployment.definitions import what_runs
-from millstream.deployment.intents import Update
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import fit
+from millstream.deploy.definitions import what_runs
+from millstream.deploy.intents import Update
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import fit
+from millstream.engine.checkpoints.deployed import deployed_at
+from millstream.local.broker import shared_broker
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints.deployed import deployed_at
 from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS

@@ -10,10 +10,10 @@ from support.runs import built, create_topics, job_of, send, statuses, table_row
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deployment.intents import Update
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
-from millstream.physical.verdict import verdict
+from millstream.deploy.intents import Update
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.queries.verdict import verdict
 
 pytestmark = SPARK_WARNINGS
 

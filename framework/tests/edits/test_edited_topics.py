@@ -7,9 +7,9 @@ from edits.test_edited_states import PROFILES
 from support.runs import job_of
 from support.shops import Shop
 
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import fit
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import fit
 
 KEY = "key: {name: user, type: string}"
 SOURCE = "sources: [{{name: ref, topics: [{{name: people, table: true, {}}}]}}]"

@@ -16,11 +16,11 @@ from support.evaluated import NO_CHANGE, Evaluated, Generator, Item, Model, Sele
 from support.reviews import written
 
 from millstream.compile import compile_project
-from millstream.deployment.intents import Update
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import fit
-from millstream.topology import compiled_topology, physical_of
+from millstream.deploy.intents import Update
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import fit
+from millstream.queries.topology import compiled_topology, physical_of
 
 EDITS = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS", "100"))
 FIRST = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS_FIRST", "1000"))

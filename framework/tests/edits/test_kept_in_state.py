@@ -15,7 +15,7 @@ from support.state_schemas import state_schemas
 from support.streamed import attempted
 from support.written import project
 
-from millstream.physical.verdict import verdict
+from millstream.queries.verdict import verdict
 
 pytestmark = SPARK_WARNINGS
 

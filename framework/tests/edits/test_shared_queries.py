@@ -12,15 +12,15 @@ from support.runs import built, create_topics, job_of, received, send, table_row
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.decoding import from_json
-from millstream.deployment.definitions import definition_of
-from millstream.deployment.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deployment.keeping import with_kept
-from millstream.deployment.records import Deployed, new_record
-from millstream.deployment.stages import rebuilt, stages
-from millstream.manifest import Manifest
-from millstream.runner.deployment.roll_back import roll_back
-from millstream.topology import physical_of
+from millstream.compile.manifest import Manifest
+from millstream.core.decoding import from_json
+from millstream.deploy.definitions import definition_of
+from millstream.deploy.intents import Apply, FullRefresh, Regroup, Update
+from millstream.deploy.keeping import with_kept
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import rebuilt, stages
+from millstream.engine.deployment.roll_back import roll_back
+from millstream.queries.topology import physical_of
 
 pytestmark = SPARK_WARNINGS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.batch_figures import BatchFigures, BatchTimes, in_words, measured_batches
+from millstream.results.batch_stats import BatchFigures, BatchTimes, in_words, measured_batches
 
 
 def test_medians_of_the_newest_batches_with_rows():

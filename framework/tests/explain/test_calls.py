@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 from support.plans import by, explode, group, plan, select, topic, where
 
+from millstream.core.types import INT
 from millstream.explain.calls import python_calls
 from millstream.plan.nodes import Column, Stateful
-from millstream.types import INT
 
 
 def test_a_call_sees_the_rows_that_filters_below_it_leave() -> None:

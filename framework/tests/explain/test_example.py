@@ -9,7 +9,7 @@ from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.formats.text import text
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
-from millstream.topology import Topology, compiled_topology, hints_of, physical_of
+from millstream.queries.topology import Topology, compiled_topology, hints_of, physical_of
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = Path(__file__).parent / "golden" / "example.txt"

@@ -7,9 +7,9 @@ from support.plans import topic, where
 from millstream.explain.explanation import About, explain, explain_step, outputs_of
 from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.savings import added, alone, cost
-from millstream.optimizer.context import Change
-from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Plan
+from millstream.plan.optimizer.context import Change
+from millstream.plan.optimizer.driver import Optimized, Step
 
 
 def test_savings_add_up() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from shop_plan import named, stored
 from support.plans import sql, topic, where
 
-from millstream import diagram as diagrams
+from millstream.core import diagram as diagrams
 from millstream.explain.explanation import About, Explanation, explain, explain_step
 from millstream.explain.formats.diagram import diagram
 from millstream.explain.formats.json import as_data
@@ -21,9 +21,9 @@ from millstream.explain.formats.wrap import cells
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.topology import Drawing, draw
-from millstream.optimizer.context import Change
-from millstream.optimizer.driver import Optimized, Step
 from millstream.plan.nodes import Plan
+from millstream.plan.optimizer.context import Change
+from millstream.plan.optimizer.driver import Optimized, Step
 
 
 def mermaid(drawing: Drawing) -> str:

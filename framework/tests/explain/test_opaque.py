@@ -2,8 +2,8 @@
 
 import pytest
 
+from millstream.compile.manifest import Compiled, Manifest, ManifestNode
 from millstream.explain.opaque import REMEDIES, remedy, unsupported
-from millstream.manifest import Compiled, Manifest, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Derived, From, OpaqueBody, Query, Select, Union
 

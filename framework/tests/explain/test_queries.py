@@ -4,8 +4,9 @@ from millstream.explain.queries import Query as Explained
 from millstream.explain.queries import SeparationReason, explain_separation
 from millstream.explain.queries import explain_query as explained
 from millstream.explain.state_memory import StateStores
-from millstream.physical.emit.steps import DedupeView, SqlView
-from millstream.physical.values import (
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.queries.emit.steps import DedupeView, SqlView
+from millstream.queries.values import (
     DeadLetters,
     Delivery,
     Memory,
@@ -20,7 +21,6 @@ from millstream.physical.values import (
     TableOutput,
     ToKafka,
 )
-from millstream.plan.from_sql.catalog import Catalog
 
 
 def query(deliver, steps=(), operators=()) -> Query:

@@ -16,8 +16,8 @@ from millstream.explain.savings import (
     savings_in_words,
     table,
 )
-from millstream.optimizer.context import Hints
 from millstream.plan.nodes import Plan
+from millstream.plan.optimizer.context import Hints
 
 
 def test_what_is_counted() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
+from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, Array, Decimal, Field, Row
 from millstream.explain.sizes import Size, row_size
 from millstream.plan.nodes import Column
-from millstream.types import BIGINT, BOOLEAN, INT, STRING, Array, Decimal, Field, Row
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from support.written import project
 
 from millstream.cli.group import millstream
+from millstream.core.text import Location, Text
 from millstream.explain.state_memory import (
     StateMemory,
     StateStores,
@@ -19,8 +20,10 @@ from millstream.explain.state_memory import (
     state_memory,
     stores_of,
 )
-from millstream.machine.memory import memory_of_machine
-from millstream.physical.values import (
+from millstream.local.memory import memory_of_machine
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.values import Target
+from millstream.queries.values import (
     Memory,
     Operator,
     Query,
@@ -30,9 +33,7 @@ from millstream.physical.values import (
     ToKafka,
     content_id,
 )
-from millstream.plan.from_sql.catalog import Catalog
-from millstream.project.values import Target
-from millstream.state_figures import (
+from millstream.results.state_stats import (
     MeasuredState,
     OperatorState,
     Restored,
@@ -40,7 +41,6 @@ from millstream.state_figures import (
     latest,
     measured_states,
 )
-from millstream.text import Location, Text
 
 MEBIBYTE = 1 << 20
 GIGABYTE = 10**9

@@ -4,9 +4,9 @@ import shop_plan
 from msgspec.structs import replace
 from support.plans import by, group, plan, sql, topic, watermark
 
+from millstream.core.types import TIMESTAMP
 from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Item, Plan, Project
-from millstream.types import TIMESTAMP
 
 
 def node(found: Drawing, name: str) -> DrawnNode:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.text import clean
 from millstream.explain.formats.wrap import cells, padded, wrapped
-from millstream.text import clean
 
 
 @given(st.text(), st.integers(20, 60))

@@ -11,9 +11,9 @@ import fastavro
 import pytest
 from msgspec import Struct
 
+from millstream.core.types import BIGINT, STRING, Field
 from millstream.formats import Encoding, WriterSchema, format_of
 from millstream.formats.values import UnfitError
-from millstream.types import BIGINT, STRING, Field
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FIRST, LAST = -62135596800 * 10**6, 253402300800 * 10**6 - 1

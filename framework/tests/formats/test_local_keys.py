@@ -8,13 +8,13 @@ from pathlib import Path
 import fastavro
 import pytest
 
+from millstream.core.text import Location
+from millstream.core.types import Field, parse_type
 from millstream.formats import KEY, Encoding
 from millstream.formats.keys import KeyFormat, any_value, misfit, written_key
 from millstream.formats.values import UnfitError
 from millstream.kafka.keys import encode_key, key_format_of
 from millstream.project.values import Key, Topic
-from millstream.text import Location
-from millstream.types import Field, parse_type
 
 RECORD = json.dumps(
     {

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.protobufs import comparable, fill, held, new_message, random_schema
 
+from millstream.core.types import Field, parse_type
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.protobuf.mapping import columns_of
 from millstream.formats.values import UnfitError
-from millstream.types import Field, parse_type
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
 ROW = {

@@ -10,6 +10,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from millstream.core.text import Location
+from millstream.core.types import Array, Decimal, Field, Map, Row, parse_type
 from millstream.formats import Encoding, format_of
 from millstream.formats.format import SchemaError, SchemaFiles
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
@@ -21,8 +23,6 @@ from millstream.formats.values import UnfitError
 from millstream.project.pinned_schemas import pinned_schema
 from millstream.project.pins import Subject, version_of
 from millstream.project.values import RegistryUse
-from millstream.text import Location
-from millstream.types import Array, Decimal, Field, Map, Row, parse_type
 
 
 def compiled(folder, **files):

@@ -13,6 +13,10 @@ from support.bad import reason_of
 from support.loading import load, told
 
 from millstream.compile import compile_project
+from millstream.core.types import Field, parse_type
+from millstream.core.user_code import Source
+from millstream.engine.python import functions
+from millstream.engine.python.decoding import decoding_call
 from millstream.formats import Encoding, format_of
 from millstream.formats.python.checks import MisfitError, fitting
 from millstream.formats.python.codecs import FILES
@@ -20,11 +24,7 @@ from millstream.formats.python.expected_types import expected_fields, expected_t
 from millstream.formats.values import UnfitError
 from millstream.kafka.generators import fields_of
 from millstream.kafka.readings import of_sink
-from millstream.runner.python import functions
-from millstream.runner.python.decoding import decoding_call
-from millstream.topology import compiled_topology, physical_of
-from millstream.types import Field, parse_type
-from millstream.user_code import Source
+from millstream.queries.topology import compiled_topology, physical_of
 
 BAD_LIST = pa.list_(pa.struct([("column", pa.string()), ("reason", pa.string())]))
 FILE = """

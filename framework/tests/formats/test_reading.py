@@ -5,10 +5,10 @@ from base64 import b64encode
 
 import pytest
 
+from millstream.core.types import BIGINT, STRING, Field
 from millstream.formats import Encoding
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.reading import reading_of
-from millstream.types import BIGINT, STRING, Field
 
 FIELDS = (Field("a", BIGINT), Field("b", STRING))
 

@@ -6,14 +6,14 @@ from types import ModuleType
 import pytest
 from msgspec.structs import replace
 
+from millstream.core.types import Field, parse_type
+from millstream.engine.spark.jars import jars_for
 from millstream.formats import DEFAULT_FORMAT, NAMES, Encoding, format_of
 from millstream.formats.values import UnfitError
-from millstream.machine.jars import read_catalog
+from millstream.local.jars import read_catalog
 from millstream.plan.from_sql.catalog import Catalog, TopicSpec
 from millstream.project.jsonschema import json_schemas
 from millstream.project.values import Target
-from millstream.runner.spark.jars import jars_for
-from millstream.types import Field, parse_type
 
 
 def choices(schema):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import parse_type
 from millstream.formats import format_of
 from millstream.plan.nodes import Column
-from millstream.types import parse_type
 
 VALUES = {
     "boolean": ["true", "false", "null"],

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from millstream.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render
+from millstream.core.types import Field, parse_type
 from millstream.formats import format_of
 from millstream.plan.nodes import Column
-from millstream.types import Field, parse_type
 
 NASTY = [
     "a",

@@ -164,7 +164,7 @@ def test_only_the_local_broker_is_seeded(run, shop, cluster):
         f"'{cluster.bootstrap_servers}'" + "}}\n"
     )
     try:
-        from millstream.errors import MillstreamError
+        from millstream.core.errors import MillstreamError
 
         found = _invoke(shop, "seed", "--target", "real")
         assert isinstance(found.exception, MillstreamError)

@@ -5,7 +5,8 @@ from itertools import islice
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
+from millstream.core.types import BIGINT, BINARY, STRING, Field
 from millstream.formats import KEY, Encoding
 from millstream.formats.keys import KeyFormat
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
@@ -13,7 +14,6 @@ from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send
 from millstream.kafka.readings import Reading, show_record
 from millstream.kafka.topics import Topic, create_missing
-from millstream.types import BIGINT, BINARY, STRING, Field
 
 
 def values(messages):

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.event_time import EventTime, event_time
 from millstream.kafka.generators import Record, fields_of, generators_of, records
 from millstream.kafka.live_times import LiveTimes

@@ -7,8 +7,7 @@ from itertools import count, islice
 import pytest
 from msgspec.structs import replace
 
-from millstream.broker import broker_folder_of
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.consuming import all_records
@@ -16,6 +15,7 @@ from millstream.kafka.generators import Record, generators_of, records
 from millstream.kafka.offsets import bounds
 from millstream.kafka.producing import Feed, fill_empty, never_written, send
 from millstream.kafka.topics import Topic, create_missing
+from millstream.local.broker import broker_folder_of
 
 
 def feed(topic, size=10):

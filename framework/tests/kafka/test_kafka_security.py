@@ -12,7 +12,7 @@ from confluent_kafka.admin import (
 )
 from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.consuming import follow_records

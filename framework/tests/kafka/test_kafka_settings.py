@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.cluster import Cluster, revealed
 from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
 from millstream.kafka.names import RENAMED, SAME, translate_options
@@ -19,8 +19,8 @@ from millstream.kafka.settings import (
     source_options,
 )
 from millstream.kafka.tuning import is_quick
-from millstream.machine.jars import fetch
-from millstream.machine.java import java
+from millstream.local.jars import fetch
+from millstream.local.java import java
 from millstream.project.kafka_options import known_options
 from millstream.project.secrets import Secret
 

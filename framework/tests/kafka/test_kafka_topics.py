@@ -6,7 +6,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.topics import Topic, create_missing, differences, user_topics

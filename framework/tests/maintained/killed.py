@@ -12,12 +12,12 @@ from pathlib import Path
 from support.runs import job_of
 
 from maintained.generator import Made
+from millstream.engine.queries.deliveries import Stores
+from millstream.engine.queries.start import QueryContext, keeping
+from millstream.engine.queries.tables import Tables
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
 from millstream.project.values import Target
-from millstream.runner.queries.deliveries import Stores
-from millstream.runner.queries.start import QueryContext, keeping
-from millstream.runner.queries.tables import Tables
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
 from millstream.stores.spark import MAINTAINED
 
 BASE = Made("t0", {"id": "n", "k": "t", "r": "n", "v": "n"}, ("id",))

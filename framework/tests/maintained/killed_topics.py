@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support.runs import built
 
-from millstream.runner.queries import deliveries
+from millstream.engine.queries import deliveries
 
 
 def main(root: str, model: str, moment: str) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from millstream.core.types import BIGINT, STRING, Field
+from millstream.engine.queries.change_records import FollowedBatch, change_records, source_of
 from millstream.formats.changes import envelope
-from millstream.runner.queries.change_records import FollowedBatch, change_records, source_of
-from millstream.types import BIGINT, STRING, Field
 
 SCHEMA = "topic string, key binary, value binary, _had struct<value: binary>"
 OLD, NEW = '{"id":1,"text":"a \\"quoted\\" ü"}', '{"id":1,"text":null}'

@@ -16,15 +16,15 @@ from support.spark import SPARK_WARNINGS
 
 from maintained.test_topics_of_tables import KINDS, LATEST, Events, build, kill
 from millstream.compile import compile_project
-from millstream.deployment.intents import Apply, Update
+from millstream.core.errors import MillstreamError
+from millstream.deploy.intents import Apply, Update
 from millstream.docs.formats import written_as
 from millstream.docs.material import gather
-from millstream.errors import MillstreamError
+from millstream.engine.deployment.roll_back import roll_back
 from millstream.kafka.readings import of_sink, show_record
-from millstream.physical.verdict import Accepted
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
-from millstream.runner.deployment.roll_back import roll_back
+from millstream.queries.verdict import Accepted
 from millstream.stores.delta.folder import delta_folder
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]

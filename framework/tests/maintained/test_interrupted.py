@@ -13,7 +13,7 @@ from support.spark import SPARK_WARNINGS
 from maintained.generator import Sequence
 from maintained.harness import Maintained, changed
 from maintained.killed import BASE, BATCHES, GROUPS, JOINED, PLACED, work_of
-from millstream.runner.queries.tables import Tables
+from millstream.engine.queries.tables import Tables
 from millstream.stores.spark import Batch
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]

@@ -12,7 +12,7 @@ from support.spark import SPARK_WARNINGS
 from maintained.advanced import FORMS as MORE
 from maintained.generator import Made, Sequence, sequences
 from maintained.harness import InDuckDB, Maintained
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 
 pytestmark = SPARK_WARNINGS
 SHORT = 10

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from millstream.runner.queries.table_changes import net_changes
+from millstream.engine.queries.table_changes import net_changes
 
 SCHEMA = "id int, v string, _change_type string, _commit_version bigint, _commit_timestamp timestamp"
 CASES = {

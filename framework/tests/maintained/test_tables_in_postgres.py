@@ -7,13 +7,13 @@ from support.runs import built, problems, statuses, table_rows
 from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
-from millstream.physical.values import TableOutput
+from millstream.core.types import DOUBLE, INT, STRING
+from millstream.engine.queries.few_keys import with_few_keys
+from millstream.engine.queries.small_batches import evaluated
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
-from millstream.runner.queries.few_keys import with_few_keys
-from millstream.runner.queries.small_batches import evaluated
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.spark import connect, merge
-from millstream.types import DOUBLE, INT, STRING
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 

@@ -13,8 +13,8 @@ import pytest
 from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.deployment.intents import FullRefresh, Update
-from millstream.physical.verdict import Accepted
+from millstream.deploy.intents import FullRefresh, Update
+from millstream.queries.verdict import Accepted
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
 
+from millstream.core.text import Text
+from millstream.core.user_code import Source
+from millstream.engine.python.functions import register
 from millstream.native import Translation, translate
 from millstream.project.functions import read_functions
-from millstream.runner.python.functions import register
-from millstream.text import Text
-from millstream.user_code import Source
 
 ROWS = 120
 TYPES = {
@@ -140,7 +140,7 @@ def compared(spark, text, given, parameters, path="macros/random.py", names=None
 def registered(spark, source, functions):
     project = SimpleNamespace(functions={each.name: each for each in functions}, root="/nowhere")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("millstream.runner.python.functions.source_of", lambda *_: source)
+        patch.setattr("millstream.engine.python.functions.source_of", lambda *_: source)
         register(spark, project, [each.name for each in functions])
 
 

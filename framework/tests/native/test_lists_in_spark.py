@@ -6,9 +6,9 @@ import pytest
 from native.comparing import compared, rows
 from support.long import NATIVE_ROWS
 
+from millstream.core.text import Text
 from millstream.native import Obstacle, translate
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 PARAMETERS = {
     "ns": ["int"],

@@ -8,9 +8,9 @@ from native.comparing import compared, rows
 from native.random_functions import ARROW, PARAMETERS, Maker
 from support.long import NATIVE, NATIVE_ROWS
 
+from millstream.core.text import Text
 from millstream.native import Obstacle, translate
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 CONSTRUCTS = """
 import math

@@ -4,11 +4,11 @@ import pytest
 from native.comparing import compared, registered, rows
 from support.long import NATIVE_ROWS
 
+from millstream.core.text import Text
+from millstream.core.user_code import Source
 from millstream.native import Obstacle, translate
-from millstream.physical.emit.draft import LOCATED
 from millstream.project.functions import read_functions
-from millstream.text import Text
-from millstream.user_code import Source
+from millstream.queries.emit.draft import LOCATED
 
 CLASSES = """
 from dataclasses import dataclass

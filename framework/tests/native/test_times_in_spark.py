@@ -7,9 +7,9 @@ import pytest
 from native.comparing import compared
 from support.long import NATIVE_ROWS
 
+from millstream.core.text import Text
 from millstream.native import Obstacle, translate
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 HEAD = """
 from dataclasses import dataclass

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.engine.queries.batch import Batch
 from millstream.ops.health import Health, health_of
 from millstream.ops.seen import QueryStatus
 from millstream.project.values import Target
-from millstream.runner.queries.batch import Batch
-from millstream.thresholds import interval_of_tests
+from millstream.results.thresholds import interval_of_tests
 
 STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
 

@@ -8,14 +8,14 @@ from decimal import Decimal
 
 import pytest
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.engine.values import Ends, Setup
 from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page
 from millstream.ops.live_page.values import Drawn, DrawnNode, LiveRelation, page_text
 from millstream.ops.seen import Watcher
-from millstream.runner.values import Ends, Setup
-from millstream.tables.values import Answer
+from millstream.stores.tables.values import Answer
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 

@@ -13,7 +13,10 @@ from support.receiving import receiving
 from support.shops import Shop
 
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.results import Counts
+from millstream.engine.values import Batched, DataTested, Failed, Idle, LeftOut
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications import sending
 from millstream.ops.notifications.notices import Notices
@@ -22,9 +25,6 @@ from millstream.project.load import load_project
 from millstream.project.secrets import Secret
 from millstream.project.target_shapes import NoticeKind
 from millstream.project.values import Target
-from millstream.runner.queries.batch import Batch
-from millstream.runner.queries.results import Counts
-from millstream.runner.values import Batched, DataTested, Failed, Idle, LeftOut
 
 PROBLEM = Diagnostic("MS868", "1 / 0 <b> & more", None, "guard it")
 FAILED = Failed("totals", PROBLEM, 1, 1.0)

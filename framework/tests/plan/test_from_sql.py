@@ -8,8 +8,8 @@ import pytest
 from support.plan_text import plan_text
 from support.written import nodes, plan_of
 
+from millstream.core.types import DOUBLE
 from millstream.plan.nodes import Union
-from millstream.types import DOUBLE
 
 EVENTS = "{{ source('shop', 'events') }}"
 HITS = "{{ source('shop', 'hits') }}"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from millstream.core.types import parse_type
 from millstream.plan.keys import ColumnProperties, determined, has_fixed_offset, microseconds
 from millstream.sql.analyze import analyze
 from millstream.sql.values import InputRelation, RelationColumn
-from millstream.types import parse_type
 
 MINUTE = 60_000_000
 COLUMNS = {

@@ -26,8 +26,8 @@ from support.plans import (
     where,
 )
 
-from millstream.expressions import Expression
-from millstream.materialization import Sink
+from millstream.core.expressions import Expression
+from millstream.core.types import STRING
 from millstream.plan.nodes import (
     AnyNode,
     Check,
@@ -42,7 +42,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
 from millstream.plan.traits import reads_event_time
-from millstream.types import STRING
+from millstream.project.materialization import Sink
 
 EVENTS = topic("a", "b", "ts")
 SCORES = Stateful(input=by(EVENTS, "a"), function="score", keys=("a",), generated=EVENTS.columns)

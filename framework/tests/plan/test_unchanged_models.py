@@ -8,9 +8,9 @@ from support.evaluated import Generator, files
 from support.written import project
 
 from millstream.compile import compile_project
-from millstream.materialization import Sink, Table
 from millstream.plan.table import shape
-from millstream.topology import read_catalog, topology_of, written_models
+from millstream.project.materialization import Sink, Table
+from millstream.queries.topology import read_catalog, topology_of, written_models
 
 EVENTS = "{{ source('shop', 'events') }}"
 VIEW = f"select user_id, amount from {EVENTS} where amount > 1"

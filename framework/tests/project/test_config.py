@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.text import Location, Text
 from millstream.project.config import (
     OPTIONS,
     ConfigValue,
@@ -13,7 +14,6 @@ from millstream.project.config import (
 )
 from millstream.project.properties import read_properties
 from millstream.project.values import Settings
-from millstream.text import Location, Text
 
 HERE = Location("models/m.sql", 1, 11, 20)
 

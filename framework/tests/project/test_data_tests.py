@@ -1,7 +1,7 @@
 import pytest
 
+from millstream.core.text import Text
 from millstream.project.properties import read_properties
-from millstream.text import Text
 
 
 def read(tests, *, column=True):

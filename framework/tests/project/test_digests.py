@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.text import Text
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 SOURCE = '''
 import json

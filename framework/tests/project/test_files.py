@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.files import LARGEST, File, find_files, read_file
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.own_folder import OWN_FOLDER
+from millstream.core.own_folder import OWN_FOLDER
 from millstream.project.folders import broker_folder, folder_name, target_folder, target_of_folder
 from millstream.project.values import Target
 

@@ -6,7 +6,7 @@ import pytest
 from support.shops import Shop
 
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.project.load import load_project
 
 FUNCTION = """

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from millstream.core.text import Location, Text
 from millstream.project.functions import read_functions
-from millstream.text import Location, Text
 
 TABLE = """
 from collections.abc import Iterator
@@ -227,7 +227,7 @@ def test_nothing_is_imported_or_run(tmp_path):
     mark = tmp_path / "ran"
     source = f"import os\nopen({str(mark)!r}, 'w')\nos._exit(3)\ndef f() -> int: ...\n"
     program = (
-        "from millstream.text import Text; from millstream.project.functions import read_functions\n"
+        "from millstream.core.text import Text; from millstream.project.functions import read_functions\n"
         f"assert read_functions(Text('m.py', {source!r}))[0]"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
+from millstream.core.text import Location, Text
 from millstream.project.generators import read_generators, topics_of
-from millstream.text import Location, Text
 
 IMPORTS = """
 import random as r

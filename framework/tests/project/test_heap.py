@@ -2,10 +2,10 @@
 
 import pytest
 
-from millstream.package.facts import memory_with
+from millstream.engine.spark.session import spark_settings
+from millstream.ops.package.facts import memory_with
 from millstream.project.heap import heap_of
 from millstream.project.values import Target
-from millstream.runner.spark.session import spark_settings
 
 GIB = 2**30
 LOCAL = Target("shop", "local", {})

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from millstream.core.text import Text
 from millstream.project.functions import read_functions
-from millstream.text import Text
 
 PREAMBLE = """
 from __future__ import annotations

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from millstream.core.text import Text
 from millstream.project.config import OPTIONS
 from millstream.project.jsonschema import json_schemas
 from millstream.project.schema import keys_of
 from millstream.project.shapes import ColumnShape, ModelShape, PropertiesShape, SourceShape, TopicShape
 from millstream.project.yaml import parse_yaml, plain
-from millstream.text import Text
 
 ROOT = Path(__file__).parents[3]
 TYPES = {

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.loading import load, told
 
+from millstream.core.types import STRING, Field
 from millstream.formats import Encoding, WriterSchema
 from millstream.formats.format import ReadSchema, SchemaLanguage
 from millstream.project.files import File
@@ -23,7 +24,6 @@ from millstream.project.pins import (
     version_of,
 )
 from millstream.project.values import Settings
-from millstream.types import STRING, Field
 
 SUBJECTS = st.text(min_size=1, max_size=300)
 FOLDED = {"con", "aux", "nul", "prn", "com1", "lpt9"}

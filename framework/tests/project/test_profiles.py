@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.profiles import DEFAULT, read_target
 from millstream.project.secrets import Secret
 from millstream.project.values import Settings, Target

@@ -3,11 +3,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from millstream.core.text import Text
+from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.formats import Encoding
 from millstream.project.properties import PropertiesFile, read_properties
 from millstream.project.yaml_templates import yaml_renderer
-from millstream.text import Text
-from millstream.types import BIGINT, STRING, parse_type
 
 ROOT = Path(__file__).parents[3]
 

@@ -3,11 +3,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Meta
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import Text
 from millstream.project.schema import Raw, Reader, Shape
 from millstream.project.secrets import Secret
 from millstream.project.yaml import parse_yaml
-from millstream.text import Text
 
 
 class Inner(Shape):

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location, Text
+from millstream.core.types import parse_type
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
 from millstream.project.seeds import read_seed
 from millstream.project.values import Column, Seed
-from millstream.text import Location, Text
-from millstream.types import parse_type
 
 PLACE = Location("seeds/s.yml", 3, 5, 9)
 

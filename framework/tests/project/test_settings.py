@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.settings import find_project, read_settings
 from millstream.project.values import Settings
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.project import template_limits
 from millstream.project.settings import Settings
 from millstream.project.templates import Renderer

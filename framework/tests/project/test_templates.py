@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 from millstream.project.secrets import Secret
 from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import Project, Seed, Settings, SqlFile, Target, Topic
-from millstream.text import Location
 
 Render = Callable[..., Rendered]
 PLACE = Location("models/s.yml", 1, 1, 2)

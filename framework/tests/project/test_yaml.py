@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.text import Text
 from millstream.project.yaml import entries, node_of, offset_inside, parse_yaml, plain, span
-from millstream.text import Text
 
 
 def only(content):

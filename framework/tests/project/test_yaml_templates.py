@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.project.secrets import Secret
 from millstream.project.yaml_templates import yaml_renderer
 

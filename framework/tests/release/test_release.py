@@ -24,7 +24,7 @@ def modules(monkeypatch):
 
 def test_every_jar_has_a_checksum_of_256_bits():
     catalogs = [
-        ROOT / "framework/millstream/machine/jars/jars.toml",
+        ROOT / "framework/millstream/local/jars/jars.toml",
         *(ROOT / "framework/millstream/stores").glob("*/jars.toml"),
     ]
     lines = [line for file in catalogs for line in file.read_text().splitlines() if line.startswith('"')]
@@ -49,7 +49,7 @@ def test_the_bill_of_materials_has_every_package_and_jar(modules, monkeypatch):
     for name in re.findall(r'^  "([a-z0-9-]+)[\[<>=]', pyproject, re.MULTILINE):
         assert any(purl.startswith(f"pkg:pypi/{name}@") for purl in purls), name
     jars = [each for each in found["components"] if each["purl"].startswith("pkg:maven/")]
-    content = (ROOT / "framework/millstream/machine/jars/jars.toml").read_text()
+    content = (ROOT / "framework/millstream/local/jars/jars.toml").read_text()
     for group, name, version, checksum in re.findall(
         r'^"([^:]+):([^:]+):([^:"]+)[^=]*= \{sha256 = "(\w+)"', content, re.MULTILINE
     ):

@@ -15,7 +15,7 @@ from support.exactly_once import USERS, Traffic, check_once, write_models
 from support.runs import create_topics, table_rows
 from support.shops import Shop
 
-from millstream.broker import keep_broker, stop_broker
+from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

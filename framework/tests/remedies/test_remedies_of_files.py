@@ -12,9 +12,9 @@ from support.written import project
 
 from millstream.cli.remedies import for_target, target_options
 from millstream.compile import compile_project
+from millstream.engine.checkpoints.environments import missing
 from millstream.project.names import Environment
 from millstream.project.values import Target
-from millstream.runner.checkpoints.environments import missing
 
 ROOT = Path(__file__).parents[3]
 EVENTS = "from {{ source('shop', 'events') }}"

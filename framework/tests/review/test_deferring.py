@@ -5,15 +5,15 @@ import pytest
 
 from millstream.compile import compile_project
 from millstream.compile.environments import in_environment
-from millstream.deployment.definitions import definition_of, what_runs
-from millstream.deployment.records import Deployed, new_record
-from millstream.errors import MillstreamError
-from millstream.physical.isolation import check_isolated
-from millstream.physical.values import DeadLetters, SinkOutput, TableOutput
+from millstream.core.errors import MillstreamError
+from millstream.deploy.definitions import definition_of, what_runs
+from millstream.deploy.records import Deployed, new_record
 from millstream.project.names import Environment
+from millstream.queries.isolation import check_isolated
+from millstream.queries.topology import compiled_topology, physical_of, read_catalog
+from millstream.queries.values import DeadLetters, SinkOutput, TableOutput
 from millstream.review.deferring import deferred
 from millstream.review.version import version_of
-from millstream.topology import compiled_topology, physical_of, read_catalog
 
 FILES = {
     "pyproject.toml": '[tool.millstream]\nname = "shop"\n[tool.millstream.models]\nunbounded_state = "accept"\n',

@@ -3,11 +3,11 @@
 import pytest
 from support.reviews import query, reviewed, version, written
 
+from millstream.core.types import parse_type
 from millstream.review.compatible import misfits
 from millstream.review.deployment import untouched
 from millstream.review.formats.text import text_lines
 from millstream.review.replay import Statistics, TopicFacts, duration, replay
-from millstream.types import parse_type
 
 SINK = "{{ config(materialized='sink', key='user_id') }}\n"
 TABLE = "{{ config(materialized='table', unique_key='user_id') }}\n"
@@ -98,8 +98,8 @@ def test_the_plan_of_a_rebuild(tmp_path):
 def test_what_a_topic_still_holds(config, rate, holds, records):
     from support.reviews import physical_query
 
-    from millstream.physical.lock import Lock
-    from millstream.physical.plan import Physical
+    from millstream.queries.lock import Lock
+    from millstream.queries.plan import Physical
 
     reads = physical_query("totals", "source.shop.events", "events")
     known = Statistics(

@@ -10,7 +10,7 @@ from support.schema_cases import field, record
 
 from millstream.cli.commands.init import make_repository
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.review.base_version import version_in_git
 from millstream.review.compare import review
 from millstream.review.git import find_commit, find_repository, missing_commits

@@ -9,8 +9,8 @@ import yaml
 from click.testing import CliRunner
 
 from millstream.cli.group import millstream
+from millstream.compile.selectors.methods import BEYOND_NODES
 from millstream.review.values import LEVELS
-from millstream.selectors.methods import BEYOND_NODES
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/review.md").read_text(encoding="utf-8")

@@ -14,15 +14,15 @@ from support.written import project
 from test_which_queries_differ import TOTALS, random_edit, with_counts
 
 from millstream.compile import compile_project
-from millstream.physical.lock import Assigned
-from millstream.physical.query_cache import Keys, QueryCache
-from millstream.physical.values import Delivery, PerBatch, PhysicalSettings
 from millstream.plan.nodes import Plan
+from millstream.queries.lock import Assigned
+from millstream.queries.query_cache import Keys, QueryCache
+from millstream.queries.topology import compiled_topology, physical_of
+from millstream.queries.values import Delivery, PerBatch, PhysicalSettings
 from millstream.review.compare import review
 from millstream.review.plan_cache import load_plan, load_queries, save_plan
 from millstream.review.replay import Statistics
 from millstream.review.version import version_of
-from millstream.topology import compiled_topology, physical_of
 
 VIEW = "select user_id, amount from {{ source('shop', 'events') }} where amount > %s"
 MODELS = {

@@ -6,12 +6,12 @@ from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
-from millstream.deployment.intents import Apply
-from millstream.deployment.keeping import kept_form
-from millstream.deployment.records import Deployed, new_record
+from millstream.deploy.intents import Apply
+from millstream.deploy.keeping import kept_form
+from millstream.deploy.records import Deployed, new_record
+from millstream.queries.topology import compiled_topology, groups_of, physical_of
 from millstream.review.replay import Statistics
 from millstream.review.state import Running, query_changes, running
-from millstream.topology import compiled_topology, groups_of, physical_of
 
 TOTALS = "{{ config(materialized='table', unique_key='user_id') }}\nselect user_id, sum(amount) as n from %s group by user_id"
 CSV = "{{ config(materialized='sink', key='user_id', format='csv') }}\nselect user_id, %s as amount from {{ source('shop', 'events') }}"

@@ -1,6 +1,6 @@
 """A query as SQL again, to see that nothing was lost or changed."""
 
-from millstream.expressions import Expression, Ref, quoted, render, replace_columns
+from millstream.core.expressions import Expression, Ref, quoted, render, replace_columns
 from millstream.sql.query import Body, Cte, Derived, From, Generated, Measure, Query, Scan, Select, Union
 
 

@@ -1,10 +1,10 @@
 """A small shop's relations, and the analysis of SQL over them."""
 
+from millstream.core.text import Location
+from millstream.core.types import DOUBLE, Row, Type, parse_type
 from millstream.project.values import Function, Parameter
 from millstream.sql.analyze import analyze
 from millstream.sql.values import Analysis, InputRelation, RelationColumn
-from millstream.text import Location
-from millstream.types import DOUBLE, Row, Type, parse_type
 
 
 def _columns(text: str, *hidden: str) -> tuple[RelationColumn, ...]:

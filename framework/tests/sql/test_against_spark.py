@@ -12,11 +12,11 @@ from corpus.reading import queries as lines
 from corpus.tables import COLUMNS, RELATIONS, VIEWS
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
 from millstream.sql.analyze import analyze
 from millstream.sql.signatures import signatures
 from millstream.sql.spark_functions import OTHERS
 from millstream.sql.values import Analysis, SqlDiagnostic
-from millstream.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

@@ -5,10 +5,10 @@ import random
 import pytest
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.types import parse_type
 from millstream.sql.analyze import analyze
 from millstream.sql.text_casts import can_read
 from millstream.sql.values import Analysis, InputRelation, RelationColumn
-from millstream.types import parse_type
 
 pytestmark = SPARK_WARNINGS
 

@@ -1,7 +1,7 @@
 import pytest
 from shop import columns, type_of
 
-from millstream.types import parse_type
+from millstream.core.types import parse_type
 
 CASES = {
     "1": "int!", "3000000000": "bigint!", "1.50": "decimal(3,2)!", "1e3": "double!", "5L": "bigint!", "null": "void",

@@ -19,10 +19,10 @@ from support.spark import SPARK_WARNINGS
 from test_against_spark import CONSTANT
 from test_against_spark import _type as type_of_spark
 
+from millstream.core.types import UNKNOWN
 from millstream.sql.analyze import analyze
 from millstream.sql.signatures import signatures
 from millstream.sql.spark_functions import OTHERS
-from millstream.types import UNKNOWN
 
 pytestmark = SPARK_WARNINGS
 

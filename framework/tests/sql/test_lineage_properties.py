@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millstream.core.types import BIGINT
 from millstream.sql.analyze import analyze
 from millstream.sql.values import InputRelation, RelationColumn
-from millstream.types import BIGINT
 
 Sources = frozenset[tuple[str, str, str]]
 BASES = {"a": ("k", "x", "y"), "b": ("k", "x", "z"), "c": ("k", "w")}

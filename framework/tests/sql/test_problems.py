@@ -1,7 +1,7 @@
 import pytest
 from shop import analysis, problems
 
-from millstream.codes.sql import CODES
+from millstream.core.codes.sql import CODES
 
 E = "from sources.shop.events"
 CASES = [

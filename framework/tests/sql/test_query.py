@@ -5,9 +5,9 @@ from msgspec import msgpack
 from shop import analysis
 from told import told
 
+from millstream.core.types import BIGINT, INT
 from millstream.sql.query import Derived, Select, Union
 from millstream.sql.values import Analysis
-from millstream.types import BIGINT, INT
 
 E = "from events = {source.shop.events}"
 U = "from users = {model.users}"

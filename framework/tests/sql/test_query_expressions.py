@@ -4,9 +4,9 @@ import pytest
 from shop import analysis
 from told import expression
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import BIGINT, STRING
 from millstream.sql.query import Select
-from millstream.types import BIGINT, STRING
 
 
 def one(sql: str, source: str = "sources.shop.events") -> Expression:

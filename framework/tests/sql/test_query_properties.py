@@ -15,11 +15,11 @@ from msgspec import Struct
 from rendered import rendered
 
 from millstream.compile import compile_project
+from millstream.queries.topology import read_catalog
 from millstream.sql.analyze import analyze
 from millstream.sql.query import OpaqueBody
 from millstream.sql.tokens import Tokens, tokenize
 from millstream.sql.values import Analysis
-from millstream.topology import read_catalog
 
 QUERIES = reading.queries(VALID)
 UNDERSTOOD_WHOLE = re.compile(

@@ -4,7 +4,7 @@
 deterministic, `!` it can fail. After a column: `:named`, `:fixed`, `:lambda`.
 """
 
-from millstream.expressions import Expression, Read, Ref, render
+from millstream.core.expressions import Expression, Read, Ref, render
 from millstream.sql.query import (
     Body,
     Cte,

@@ -8,13 +8,13 @@ import pytest
 from deltalake import write_deltalake
 from support.stored import Store
 
+from millstream.core.text import Location
+from millstream.core.types import BIGINT, STRING
 from millstream.project.values import Column, Seed, Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.query import StoredProject
 from millstream.stores.registry import STORES
-from millstream.tables.relations import Relation
-from millstream.text import Location
-from millstream.types import BIGINT, STRING
+from millstream.stores.tables.relations import Relation
 
 TOTALS = pa.table(
     {

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.stores.query import answer
 
 UTC = timezone.utc

@@ -8,12 +8,12 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from support.spark import SPARK_WARNINGS
 
-from millstream.physical.values import TableOutput
+from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables, old_files, small
 from millstream.stores.spark import Batch
-from millstream.types import parse_type
 
 pytestmark = SPARK_WARNINGS
 

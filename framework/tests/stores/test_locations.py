@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.project.folders import checkpoints_of
 from millstream.project.secrets import Secret
 from millstream.project.values import Target

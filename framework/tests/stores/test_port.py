@@ -3,7 +3,7 @@
 import pytest
 from support.stored import minute
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.stores.spark import Batch
 
 

@@ -6,14 +6,14 @@ from decimal import Decimal
 import pytest
 from support.postgres import PASSWORD, rows
 
-from millstream.errors import MillstreamError
-from millstream.physical.values import TableOutput
+from millstream.core.errors import MillstreamError
+from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.plan.nodes import Column
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.schema import PostgresSchema
 from millstream.stores.postgres.spark.merge import merge
 from millstream.stores.postgres.table import create, drop
 from millstream.stores.spark import Batch
-from millstream.types import BIGINT, STRING, parse_type
 
 NOON = datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
 

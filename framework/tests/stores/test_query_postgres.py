@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from support.postgres import PASSWORD, rows
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.stores.query import answer
-from millstream.tables.relations import Relation
+from millstream.stores.tables.relations import Relation
 
 ORDERS = Relation(
     "model.orders",

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from pyarrow.parquet import read_metadata
 from support.spark import SPARK_WARNINGS
 
-from millstream.physical.values import TableOutput
+from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables
 from millstream.stores.delta.spark.table import leave
 from millstream.stores.spark import Batch
-from millstream.types import parse_type
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from millstream.compile import compile_project
 from millstream.project.load import load_project
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 from streaming.bench import Bench, Corner, Outcome, Record
 from streaming.clocks import UnknownMeaningError
 from streaming.given import micros

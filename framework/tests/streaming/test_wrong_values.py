@@ -21,7 +21,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 from millstream.project.load import load_project
-from millstream.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, physical_of
 from streaming.bench import Corner, Record
 
 pytestmark = SPARK_WARNINGS

@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from millstream.expressions import literal
+from millstream.core.expressions import literal
 from support.avro import comparable
 from support.bad import plain
 

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from millstream.broker import shared_broker
+from millstream.local.broker import shared_broker
 from millstream.project.folders import broker_folder
 
 

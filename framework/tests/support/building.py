@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from millstream.core.types import STRING
 from millstream.formats import Encoding
-from millstream.materialization import Sink, Table
-from millstream.optimizer.context import Rule
 from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
-from millstream.types import STRING
+from millstream.plan.optimizer.context import Rule
+from millstream.project.materialization import Sink, Table
 from support.plan_text import plan_text
 from support.plans import applied, sql
 

@@ -2,8 +2,8 @@
 
 import subprocess
 
-from millstream.machine.jars import Jar, fetch
-from millstream.machine.java import java
+from millstream.local.jars import Jar, fetch
+from millstream.local.java import java
 
 TOOLS = Jar(
     "org.apache.kafka",

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 _USER = """
 import sys
 from pathlib import Path
-from millstream.broker import shared_broker
+from millstream.local.broker import shared_broker
 with shared_broker(Path(sys.argv[1])) as starting:
     print(starting.ready().pid, flush=True)
     sys.stdin.readline()

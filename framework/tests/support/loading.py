@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.load import load_files
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings

@@ -3,7 +3,7 @@
 import hashlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from millstream.machine.jars import Jar
+from millstream.local.jars import Jar
 
 CONTENT = {"one": b"1" * 200_000, "two": b"22" * 1000, "three": b"3"}
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping
 from inspect import cleandoc
 
-from millstream.expressions import Expression, Piece, Ref, joined
+from millstream.core.expressions import Expression, Piece, Ref, joined
+from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
 from millstream.formats import Encoding
-from millstream.materialization import Sink
-from millstream.optimizer.context import Context, Hints, Rule
-from millstream.optimizer.driver import check
 from millstream.plan.nodes import (
     METADATA,
     RAW,
@@ -40,7 +38,9 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
+from millstream.plan.optimizer.context import Context, Hints, Rule
+from millstream.plan.optimizer.driver import check
+from millstream.project.materialization import Sink
 from support.plan_text import plan_text
 
 _WORDS = frozenset(

@@ -2,11 +2,11 @@
 
 import json
 
-from millstream.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render
+from millstream.core.types import STRING
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.mapping import columns_of, is_map
-from millstream.types import STRING
 from support.bad import plain
 
 _ORDER = """

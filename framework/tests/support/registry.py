@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from millstream.machine.java import newest_java
-from millstream.registry.local.apicurio import OLDEST
+from millstream.kafka.registry.local.apicurio import OLDEST
+from millstream.local.java import newest_java
 
 needs_java = pytest.mark.skipif(
     newest_java(OLDEST) is None, reason=f"the local schema registry needs Java {OLDEST} or newer"

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from millstream.compile import compile_project
-from millstream.physical.values import Query
+from millstream.queries.values import Query
 from millstream.review.compare import review
 from millstream.review.replay import statistics
 from millstream.review.values import QueryChange, Review
@@ -77,8 +77,8 @@ def commit(folder: Path, message: str = "change") -> str:
 
 def physical_query(name: str, relation: str, topic: str) -> Query:
     """Return a query that reads one topic and fills a table of its own name."""
-    from millstream.physical.memory import Memory
-    from millstream.physical.values import Delivery, PerBatch, Signature, SourceRead, TableOutput
+    from millstream.queries.memory import Memory
+    from millstream.queries.values import Delivery, PerBatch, Signature, SourceRead, TableOutput
 
     return Query(
         name=name, kind="single", models=(f"model.{name}",),

@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from millstream.expressions import Expression, render
+from millstream.core.expressions import Expression, render
 from millstream.plan.nodes import (
     Aggregate,
     Binary,

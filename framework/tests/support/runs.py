@@ -6,16 +6,16 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
-from millstream.artifacts import manifest_file
 from millstream.compile import compile_project
-from millstream.deployment.intents import Regroup
+from millstream.compile.artifacts import manifest_file
+from millstream.deploy.intents import Regroup
+from millstream.engine.checkpoints.files import local_lock
+from millstream.engine.commands.build import build
+from millstream.engine.values import Job
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
-from millstream.runner.checkpoints.files import local_lock
-from millstream.runner.commands.build import build
-from millstream.runner.values import Job
+from millstream.queries.topology import compiled_topology, physical_of
 from millstream.stores.delta.folder import delta_folder
-from millstream.topology import compiled_topology, physical_of
 
 
 def job_of(root, *, target=None, tests=True, **options):

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from millstream.machine.jars import fetch
-from millstream.machine.java import java
+from millstream.local.jars import fetch
+from millstream.local.java import java
 from support.secured import free_port
 
 SERVER = """\

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.machine.jars import fetch
-from millstream.machine.java import java
+from millstream.local.jars import fetch
+from millstream.local.java import java
 from millstream.project.secrets import Secret
 
 PASSWORD = 'pa"ss;word\\ü'

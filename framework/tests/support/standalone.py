@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from millstream.machine.java import java
+from millstream.local.java import java
 
 HOME = Path(pyspark.__file__).parent
 OWN = ("--host", "127.0.0.1", "--webui-port", "0")

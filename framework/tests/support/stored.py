@@ -4,17 +4,17 @@ from datetime import datetime, timedelta, timezone
 
 from msgspec.structs import replace
 
-from millstream.physical.values import TableOutput
+from millstream.core.types import parse_type
+from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.small_batches import evaluated, planned_small
+from millstream.engine.queries.tables import Tables
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
 from millstream.project.values import Project, Settings, Target
-from millstream.runner.queries.latest import latest_rows
-from millstream.runner.queries.small_batches import evaluated, planned_small
-from millstream.runner.queries.tables import Tables
+from millstream.queries.values import TableOutput
 from millstream.stores.query import StoredProject, answer
 from millstream.stores.spark import Batch
-from millstream.tables.relations import Relation
-from millstream.types import parse_type
+from millstream.stores.tables.relations import Relation
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 EMPTY = {

@@ -11,14 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile import compile_project
-from millstream.errors import Diagnostic
-from millstream.physical.plan import Physical
-from millstream.physical.values import Query, TableOutput
-from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Column
-from millstream.project.load import load_project
-from millstream.project.values import Project
-from millstream.runner.samples.trial import (
+from millstream.core.errors import Diagnostic
+from millstream.engine.samples.trial import (
     RECORDS,
     AtRest,
     Feed,
@@ -29,8 +23,14 @@ from millstream.runner.samples.trial import (
     as_batch,
     as_stream,
 )
-from millstream.runner.spark.settings import state_settings
-from millstream.topology import compiled_topology, physical_of
+from millstream.engine.spark.settings import state_settings
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Column
+from millstream.project.load import load_project
+from millstream.project.values import Project
+from millstream.queries.plan import Physical
+from millstream.queries.topology import compiled_topology, physical_of
+from millstream.queries.values import Query, TableOutput
 
 Batches = Sequence[Sequence[Mapping[str, Any]]]
 """The values of a topic's records as JSON objects, micro-batch by micro-batch."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.compile import compile_project
-from millstream.optimizer.choose import chosen
-from millstream.optimizer.driver import Optimized, optimize
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.topology import read_catalog, written_plan
+from millstream.plan.optimizer.choose import chosen
+from millstream.plan.optimizer.driver import Optimized, optimize
+from millstream.queries.topology import read_catalog, written_plan
 
 _SOURCES = """
 sources:

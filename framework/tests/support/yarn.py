@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape
 
 import pyspark
 
-from millstream.machine.jars import Jar, fetch
-from millstream.machine.java import java
+from millstream.local.jars import Jar, fetch
+from millstream.local.java import java
 
 HOME = Path(pyspark.__file__).parent
 SERVERS = Jar(

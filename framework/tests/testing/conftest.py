@@ -2,7 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.testing.session import TestSession
 
 EVENTS = """

@@ -4,11 +4,9 @@ from datetime import datetime, timedelta, timezone
 
 from maintained.harness import in_memory, insert, translated
 
-from millstream.physical.values import TableOutput, Versions
-from millstream.plan.nodes import Column
-from millstream.plan.nodes.maintenance import STORED_TOUCHED
-from millstream.runner.queries.differences import NEW, STORED, differences_sql
-from millstream.runner.queries.version_sql import (
+from millstream.core.types import parse_type
+from millstream.engine.queries.differences import NEW, STORED, differences_sql
+from millstream.engine.queries.version_sql import (
     BATCH_ROWS,
     TOUCHED,
     Horizon,
@@ -18,7 +16,9 @@ from millstream.runner.queries.version_sql import (
     touched_sql,
     versions_sql,
 )
-from millstream.types import parse_type
+from millstream.plan.nodes import Column
+from millstream.plan.nodes.maintenance import STORED_TOUCHED
+from millstream.queries.values import TableOutput, Versions
 
 COLUMNS = {"key": "string", "value": "bigint", "valid_from": "timestamp", "valid_to": "timestamp"}
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from support.stored import Store, minute
 
-from millstream.physical.values import TableOutput, Versions
+from millstream.core.types import parse_type
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.session import start_spark
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
-from millstream.runner.spark.jars import jars_for
-from millstream.runner.spark.session import start_spark
+from millstream.queries.values import TableOutput, Versions
 from millstream.stores.delta.spark import DeltaTables
 from millstream.stores.spark import Batch
-from millstream.types import parse_type
 
 COLUMNS = {
     "user": "string",

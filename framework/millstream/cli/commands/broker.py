@@ -8,16 +8,16 @@ from typing import Any, Literal
 import click
 from msgspec import to_builtins
 
-from millstream.broker import broker_status, keep_broker, stop_broker
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.cli.topic_schemas import topic_schemas
-from millstream.machine.jars import Progress
-from millstream.machine.server.shared import Status
-from millstream.registry.local import keep_registry, registry_status, registry_url, stop_registry
-from millstream.registry.target import has_local_registry
+from millstream.kafka.registry.local import keep_registry, registry_status, registry_url, stop_registry
+from millstream.kafka.registry.target import has_local_registry
+from millstream.local.broker import broker_status, keep_broker, stop_broker
+from millstream.local.jars import Progress
+from millstream.local.server.shared import Status
 
 _STOPPED = {
     "stopped": "the broker is stopped",

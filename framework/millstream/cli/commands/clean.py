@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, field, to_builtins
 
-from millstream.broker import stop_broker
-from millstream.byte_sizes import size_in_words
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.jobs import compiled_job
 from millstream.cli.options import Changes, Common, SelectionRequest, cli_command
 from millstream.cli.output import confirmed, finish
 from millstream.cli.project import root_of, target_of
-from millstream.errors import Diagnostic, MillstreamError, os_reason
-from millstream.machine.holders import Holder, holder_of
-from millstream.machine.locks import is_locked
-from millstream.own_folder import OWN_FOLDER
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.own_folder import OWN_FOLDER
+from millstream.core.target_folder import is_own
+from millstream.kafka.registry.local import stop_registry
+from millstream.local.broker import stop_broker
+from millstream.local.holders import Holder, holder_of
+from millstream.local.locks import is_locked
 from millstream.project.folders import (
     broker_folder,
     checkpoints_of,
@@ -34,12 +36,10 @@ from millstream.project.folders import (
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
-from millstream.registry.local import stop_registry
 from millstream.stores.local import all_local_tables
-from millstream.target_folder import is_own
 
 if TYPE_CHECKING:
-    from millstream.runner.commands.orphans import Orphan
+    from millstream.engine.commands.orphans import Orphan
 
 
 class Removed(Struct, frozen=True):
@@ -124,7 +124,7 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
 def _remove_orphans(common: Common, *, yes: bool) -> int:
     root = root_of(common)
     _, job, diagnostics = compiled_job(common, root, SelectionRequest(), Changes())
-    from millstream.runner.commands.orphans import orphans
+    from millstream.engine.commands.orphans import orphans
 
     with fetching(common.style) as fetched, orphans(job, fetched) as orphaned:
         lines = [

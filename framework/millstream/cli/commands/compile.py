@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.cli.diagnostics import count
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
@@ -20,12 +19,13 @@ from millstream.cli.project import (
     root_of,
     select_existing,
 )
-from millstream.collector import collector_paused
-from millstream.manifest import Compiled
+from millstream.compile.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
+from millstream.compile.manifest import Compiled
+from millstream.core.gc_pause import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.errors import Diagnostic
+    from millstream.core.errors import Diagnostic
     from millstream.project.values import Project
 
 

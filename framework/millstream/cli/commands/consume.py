@@ -22,14 +22,14 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import OutputStyle, finish, printable
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
-from millstream.errors import MillstreamError, reporting_os_errors
+from millstream.core.errors import MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.opening import connected
 from millstream.kafka.readings import Reading
+from millstream.kafka.registry.writers import asked_writers
 from millstream.kafka.sent_again import FirstSent
 from millstream.kafka.topic_names import readings_of
-from millstream.registry.writers import asked_writers
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

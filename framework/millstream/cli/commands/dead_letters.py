@@ -27,15 +27,15 @@ from millstream.cli.known_writers import shown
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_for, project_of, root_of
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
-    from millstream.dead_letters.choosing import LetterFilter, Range
-    from millstream.dead_letters.handled import Handled
-    from millstream.dead_letters.letter import DeadLetter
-    from millstream.dead_letters.replaying import Replay
+    from millstream.compile.manifest import ManifestNode
     from millstream.kafka.clients import Admin
-    from millstream.manifest import ManifestNode
+    from millstream.ops.dead_letters.choosing import LetterFilter, Range
+    from millstream.ops.dead_letters.handled import Handled
+    from millstream.ops.dead_letters.letter import DeadLetter
+    from millstream.ops.dead_letters.replaying import Replay
     from millstream.project.values import Project
 
 Action = Literal["ls", "show", "replay", "drop"]
@@ -144,8 +144,8 @@ def command(
 
 @contextmanager
 def _opened(common: Common, options: _Options) -> Iterator[_Target]:
-    from millstream.dead_letters.choosing import filter_of, names_of
     from millstream.kafka.opening import connected
+    from millstream.ops.dead_letters.choosing import filter_of, names_of
 
     root = root_of(common)
     # Letters can be handled although models have errors.
@@ -176,7 +176,7 @@ def _time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def _range(text: str) -> Range:
-    from millstream.dead_letters.choosing import Range
+    from millstream.ops.dead_letters.choosing import Range
 
     match = _RANGE.fullmatch(text)
     if match is None:
@@ -185,7 +185,7 @@ def _range(text: str) -> Range:
 
 
 def _list(target: _Target) -> int:
-    from millstream.dead_letters.counting import count_letters
+    from millstream.ops.dead_letters.counting import count_letters
 
     counts = [
         count
@@ -201,11 +201,11 @@ def _list(target: _Target) -> int:
 
 
 def _show(target: _Target, limit: int, *, every: bool) -> int:
-    from millstream.dead_letters.choosing import newest_letters
-    from millstream.dead_letters.handled import read_handled
     from millstream.kafka.readings import Reading
+    from millstream.kafka.registry.writers import asked_writers
     from millstream.kafka.topic_names import known_readings
-    from millstream.registry.writers import asked_writers
+    from millstream.ops.dead_letters.choosing import newest_letters
+    from millstream.ops.dead_letters.handled import read_handled
 
     readings = known_readings(target.project, target.nodes)
     letters: list[dict[str, Any]] = []
@@ -230,7 +230,7 @@ def _remains(letter_filter: LetterFilter, handled: Handled, letter: DeadLetter) 
 
 def _replay(target: _Target, *, force: bool, yes: bool) -> int:
     from millstream.cli.signals import ending_well
-    from millstream.dead_letters.replaying import plan_replay, replay
+    from millstream.ops.dead_letters.replaying import plan_replay, replay
 
     done: list[Replay] = []
     for topic in target.letter_filter.topics:
@@ -275,7 +275,7 @@ def _refuse(done: Iterable[Replay]) -> None:
 
 def _drop(target: _Target, *, delete: bool, yes: bool) -> int:
     from millstream.cli.signals import ending_well
-    from millstream.dead_letters.dropping import drop, plan_drop
+    from millstream.ops.dead_letters.dropping import drop, plan_drop
 
     act = drop if yes else plan_drop
     with ending_well():

@@ -13,24 +13,24 @@ from msgspec import Struct, field, to_builtins
 from rich.text import Text
 
 from millstream import __version__
-from millstream.byte_sizes import size_in_words
 from millstream.cli.connections import Attempt, connections
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, print_json
 from millstream.cli.project import root_of
-from millstream.errors import Diagnostic, MillstreamError, os_reason
-from millstream.machine.jars import fetch as fetch_jars
-from millstream.machine.jars import jars_folder, jars_of, missing, read_catalog
-from millstream.machine.java import java as find_java
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.text import clean
+from millstream.local.jars import fetch as fetch_jars
+from millstream.local.jars import jars_folder, jars_of, missing, read_catalog
+from millstream.local.java import java as find_java
 from millstream.project.files import find_files
 from millstream.project.profiles import read_target
 from millstream.project.secrets import MASK, is_secret_name
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.project.variables import merge_variables
-from millstream.text import clean
 
 CACHE = "cache"
 """The folder in the target folder that `millstream.compile.cache` writes; a test compares the two."""

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from millstream.cli.options import Changes, Common, Page, SelectionRequest, cli_command, serving_page
 from millstream.cli.project_templates import make_project, template_of
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.settings import FILE
 
 if TYPE_CHECKING:
     import threading
 
     from millstream.cli.run_progress import RunProgress
-    from millstream.runner.values import Tell
+    from millstream.engine.values import Tell
 
 _NAME = "demo"
 
@@ -99,13 +99,13 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         from millstream.cli.live_relations import live_relations
         from millstream.cli.live_traffic import live_traffic
         from millstream.docs.generate import generate_site
+        from millstream.engine.values import DiagnosticEvent
         from millstream.kafka.opening import connected
+        from millstream.kafka.registry.writers import asked_writers
         from millstream.ops.live_page.lineage import drawn_lineage
         from millstream.ops.live_page.page import LivePage
         from millstream.ops.live_page.rows import NewestRows
         from millstream.ops.live_page.server import serving_page as serve
-        from millstream.registry.writers import asked_writers
-        from millstream.runner.values import DiagnosticEvent
 
         def failed(error: MillstreamError) -> None:
             for diagnostic in error.diagnostics:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli.options import Common, Page, cli_command, serving_page
 from millstream.cli.output import finish, say, terminal
 from millstream.cli.project import compile_valid, models_in, root_of, target_of
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import reporting_os_errors
 from millstream.docs.formats import FORMATS
-from millstream.errors import reporting_os_errors
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.manifest import Compiled
+    from millstream.compile.manifest import Compiled
 
 _REMEDY = "make it writable, or choose another path with --to"
 
@@ -110,10 +110,10 @@ def _status(common: Common) -> Iterator[Callable[[str], None]]:
 
 
 def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, target_path: str) -> int:
-    from millstream.atomic import replace_file
+    from millstream.core.atomic import replace_file
     from millstream.docs.formats import written_as
     from millstream.docs.material import gather
-    from millstream.thresholds import thresholds_of
+    from millstream.results.thresholds import thresholds_of
 
     thresholds = thresholds_of(target_of(common, root))
     text = written_as(common.output, gather(root, compiled, target_path, plan=False, thresholds=thresholds))

@@ -20,10 +20,10 @@ from millstream.cli.project import (
     select_nodes,
     target_of,
 )
-from millstream.collector import collector_paused
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.gc_pause import collector_paused
+from millstream.core.text import Text as FileText
 from millstream.project.settings import read_settings
-from millstream.text import Text as FileText
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from millstream.explain.explanation import About, Explanation
     from millstream.explain.topology import Drawing
-    from millstream.optimizer.driver import Step
-    from millstream.topology import Topology
+    from millstream.plan.optimizer.driver import Step
+    from millstream.queries.topology import Topology
 
 
 @cli_command(
@@ -72,13 +72,13 @@ def command(
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
     compiled = compile_valid(common, root)
-    from millstream.batch_figures import measured_batches
     from millstream.explain.about import about_of
     from millstream.explain.state_memory import memory_warnings, stores_of
-    from millstream.machine.memory import memory_of_machine
+    from millstream.local.memory import memory_of_machine
     from millstream.project.folders import checkpoints_of
-    from millstream.results import read_results
-    from millstream.topology import compiled_topology, physical_of
+    from millstream.queries.topology import compiled_topology, physical_of
+    from millstream.results.batch_stats import measured_batches
+    from millstream.results.results import read_results
 
     named = SelectionRequest(models, (), None) if models else request
     selection = select_nodes(common, compiled, named)
@@ -112,8 +112,8 @@ def _file(root: Path, path: str) -> FileText:
 
 def _explained(topology: Topology, about: About, rule: str | None, *, empty: bool) -> list[Explanation]:
     from millstream.explain.explanation import explain, explain_step
-    from millstream.optimizer.driver import Optimized
     from millstream.plan.nodes import Plan
+    from millstream.plan.optimizer.driver import Optimized
 
     if rule:
         return [explain_step(step, about) for step in _steps(topology, rule)]
@@ -122,7 +122,7 @@ def _explained(topology: Topology, about: About, rule: str | None, *, empty: boo
 
 def _steps(topology: Topology, rule: str) -> list[Step]:
     """Return what a rule did, step by step; raise if there is no such rule."""
-    from millstream.optimizer.rules import RULES
+    from millstream.plan.optimizer.rules import RULES
 
     names = [function.__name__ for function in RULES]
     if rule not in names:
@@ -148,7 +148,7 @@ def _shown(
 
 
 def _draw(output: str, drawing: Drawing) -> str:
-    from millstream.diagram import dot, mermaid
+    from millstream.core.diagram import dot, mermaid
     from millstream.explain.formats.diagram import diagram
     from millstream.explain.formats.kafka_streams import kafka_streams
 

@@ -14,8 +14,8 @@ import click
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project_templates import NAMES, TEMPLATES, ProjectTemplate, make_project, template_of
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.machine.environment import for_git
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.local.environment import for_git
 from millstream.project.references import IDENTIFIER
 
 _GIT = ("git", "-c", "core.hooksPath=/dev/null")

@@ -16,9 +16,9 @@ from millstream.cli.project import (
     root_of,
     select_existing,
 )
-from millstream.collector import collector_paused
-from millstream.lineage.values import End, Lineage
-from millstream.manifest import Manifest
+from millstream.compile.lineage.values import End, Lineage
+from millstream.compile.manifest import Manifest
+from millstream.core.gc_pause import collector_paused
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -53,8 +53,8 @@ def command(
     group and order determine which rows there are. Without a name, the whole graph is shown. Errors in the
     SQL of models are reported; the exit code is 2 only if what is shown depends on such a model.
     """
-    from millstream.lineage.draw import as_data
-    from millstream.lineage.find import find_end, lineage_of, whole_graph
+    from millstream.compile.lineage.draw import as_data
+    from millstream.compile.lineage.find import find_end, lineage_of, whole_graph
 
     if name and not request.everything:
         raise click.UsageError("a name and --select, --exclude or --selector can't be combined")
@@ -82,8 +82,8 @@ def command(
 
 def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:
     from millstream.cli.tree import tree
-    from millstream.diagram import dot, mermaid
-    from millstream.lineage.draw import diagram
+    from millstream.compile.lineage.draw import diagram
+    from millstream.core.diagram import dot, mermaid
 
     match output:
         case "mermaid":

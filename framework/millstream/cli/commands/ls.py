@@ -18,9 +18,9 @@ from millstream.cli.project import (
     root_of,
     select_existing,
 )
-from millstream.collector import collector_paused
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.gc_pause import collector_paused
 
 KINDS = ("model", "source", "seed", "test", "unit_test", "exposure", "metric")
 KEYS = ("id", "resource_type", "name", "fqn", "path", "tags", "materialized", "depends_on", "description")

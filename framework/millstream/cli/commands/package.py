@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish, terminal
 from millstream.cli.project import compile_valid, models_in, project_of, root_of
-from millstream.errors import reporting_os_errors
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import reporting_os_errors
 
 if TYPE_CHECKING:
-    from millstream.manifest import Compiled
-    from millstream.package.write import Contents
+    from millstream.compile.manifest import Compiled
+    from millstream.ops.package.write import Contents
 
 _REMEDY = "make it writable, free some space, or choose another place with --to"
 
@@ -53,7 +53,7 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
     contents = _contents(common, root, compiled, include)
     destination = to or root / project_of(common, root).settings.target_path / "package"
 
-    from millstream.package.write import write_package
+    from millstream.ops.package.write import write_package
 
     with (
         reporting_os_errors("MS702", f"{destination} can't be written", _REMEDY),
@@ -70,14 +70,14 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
 
 
 def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str, ...]) -> Contents:
-    from millstream.package.facts import facts_of
-    from millstream.package.jars import jars_to_package
-    from millstream.package.project_files import project_files
-    from millstream.package.requirements import check_lock, needed
-    from millstream.package.workers import worker_packages
-    from millstream.package.write import Contents
+    from millstream.ops.package.facts import facts_of
+    from millstream.ops.package.jars import jars_to_package
+    from millstream.ops.package.project_files import project_files
+    from millstream.ops.package.requirements import check_lock, needed
+    from millstream.ops.package.workers import worker_packages
+    from millstream.ops.package.write import Contents
     from millstream.project.values import is_local
-    from millstream.topology import compiled_topology, physical_of
+    from millstream.queries.topology import compiled_topology, physical_of
 
     project = project_of(common, root)
     files = project_files(project, include, common.profiles_dir)

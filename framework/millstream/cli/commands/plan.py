@@ -9,7 +9,7 @@ from millstream.cli.options import Changes, Common, SelectionRequest, accepting,
 from millstream.cli.output import finish
 from millstream.cli.project import models_in, root_of
 from millstream.cli.review_output import failing, shown
-from millstream.collector import collector_paused
+from millstream.core.gc_pause import collector_paused
 
 
 @cli_command(

@@ -17,7 +17,7 @@ from millstream.kafka.generators import START, records
 from millstream.kafka.live_times import LiveTimes
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, Feed, SendResult, send
-from millstream.registry.writers import asked_writers
+from millstream.kafka.registry.writers import asked_writers
 
 _COUNT = click.IntRange(min=1)
 _RATE = click.FloatRange(min=0, min_open=True)

@@ -14,8 +14,8 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import print_json, printable, say_parts, terminal_width
 from millstream.cli.project import compile_for, project_of, root_of, target_of
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.relations import relations_in
-from millstream.tables.values import Answer
+from millstream.stores.tables.relations import relations_in
+from millstream.stores.tables.values import Answer
 
 SHOWN = 100
 """Rows that text output shows without --limit."""

@@ -11,7 +11,7 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import compile_valid, models_in, older_version, root_of
 from millstream.cli.review_output import failing, shown, statistics_of
-from millstream.collector import collector_paused
+from millstream.core.gc_pause import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:

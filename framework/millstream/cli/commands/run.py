@@ -14,7 +14,7 @@ from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import Changes, Common, SelectionRequest, changing, choosing, cli_command
 from millstream.cli.output import show
 from millstream.cli.project import models_in, root_of
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 
 if TYPE_CHECKING:
     from millstream.cli.run_progress import RunProgress

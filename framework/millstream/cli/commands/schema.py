@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from millstream.atomic import replace_file
 from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
-from millstream.errors import reporting_os_errors
+from millstream.core.atomic import replace_file
+from millstream.core.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
 
 NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
@@ -44,7 +44,7 @@ def command(common: Common, *, name: str | None, folder: Path | None) -> int:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    from millstream.manifest import Manifest
+    from millstream.compile.manifest import Manifest
     from millstream.review.schema import review_schema
 
     manifest = msgspec.json.schema(Manifest)

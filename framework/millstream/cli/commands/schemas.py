@@ -16,15 +16,15 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.cli.topic_schemas import SinkSchema, TopicSchemas, topic_schemas
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.formats import Encoding
 from millstream.project.pinned_schemas import chosen, format_named
 from millstream.project.pins import pins_folder
 from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, Topic
 
 if TYPE_CHECKING:
-    from millstream.registry.newer import Newer
-    from millstream.registry.pull import PinChange
+    from millstream.kafka.registry.newer import Newer
+    from millstream.kafka.registry.pull import PinChange
 
 
 class Row(Struct, frozen=True):
@@ -92,8 +92,8 @@ def command(
 
 def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> int:
     # These import Confluent's client, which takes a second.
-    from millstream.registry.opening import connected
-    from millstream.registry.pull import changes, fetch_subjects, subjects_of, write
+    from millstream.kafka.registry.opening import connected
+    from millstream.kafka.registry.pull import changes, fetch_subjects, subjects_of, write
 
     pinned = {sink.subject: sink.location for sink in schemas.sinks if sink.pinned}
     subjects = pinned | subjects_of(schemas.topics.values())
@@ -115,9 +115,9 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
 
 
 def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
-    from millstream.registry.newer import newer_versions
-    from millstream.registry.opening import connected
-    from millstream.registry.pull import fetch_subjects, subjects_of
+    from millstream.kafka.registry.newer import newer_versions
+    from millstream.kafka.registry.opening import connected
+    from millstream.kafka.registry.pull import fetch_subjects, subjects_of
 
     subjects = subjects_of(schemas.topics.values())
     newer: list[Newer] = []
@@ -238,7 +238,7 @@ def table(rows: list[Row]) -> str:
 
 
 def show(common: Common, root: Path, schemas: TopicSchemas, schema_id: int) -> int:
-    from millstream.registry.opening import connected
+    from millstream.kafka.registry.opening import connected
 
     with (
         fetching(common.style) as progress,

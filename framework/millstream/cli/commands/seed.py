@@ -10,7 +10,7 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import project_of, root_of
 from millstream.cli.traffic import chosen_generators, ready_topics, sending
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import is_embedded
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, fill_empty

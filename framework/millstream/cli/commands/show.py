@@ -14,12 +14,12 @@ from millstream.cli.environments import recorded
 from millstream.cli.jar_progress import fetching
 from millstream.cli.options import Common, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.manifest import Compiled, ManifestNode
+from millstream.compile.manifest import Compiled, ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.values import Target
 from millstream.stores.query import StoredProject, answer
-from millstream.tables.relations import Relation, relations_in
-from millstream.tables.values import Answer
+from millstream.stores.tables.relations import Relation, relations_in
+from millstream.stores.tables.values import Answer
 
 _LAST = 10_000
 
@@ -109,8 +109,8 @@ def _records(
 ) -> Answer:
     from millstream.cli.latest_records import newest_rows
     from millstream.kafka.opening import connected
+    from millstream.kafka.registry.writers import asked_writers
     from millstream.kafka.topic_names import readings_of
-    from millstream.registry.writers import asked_writers
 
     project = structs.replace(project_of(common, root), target=target)
     with (
@@ -131,11 +131,11 @@ def _compute(
     limit: int,
     last: int,
 ) -> Answer:
-    from millstream.graph import build_graph
+    from millstream.compile.graph import build_graph
+    from millstream.engine.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
-    from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
-    from millstream.topology import read_catalog
+    from millstream.queries.topology import read_catalog
 
     project = structs.replace(project_of(common, root), target=target)
     needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}

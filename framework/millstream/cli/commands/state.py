@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 import click
 from msgspec import to_builtins
 
-from millstream.byte_sizes import size_in_words
 from millstream.cli import result_values
 from millstream.cli.diagnostics import count
 from millstream.cli.jar_progress import fetching
@@ -18,16 +17,17 @@ from millstream.cli.options import Common, SelectionRequest, choosing, cli_comma
 from millstream.cli.output import finish, print_json, say_parts, terminal_width
 from millstream.cli.project import compile_for, empty_selection_errors, root_of, select_nodes, target_of
 from millstream.cli.text_tables import text_table
-from millstream.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.byte_sizes import size_in_words
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from millstream.engine.samples.state_sizes import OperatorSize
+    from millstream.engine.samples.states import StateReader
     from millstream.project.values import Target
-    from millstream.runner.samples.state_sizes import OperatorSize
-    from millstream.runner.samples.states import StateReader
-    from millstream.tables.values import Answer
+    from millstream.stores.tables.values import Answer
 
 Action = Literal["ls", "get", "export"]
 _SHOWN = 100
@@ -95,8 +95,8 @@ def command(
 
 
 def _list(common: Common, request: SelectionRequest, root: Path, target: Target, *, counted: bool) -> int:
+    from millstream.engine.samples.state_sizes import local_files, sizes
     from millstream.project.folders import checkpoints_of
-    from millstream.runner.samples.state_sizes import local_files, sizes
 
     models = None
     if not request.everything:
@@ -123,8 +123,8 @@ def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
 
 @contextmanager
 def _reader(common: Common, root: Path, target: Target) -> Iterator[StateReader]:
+    from millstream.engine.samples.states import reading
     from millstream.project.folders import checkpoints_of, target_folder
-    from millstream.runner.samples.states import reading
 
     log = target_folder(root, target) / "state-log"
     with (

@@ -11,7 +11,7 @@ from millstream.cli.options import Common, SelectionRequest, choosing, cli_comma
 from millstream.cli.output import finish, print_json, show
 from millstream.cli.project import compile_valid, root_of
 from millstream.cli.testing import run_tests, selected
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 
 
 @cli_command(

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from millstream.compile.manifest import Manifest, ManifestColumn, ManifestNode
 from millstream.docs.formats.json_schema import of_changes, of_columns, of_text
 from millstream.docs.material import Material
 from millstream.formats import DEFAULT_FORMAT, format_of
-from millstream.manifest import Manifest, ManifestColumn, ManifestNode
-from millstream.materialization import Sink
+from millstream.project.materialization import Sink
 
 VERSION = "3.0.0"
 _CLEANUP = ("compact", "delete")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millstream.compile.manifest import ManifestColumn
+from millstream.core.types import Array, Decimal, Map, Row, Simple, Type, TypeSyntaxError, parse_type
 from millstream.formats.changes import AFTER, CREATED, DELETED, READ, UPDATED, envelope
-from millstream.manifest import ManifestColumn
-from millstream.types import Array, Decimal, Map, Row, Simple, Type, TypeSyntaxError, parse_type
 
 _SIMPLE: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from millstream import diagram
+from millstream.compile.lineage.draw import diagram as lineage_diagram
+from millstream.compile.lineage.find import whole_graph
+from millstream.core import diagram
 from millstream.docs.material import Material
-from millstream.lineage.draw import diagram as lineage_diagram
-from millstream.lineage.find import whole_graph
 
 
 def mermaid(material: Material) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from millstream import __version__
+from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
 from millstream.docs.material import Material
-from millstream.manifest import Influence, Manifest, ManifestColumn, ManifestNode
-from millstream.materialization import Sink
+from millstream.project.materialization import Sink
 
 PRODUCER = f"urn:millstream:{__version__}"
 _SPEC = "https://openlineage.io/spec"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from millstream.diagram import Diagram, Edge, Group, Node, Shape
+from millstream.core.diagram import Diagram, Edge, Group, Node, Shape
 from millstream.explain.topology import Drawing, DrawnNode
-from millstream.materialization import KINDS
+from millstream.project.materialization import KINDS
 
 _STORES = frozenset(("topic", "seed", *(word for word, kind in KINDS.items() if kind.stored_as)))
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.batch_figures import in_words as batches_in_words
+from millstream.core.text import clean
 from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
 from millstream.explain.figures import in_words as figure_in_words
@@ -21,8 +21,8 @@ from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query
 from millstream.explain.savings import in_words, savings_in_words, table
 from millstream.explain.topology import brief
-from millstream.optimizer.context import Change
-from millstream.text import clean
+from millstream.plan.optimizer.context import Change
+from millstream.results.batch_stats import in_words as batches_in_words
 
 LEAST, TWO_COLUMNS = 80, 100
 _MOST_CHANGES = 20

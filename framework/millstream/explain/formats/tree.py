@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from millstream.core.text import clean
 from millstream.explain.formats.wrap import wrapped
 from millstream.explain.topology import Drawing, DrawnNode
-from millstream.text import clean
 
 
 class Tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.core.types import Type
 from millstream.formats import Encoding
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
 from millstream.formats.avro.columns import (
@@ -16,7 +17,6 @@ from millstream.formats.avro.reading import reading
 from millstream.formats.avro.references import self_contained
 from millstream.formats.avro.types import Record
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
-from millstream.types import Type
 
 
 def _read(files: SchemaFiles) -> ReadSchema:

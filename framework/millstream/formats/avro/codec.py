@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
+from millstream.core.types import Field
 from millstream.formats import Framing
 from millstream.formats.avro.binary import Input
 from millstream.formats.avro.decode import Reader
@@ -18,7 +19,6 @@ from millstream.formats.avro.types import Record, Schema
 from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SchemaError, SparkCodec
 from millstream.formats.sql import ddl, function_call, row
 from millstream.formats.values import UnfitError, single_value
-from millstream.types import Field
 
 _HEADER = 5
 

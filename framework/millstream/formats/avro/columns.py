@@ -12,20 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from millstream.formats.avro.types import (
-    AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Named,
-    Primitive,
-    Record,
-    Schema,
-    Union,
-)
-from millstream.formats.format import FieldCount, Fields, SchemaError
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -47,6 +34,19 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.avro.types import (
+    AvroType,
+    Dictionary,
+    Enum,
+    Fixed,
+    List,
+    Named,
+    Primitive,
+    Record,
+    Schema,
+    Union,
+)
+from millstream.formats.format import FieldCount, Fields, SchemaError
 
 _MOST_DIGITS = 38
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from millstream.formats.format import Fields, SchemaError
-from millstream.formats.protobuf.mapping import DURATION_MESSAGE, TIMESTAMP_MESSAGE
-from millstream.formats.protobuf.proto_text import NUMBERS, proto_text
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,6 +28,9 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.format import Fields, SchemaError
+from millstream.formats.protobuf.mapping import DURATION_MESSAGE, TIMESTAMP_MESSAGE
+from millstream.formats.protobuf.proto_text import NUMBERS, proto_text
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import DescriptorProto
@@ -80,7 +80,7 @@ def _imports(fields: Fields) -> Sequence[Any]:
     from google.protobuf import duration_pb2, timestamp_pb2
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-    from millstream.types import types_within
+    from millstream.core.types import types_within
 
     types = {type_ for field in fields for type_ in types_within(field.type)}
     needed = [(INTERVAL, duration_pb2), (TIMESTAMP, timestamp_pb2)]

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from millstream.formats.format import FieldCount
-from millstream.formats.protobuf.schema import message_type
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,6 +29,8 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.formats.format import FieldCount
+from millstream.formats.protobuf.schema import message_type
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

@@ -8,6 +8,18 @@ from decimal import Decimal as Number
 from decimal import InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from millstream.core.types import (
+    DATE,
+    INTEGERS,
+    STRING,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    Array,
+    Decimal,
+    Map,
+    Row,
+    Type,
+)
 from millstream.formats.format import Fields
 from millstream.formats.json_values import write_any, write_json
 from millstream.formats.protobuf.framing import unframed
@@ -24,7 +36,6 @@ from millstream.formats.protobuf.mapping import (
 from millstream.formats.protobuf.schema import Schema, field_named, message_type
 from millstream.formats.protobuf.wire import check
 from millstream.formats.values import UnfitError
-from millstream.types import DATE, INTEGERS, STRING, TIMESTAMP_NTZ, VARIANT, Array, Decimal, Map, Row, Type
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor

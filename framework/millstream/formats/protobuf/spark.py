@@ -5,11 +5,11 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 
-from millstream.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, joined, literal
+from millstream.core.types import INTERVAL, Array, Field, Map, Row, Simple, Type
 from millstream.formats.format import Decoded, Fields, Item, SparkCodec
 from millstream.formats.protobuf.schema import Schema
 from millstream.formats.sql import ddl, function_call, row
-from millstream.types import INTERVAL, Array, Field, Map, Row, Simple, Type
 
 _DAY_TIME = Simple("interval day to second")
 """The type of a difference of times, which `interval` in a schema of Spark is not."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.expressions import Piece, joined, literal
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import Piece, joined, literal
 from millstream.formats import Encoding
 from millstream.formats.format import (
     Decoded,

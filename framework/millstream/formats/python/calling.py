@@ -9,8 +9,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from millstream.core.user_code import Source, failure, module_of, struct_of
 from millstream.formats.python.checks import MisfitError, is_row, shown
-from millstream.user_code import Source, failure, module_of, struct_of
 
 
 class Decoder(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from millstream.core.types import BIGINT, INT, SMALLINT, TINYINT, Array, Decimal, Map, Row, Type
 from millstream.formats.format import Fields
 from millstream.formats.python.checks import ExpectedField, ExpectedType
-from millstream.types import BIGINT, INT, SMALLINT, TINYINT, Array, Decimal, Map, Row, Type
 
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _KINDS = {"float": "floating", "double": "floating"}

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any
 
+from millstream.core.user_code import Source, converter, failure, module_of, plain, struct_of
 from millstream.formats.format import Fields
 from millstream.formats.python.calling import decoder, row_of
 from millstream.formats.python.checks import (
@@ -24,7 +25,6 @@ from millstream.formats.python.codecs import FILES, Codecs, CodeRef
 from millstream.formats.python.expected_types import expected_fields, expected_type
 from millstream.formats.text_values import read_base64
 from millstream.formats.values import UnfitError, as_mapping, row
-from millstream.user_code import Source, converter, failure, module_of, plain, struct_of
 
 
 @cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
+from millstream.engine.values import Batched, Ends, Event, Failed, Running, Setup
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
 from millstream.ops.rates import Rates
 from millstream.ops.seen import QueryStatus, Watcher
-from millstream.runner.values import Batched, Ends, Event, Failed, Running, Setup
 
 
 class LivePage:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.ops.live_page.values import LiveRelation, ShownRows, page_text
 
 _EVERY = 2.0

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from millstream.tables.values import Answer
+from millstream.stores.tables.values import Answer
 
 
 class LiveRelation(Struct, frozen=True):

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.engine.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
 from millstream.project.target_shapes import NoticeKind
-from millstream.runner.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.engine.values import DiagnosticEvent, Event, Tell
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications.destinations import Command, DeliveryError, Destination, Payload, Webhook
 from millstream.ops.notifications.notices import Notice, Notices
@@ -20,7 +21,6 @@ from millstream.plan.durations import milliseconds
 from millstream.project.secrets import Secret, mask, secrets_in
 from millstream.project.target_shapes import NOTICE_INTERVAL
 from millstream.project.values import Target
-from millstream.runner.values import DiagnosticEvent, Event, Tell
 
 MOST = 100
 """Notices that wait for one destination."""

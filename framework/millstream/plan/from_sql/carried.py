@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, joined, substitute
-from millstream.materialization import PROCESSING_TIME, Sink
+from millstream.core.expressions import Expression, Ref, joined, substitute
+from millstream.core.types import TIMESTAMP, Type
 from millstream.plan.from_sql.scope import identity_items, unused
 from millstream.plan.nodes import (
     METADATA,
@@ -47,7 +47,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.types import TIMESTAMP, Type
+from millstream.project.materialization import PROCESSING_TIME, Sink
 
 AnyJoin = TypeVar("AnyJoin", bound=Binary)
 

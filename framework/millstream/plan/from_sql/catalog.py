@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Read
+from millstream.core.cached_property import once
+from millstream.core.expressions import Expression, Read
+from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats import KEY, Encoding, format_of
-from millstream.materialization import (
+from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
+from millstream.project.materialization import (
     DEAD_LETTER_SUFFIX,
     VALID_FROM,
     VALID_TO,
@@ -18,13 +21,10 @@ from millstream.materialization import (
     Table,
     View,
 )
-from millstream.once import once
-from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.names import Environment, named
 from millstream.project.options import Priority
 from millstream.sql.query import Query, Scan
 from millstream.stores.registry import DEFAULT
-from millstream.types import STRING, TIMESTAMP, Type
 
 RELAYS = "_millstream."
 """The prefix of relay topics."""

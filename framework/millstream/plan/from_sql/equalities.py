@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.types import Type
 from millstream.plan.from_sql.scope import Scope
 from millstream.plan.nodes import Join, JoinColumn, Lookup
-from millstream.types import Type
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _SIGN = re.compile(r"(?<![<>=!])==?(?!=)|<=>")

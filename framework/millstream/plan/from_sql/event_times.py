@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from millstream.expressions import Expression, Ref, called_function, quoted
+from millstream.core.expressions import Expression, Ref, called_function, quoted
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.join_times import is_window
 from millstream.plan.needs import kept_items, of_input

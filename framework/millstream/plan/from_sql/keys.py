@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, can_substitute, column, substitute
-from millstream.materialization import Sink, Table
+from millstream.core.expressions import Expression, Ref, can_substitute, column, substitute
+from millstream.core.types import STRING, TIMESTAMP
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
-from millstream.types import STRING, TIMESTAMP
+from millstream.project.materialization import Sink, Table
 
 
 def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from millstream.expressions import Read, Ref
-from millstream.materialization import Table, View
+from millstream.core.expressions import Read, Ref
+from millstream.core.types import has_equality
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.maintained import stored_as_table
 from millstream.plan.from_sql.values import BuiltModel, Surroundings
@@ -16,10 +16,10 @@ from millstream.plan.maintained.unmatched import UnmatchedRows, unmatched_rows
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, called_by
+from millstream.project.materialization import Table, View
 from millstream.sql.changing import changing_function
 from millstream.sql.query import OpaqueBody
 from millstream.stores.registry import choices_with_change_feed, declaration
-from millstream.types import has_equality
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(

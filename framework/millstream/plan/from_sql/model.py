@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from millstream.expressions import Read
-from millstream.materialization import KEEP, Materialization, Sink, Table
+from millstream.core.expressions import Read
 from millstream.plan.from_sql.carried import with_place
 from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanProblem
 from millstream.plan.from_sql.event_times import check_event_times
@@ -55,6 +54,7 @@ from millstream.plan.traits import (
     traits_in_one_query,
 )
 from millstream.plan.unbounded import StatefulStep, join_bound
+from millstream.project.materialization import KEEP, Materialization, Sink, Table
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 

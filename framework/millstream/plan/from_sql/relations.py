@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.types import BOOLEAN, TIMESTAMP
 from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql import as_of
 from millstream.plan.from_sql.builder import Builder
@@ -41,7 +42,6 @@ from millstream.plan.nodes import (
 from millstream.plan.ttl import only_time
 from millstream.plan.unbounded import join_bound
 from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
-from millstream.types import BOOLEAN, TIMESTAMP
 
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.expressions import Expression, Ref, replace_columns
+from millstream.core.expressions import Expression, Ref, replace_columns
 from millstream.plan.nodes import Column, Item, Node
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, called_function, column, quoted, render
+from millstream.core.expressions import Expression, called_function, column, quoted, render
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import Relations
 from millstream.plan.from_sql.scope import Scope, identity_items, unused

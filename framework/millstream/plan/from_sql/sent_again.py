@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import BIGINT, STRING
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.nodes import METADATA, Dedupe, Item, Node, Project, Repartition
-from millstream.types import BIGINT, STRING
 
 READ = ("_partition", "_headers")
 """The metadata that decides whether a record was sent before."""

@@ -7,16 +7,16 @@ from collections.abc import Container, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref
-from millstream.materialization import VALID_FROM, VALID_TO, Table
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import TIMESTAMP
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanProblem, TopicSpec
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.values import VersionStream
 from millstream.plan.nodes import VERSION_PLACE, Item, Node, Project, TableScan, Watermark
+from millstream.project.materialization import VALID_FROM, VALID_TO, Table
 from millstream.sql.query import OUTER, From, Scan, Select
-from millstream.types import TIMESTAMP
 
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
 

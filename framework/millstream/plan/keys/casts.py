@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.plan.keys import times
-from millstream.plan.keys.texts import texts_of
-from millstream.plan.keys.values import Value, coarse
-from millstream.types import (
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -21,6 +18,9 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.plan.keys import times
+from millstream.plan.keys.texts import texts_of
+from millstream.plan.keys.values import Value, coarse
 
 
 def cast(value: Value, target_type: Type, *, fixed_offset: bool) -> Value:

@@ -7,14 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression
-from millstream.plan.keys import times
-from millstream.plan.keys.casts import cast, cut
-from millstream.plan.keys.functions import UNARY, all_of, defaulted, shifted
-from millstream.plan.keys.reading import Call, Cast, Column, FieldOf, Literal, Tree, UnreadableError, read
-from millstream.plan.keys.texts import Texts, separable, texts_of
-from millstream.plan.keys.values import Columns, Value, coarse, lost
-from millstream.types import (
+from millstream.core.expressions import Expression
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -27,6 +21,12 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.plan.keys import times
+from millstream.plan.keys.casts import cast, cut
+from millstream.plan.keys.functions import UNARY, all_of, defaulted, shifted
+from millstream.plan.keys.reading import Call, Cast, Column, FieldOf, Literal, Tree, UnreadableError, read
+from millstream.plan.keys.texts import Texts, separable, texts_of
+from millstream.plan.keys.values import Columns, Value, coarse, lost
 
 _CONCAT = frozenset(("concat", "||"))
 _CONVERSIONS: dict[str, Type] = {

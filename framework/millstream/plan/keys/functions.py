@@ -7,9 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from millstream.core.types import BINARY, DATE, INTEGERS, STRING, Decimal, Type
 from millstream.plan.keys.texts import HEX, Texts
 from millstream.plan.keys.values import Value, lost
-from millstream.types import BINARY, DATE, INTEGERS, STRING, Decimal, Type
 
 
 def all_of(name: str, values: list[Value]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.expressions import Ref
+from millstream.core.expressions import Ref
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 
 

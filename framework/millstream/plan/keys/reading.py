@@ -6,8 +6,8 @@ import re
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref
-from millstream.types import Type, TypeSyntaxError, parse_type
+from millstream.core.expressions import Expression, Ref
+from millstream.core.types import Type, TypeSyntaxError, parse_type
 
 
 class Column(Struct, frozen=True):

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from millstream.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGERS, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
+from millstream.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Type,
+)
 
 
 class Texts(Struct, frozen=True):

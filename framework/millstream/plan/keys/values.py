@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from millstream.core.types import UNKNOWN, Type
 from millstream.plan.keys.texts import Texts
-from millstream.types import UNKNOWN, Type
 
 
 class ColumnProperties(Struct, frozen=True):

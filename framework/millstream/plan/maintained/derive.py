@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from millstream.expressions import Read, quoted
+from millstream.core.expressions import Read, quoted
 from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
 from millstream.plan.maintained.restricted import Keys, Reading, filtered, is_plain, restricted
 from millstream.plan.maintained.simplified import window_keys

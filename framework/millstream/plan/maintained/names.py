@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from millstream.expressions import Expression, Ref, quoted, replace_columns
+from millstream.core.expressions import Expression, Ref, quoted, replace_columns
+from millstream.core.types import Type
 from millstream.plan.nodes import Column
 from millstream.sql.query import (
     Body,
@@ -21,7 +22,6 @@ from millstream.sql.query import (
     Union,
     names_of,
 )
-from millstream.types import Type
 
 T = TypeVar("T")
 

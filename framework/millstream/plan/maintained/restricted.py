@@ -11,7 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, quoted, render
+from millstream.core.expressions import Expression, Ref, quoted, render
+from millstream.core.types import Type
 from millstream.plan.maintained.names import (
     Names,
     NotDerivedError,
@@ -25,7 +26,6 @@ from millstream.plan.maintained.outer import HIDDEN, nullable
 from millstream.plan.maintained.statements import Sql, separated, sql
 from millstream.plan.nodes.maintenance import TOUCHED, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
-from millstream.types import Type
 
 Keys = Sequence[tuple[str, str]]
 """Columns of a query, and the columns of `TOUCHED` that have their touched values."""

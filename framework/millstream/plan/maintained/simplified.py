@@ -15,7 +15,8 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, replace_columns
+from millstream.core.expressions import Expression, Ref, replace_columns
+from millstream.core.types import BOOLEAN
 from millstream.plan.maintained.names import (
     Names,
     NotDerivedError,
@@ -27,7 +28,6 @@ from millstream.plan.maintained.names import (
 )
 from millstream.plan.maintained.versions import can_differ
 from millstream.sql.query import OUTER, Body, Derived, From, Item, Select, Subquery, Union
-from millstream.types import BOOLEAN
 
 _ROWS, _PEERS, _PART, _INNER = (
     "_millstream_rows",

@@ -14,7 +14,8 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from millstream.expressions import Expression, Ref, quoted, render, windows
+from millstream.core.expressions import Expression, Ref, quoted, render, windows
+from millstream.core.types import has_equality
 from millstream.plan.maintained.names import (
     Names,
     NotDerivedError,
@@ -32,7 +33,6 @@ from millstream.plan.maintained.statements import LONGEST, Sql, separated, sql
 from millstream.plan.maintained.versions import Changed, differing, in_both, with_groups
 from millstream.plan.nodes.maintenance import View, touched_column, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
-from millstream.types import has_equality
 
 _MOST_OPTIONAL = 8
 """Relations that outer joins can leave without a match: each can be missing or not, in all combinations."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
 from millstream.plan.maintained.outer import HIDDEN, is_possible, nullable
 from millstream.sql.query import Body, Cte, Derived, From, Query, Select, Union, names_of
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.types import has_equality
 from millstream.plan.maintained.names import Names, outputs, scanned, type_of
 from millstream.plan.maintained.restricted import Keys, Reading, is_plain, restricted
 from millstream.plan.maintained.statements import Sql, separated, sql
 from millstream.plan.nodes.maintenance import TOUCHED
 from millstream.sql.query import Body, Item, Select
-from millstream.types import has_equality
 
 _GROUP = "_millstream_group"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from millstream.expressions import called_function, quoted, render
+from millstream.core.expressions import called_function, quoted, render
+from millstream.core.types import BIGINT, Decimal
 from millstream.plan.maintained.names import Names, renamed_columns
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, UNSURE, WEIGHT, view_of
 from millstream.sql.query import Body, Measure, Scan, Select
-from millstream.types import BIGINT, Decimal
 
 _EXACT = "decimal(20, 0)"
 """Sums of integers are added as decimals: a sum that doesn't overflow has no step that does."""

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from millstream.expressions import Expression
-from millstream.once import once
+from millstream.core.cached_property import once
+from millstream.core.expressions import Expression
 from millstream.plan.nodes.parts import Check, Column, Item, JoinColumn, JoinKind, Measure
 
 

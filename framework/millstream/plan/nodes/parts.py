@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, column
-from millstream.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
+from millstream.core.expressions import Expression, column
+from millstream.core.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]

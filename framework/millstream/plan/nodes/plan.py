@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.once import once
+from millstream.core.cached_property import once
 from millstream.plan.nodes.base import Node
 from millstream.plan.nodes.leaves import TableScan
 from millstream.plan.nodes.order import in_order

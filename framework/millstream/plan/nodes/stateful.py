@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.expressions import Expression
-from millstream.once import once
+from millstream.core.cached_property import once
+from millstream.core.expressions import Expression
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.order import in_order
 from millstream.plan.nodes.parts import Column, Emit, Item, Measure, conditions_text

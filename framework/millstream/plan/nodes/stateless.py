@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from millstream.expressions import Expression, Piece
+from millstream.core.cached_property import once
+from millstream.core.expressions import Expression, Piece
+from millstream.core.types import BOOLEAN, STRING, Type
 from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
-from millstream.materialization import Materialization, Sink
-from millstream.once import once
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
@@ -27,7 +27,7 @@ from millstream.plan.nodes.parts import (
     conditions_text,
     is_good,
 )
-from millstream.types import BOOLEAN, STRING, Type
+from millstream.project.materialization import Materialization, Sink
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
 from millstream.plan.closing import never_closes, windowed_column
 from millstream.plan.keys import microseconds
 from millstream.plan.nodes import Aggregate, Item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
 from millstream.plan.nodes import Node, Opaque
 from millstream.plan.traits.values import Mode, Traits
 from millstream.sql.changing import changing_function, special_time_in

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, Ref
+from millstream.core.expressions import Expression, Ref
 from millstream.plan.keys import ColumnProperties, Columns, determined, present
 from millstream.plan.nodes import Item, Node
 from millstream.plan.traits.values import KeyLostError, Spacing, Traits

@@ -1,6 +1,6 @@
 """Errors of Delta tables."""
 
-from millstream.codes import read_codes
+from millstream.core.codes import read_codes
 
 CODES = read_codes("""
 MS847 a Delta table can't be read

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from millstream.durations import PATTERN
+from millstream.core.durations import PATTERN
 from millstream.stores.declaration import Declaration
 
 

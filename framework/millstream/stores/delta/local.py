@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.tables.relations import Relation
-from millstream.tables.values import Answer
+from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import OpenedTables
+    from millstream.stores.tables.datafusion import OpenedTables
 
 
 class LocalDelta(Struct, frozen=True):
@@ -45,7 +45,7 @@ class LocalDelta(Struct, frozen=True):
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from millstream.tables.mistakes import clean
+        from millstream.stores.tables.mistakes import clean
 
         path = self.tables.read(table.id)
         try:

@@ -1,6 +1,6 @@
 """Errors of tables in PostgreSQL."""
 
-from millstream.codes import read_codes
+from millstream.core.codes import read_codes
 
 CODES = read_codes("""
 MS846 PostgreSQL can't be reached

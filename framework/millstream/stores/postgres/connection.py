@@ -8,9 +8,9 @@ from typing import Any
 
 import psycopg
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.tables.words import quoted
+from millstream.stores.tables.words import quoted
 
 
 @contextmanager

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from millstream.core.types import STRING, parse_type
 from millstream.project.values import Target
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, postgres_schema
-from millstream.tables.relations import Relation
-from millstream.tables.values import Answer
-from millstream.types import STRING, parse_type
+from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
-    from millstream.tables.datafusion import OpenedTables
+    from millstream.stores.tables.datafusion import OpenedTables
 
 
 class LocalPostgres(Struct, frozen=True):

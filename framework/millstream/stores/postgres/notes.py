@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from millstream.physical.values import TableOutput
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import PostgresSchema
 from millstream.stores.postgres.table import BATCHES, NOTES, create_notes, table_name

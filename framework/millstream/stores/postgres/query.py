@@ -8,13 +8,13 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.types import Type
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.tables.mistakes import query_error
-from millstream.tables.relations import Relation, missing_table
-from millstream.tables.values import Answer
-from millstream.types import Type
+from millstream.stores.tables.mistakes import query_error
+from millstream.stores.tables.relations import Relation, missing_table
+from millstream.stores.tables.values import Answer
 
 _DECLARE = "declare millstream_query no scroll cursor for "
 

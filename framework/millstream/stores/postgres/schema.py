@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from millstream.core.types import Array, Map, Row
 from millstream.project.names import Environment, named
 from millstream.project.secrets import Secret, mask
 from millstream.project.values import Target
-from millstream.types import Array, Map, Row
 
 _TIMEOUT = 10
 """Seconds for a connection."""

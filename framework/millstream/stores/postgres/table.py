@@ -7,13 +7,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.commands import full_refresh
-from millstream.physical.values import TableOutput
-from millstream.plan.nodes import Column
-from millstream.stores.postgres.connection import connected
-from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.types import (
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,6 +26,11 @@ from millstream.types import (
     Decimal,
     Type,
 )
+from millstream.plan.nodes import Column
+from millstream.queries.commands import full_refresh
+from millstream.queries.values import TableOutput
+from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 
 BATCHES = sql.Identifier("millstream_batches")
 """The last batch that each query has stored in each table."""

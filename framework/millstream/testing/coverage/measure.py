@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from millstream.errors import MillstreamError
-from millstream.manifest import ManifestNode
-from millstream.optimizer.driver import optimize
-from millstream.optimizer.rules.bypass_topics import bypass_topics
-from millstream.physical.values import ToKafka
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import MillstreamError
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
+from millstream.queries.topology import hints_of
+from millstream.queries.values import ToKafka
 from millstream.testing.coverage.source_lines import SourceLines
 from millstream.testing.coverage.ways import RowCoverage, Way, coverage_queries
 from millstream.testing.units.clock import freeze_clock
@@ -19,14 +20,13 @@ from millstream.testing.units.plan import plan_unit_test
 from millstream.testing.units.run import RunContext, UnitTestRun
 from millstream.testing.units.schedule import batch_per_step
 from millstream.testing.units.values import UnitTestCase
-from millstream.topology import hints_of
 
 
 def measure_coverage(
     context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
 ) -> RowCoverage:
     """Return which branches the rows of a test take, except those that can't be counted."""
-    from millstream.runner.samples.trial import as_batch
+    from millstream.engine.samples.trial import as_batch
 
     plan = plan_unit_test(test, context.relations, nodes)
     # The plan before the rules, but without topics between models, which a test does not write.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from millstream.manifest import ManifestNode
-from millstream.tested import Missed, ModelCoverage
+from millstream.compile.manifest import ManifestNode
+from millstream.results.test_results import Missed, ModelCoverage
 from millstream.testing.coverage.ways import RowCoverage, Way
 
 

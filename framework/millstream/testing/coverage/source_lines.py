@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from millstream.expressions import Expression
+from millstream.core.expressions import Expression
 from millstream.project.config import resolve_config
 from millstream.project.load import folders
 from millstream.project.templates import Rendered, Renderer

@@ -11,13 +11,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.expressions import Expression, quoted, render
-from millstream.physical.emit.steps import in_steps
-from millstream.physical.emit.walk import EmitOptions
-from millstream.physical.values import Query
-from millstream.physical.view_names import Views, sources, static_reads
+from millstream.core.expressions import Expression, quoted, render
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
 from millstream.plan.nodes.order import in_order
+from millstream.queries.emit.steps import in_steps
+from millstream.queries.emit.walk import EmitOptions
+from millstream.queries.values import Query
+from millstream.queries.view_names import Views, sources, static_reads
 from millstream.testing.coverage.branches import Branch, find_branches
 from millstream.testing.coverage.source_lines import SourceLines
 

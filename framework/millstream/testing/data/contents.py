@@ -10,18 +10,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.broker.log_bounds import Logs
-from millstream.data_tests import DataTest, data_test, relations_of
-from millstream.graph import build_graph
+from millstream.compile.data_tests import DataTest, data_test, relations_of
+from millstream.compile.graph import build_graph
+from millstream.compile.manifest import Compiled
 from millstream.kafka.logs import logs_of
-from millstream.manifest import Compiled
-from millstream.materialization import Sink
+from millstream.local.broker.log_bounds import Logs
 from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.materialization import Sink
 from millstream.project.values import Project
+from millstream.queries.topology import read_catalog
 from millstream.sql.changing import changing_function
 from millstream.stores.local import local_tables, store_of
 from millstream.testing.digests import digest
-from millstream.topology import read_catalog
 
 
 def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:

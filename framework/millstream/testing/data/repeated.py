@@ -12,17 +12,17 @@ from collections.abc import Callable, Collection, Iterator
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
-from millstream.data_tests import RowTest, data_test
-from millstream.errors import MillstreamError
-from millstream.manifest import Compiled, ManifestNode
+from millstream.compile.data_tests import RowTest, data_test
+from millstream.compile.manifest import Compiled, ManifestNode
+from millstream.core.errors import MillstreamError
+from millstream.engine.spark.session import lost
+from millstream.engine.values import DataTested
 from millstream.project.values import Project
-from millstream.runner.spark.session import lost
-from millstream.runner.values import DataTested
+from millstream.queries.topology import read_catalog
 from millstream.testing.data.result import NotBuilt, is_tolerated
 from millstream.testing.data.run import DataTests
 from millstream.testing.data.stored import StoredRelations
 from millstream.testing.units.relations import Relations
-from millstream.topology import read_catalog
 
 _NEWEST = 1000
 """Records of each partition among which the newest time of a topic is searched."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
 from millstream.testing.styled_text import Line
 
 

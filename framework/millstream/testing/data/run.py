@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from millstream.data_tests import DataTest, QueryTest, RowTest, TotalTest, data_test
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import Compiled, ManifestNode
+from millstream.compile.data_tests import DataTest, QueryTest, RowTest, TotalTest, data_test
+from millstream.compile.manifest import Compiled, ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.testing.data.result import DataTestResult, NotBuilt
 from millstream.testing.data.stored import StoredRelations
 from millstream.testing.styled_text import Line, styled

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.data_tests import NAMES, relation_id, sql_name
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.graph import build_graph
-from millstream.manifest import ManifestNode
+from millstream.compile.data_tests import NAMES, relation_id, sql_name
+from millstream.compile.graph import build_graph
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import broker_folder
 from millstream.project.values import Project
 from millstream.testing.data.result import NotBuilt
@@ -69,7 +69,7 @@ class StoredRelations:
 
     def unreadable(self, who: str, error: BaseException) -> Diagnostic | None:
         """Return why records can't be decoded, if an error is about that."""
-        from millstream.runner.queries.failures import OF_RECORDS, problem_of
+        from millstream.engine.queries.failures import OF_RECORDS, problem_of
 
         diagnostic = problem_of(who, error, self._log, self._project.target.location)
         return diagnostic if diagnostic.code in OF_RECORDS else None
@@ -87,7 +87,7 @@ class StoredRelations:
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:
-        from millstream.runner.samples.stored_rows import NotBuiltError, StoredRelations
+        from millstream.engine.samples.stored_rows import NotBuiltError, StoredRelations
 
         catalog, traits = self._relations.catalog, self._relations.traits
         relations = StoredRelations(
@@ -114,9 +114,9 @@ class StoredRelations:
     def _connect(self) -> Admin:
         """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
+            from millstream.engine.samples.stored_rows import NotBuiltError
             from millstream.kafka.cluster import is_embedded
             from millstream.kafka.opening import connected
-            from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
             if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():

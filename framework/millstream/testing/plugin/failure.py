@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from _pytest._code.code import TerminalRepr
 
-from millstream.errors import Diagnostic, MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.testing.styled_text import Line, Style, diagnostic_lines, plain_text
 
 if TYPE_CHECKING:

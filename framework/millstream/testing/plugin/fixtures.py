@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import Struct
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
+from millstream.core.text import Location
 from millstream.plan.nodes import Column
 from millstream.project.references import reference
 from millstream.project.values import UnitTest
@@ -16,7 +17,6 @@ from millstream.testing.data.result import NotBuilt
 from millstream.testing.session import TestSession
 from millstream.testing.units.files import tested_model
 from millstream.testing.units.records import arrow_value
-from millstream.text import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +47,7 @@ class RunModel(Struct, frozen=True):
         name: str,
         inputs: Mapping[str, InputRows],
         *,
-        at: str | None = None,
+        at: str | None = None,  # name: the key of YAML
         now: str | None = None,
         vars: Mapping[str, Any] | None = None,  # noqa: A002 - as in YAML
         functions: Mapping[str, Any] | None = None,
@@ -72,7 +72,7 @@ class RunModel(Struct, frozen=True):
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.runner.samples.trial import ddl, frame
+        from millstream.engine.samples.trial import ddl, frame
 
         values = [
             {column.name: arrow_value(row.get(column.name), column.type) for column in columns}
@@ -87,7 +87,7 @@ class ReadTopic(Struct, frozen=True):
     session: TestSession
 
     def __call__(self, name: str) -> Rows:
-        from millstream.runner.samples.trial import values
+        from millstream.engine.samples.trial import values
 
         self.session.needs_jars = True
         stored = self.session.stored.frame(reference(name) or name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
 from millstream.testing.outcomes import data_outcome
 from millstream.testing.plugin.failure import FailureReport, TestFailedError, failure_report
 from millstream.testing.plugin.project_tests import ProjectTests

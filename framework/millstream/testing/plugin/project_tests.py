@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
 from millstream.project.settings import read_settings
 from millstream.project.values import UnitTest
-from millstream.tested import ModelCoverage
+from millstream.results.test_results import ModelCoverage
 from millstream.testing.coverage.report import coverage_lines, summarize_coverage
 from millstream.testing.plugin.failure import FailureReport
 from millstream.testing.session import TestSession

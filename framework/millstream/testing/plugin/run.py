@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
 from millstream.project.values import Settings
-from millstream.tested import ModelCoverage, Status, TestResult
+from millstream.results.test_results import ModelCoverage, Status, TestResult
 from millstream.testing.outcomes import as_data, status_of
 from millstream.testing.plugin.failure import FailureReport
 from millstream.testing.plugin.hooks import REPORTER

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from millstream.errors import Diagnostic
-from millstream.manifest import Compiled
+from millstream.compile.manifest import Compiled
+from millstream.core.errors import Diagnostic
 from millstream.project.values import Project
+from millstream.queries.topology import read_catalog
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.read import read_overrides, read_unit_test
 from millstream.testing.units.relations import Relations
-from millstream.topology import read_catalog
 
 
 def unit_test_problems(project: Project, compiled: Compiled) -> list[Diagnostic]:

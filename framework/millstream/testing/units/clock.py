@@ -7,8 +7,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from millstream.physical.emit.steps import SqlView
-from millstream.physical.values import PerBatch, Query
+from millstream.queries.emit.steps import SqlView
+from millstream.queries.values import PerBatch, Query
 
 _CLOCK_CALL = re.compile(
     r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)"""

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from millstream.compile.graph import build_graph
+from millstream.compile.manifest import Compiled
 from millstream.compile.snapshot import inputs_digest
-from millstream.graph import build_graph
-from millstream.manifest import Compiled
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project, UnitTest
+from millstream.queries.topology import read_catalog
 from millstream.sql.changing import changing_function
 from millstream.testing.digests import digest
 from millstream.testing.units.rows import fixture_file
-from millstream.topology import read_catalog
 
 _OVERRIDES = ("vars", "env_vars")
 """What a test overrides in the whole project, which is then compiled for it alone."""

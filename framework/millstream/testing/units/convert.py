@@ -12,8 +12,8 @@ from datetime import date, datetime, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.errors import did_you_mean
-from millstream.types import (
+from millstream.core.errors import did_you_mean
+from millstream.core.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

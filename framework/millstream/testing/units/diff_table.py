@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from millstream.matching import largest_matching
+from millstream.core.bipartite_matching import largest_matching
 from millstream.testing.styled_text import Line, Piece, Style, styled
 from millstream.testing.units.row_diff import RowDiff, RowPair, equal_values
 from millstream.testing.value_text import format_value

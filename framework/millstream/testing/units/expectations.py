@@ -12,13 +12,13 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
+from millstream.core.text import Text
 from millstream.project.values import UnitTest
 from millstream.project.yaml import entries, span
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.row_diff import RowDiff, RowPair
 from millstream.testing.units.values import DELETED
 from millstream.testing.value_text import format_value
-from millstream.text import Text
 
 _PLAIN = re.compile(r"[A-Za-z_][\w@./ -]*\Z")
 _WIDEST = 100

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from millstream.errors import Diagnostic
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location, Text
 from millstream.project.files import File, read_file
 from millstream.project.references import reference
 from millstream.project.values import UnitTest
 from millstream.project.yaml import entries, location_of, parse_yaml
-from millstream.text import Location, Text
 
 NodePath = tuple[str | int, ...]
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import ManifestNode
-from millstream.optimizer.choose import chosen, switched_off
-from millstream.optimizer.driver import optimize
-from millstream.optimizer.rules import RULES
-from millstream.optimizer.rules.bypass_topics import bypass_topics
-from millstream.physical.plan import physical_plan
-from millstream.physical.references import reference_outputs
-from millstream.physical.values import DeadLetters, Query
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.choose import chosen, switched_off
+from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rules import RULES
+from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 from millstream.plan.traits import Traits, traits_of
+from millstream.queries.plan import physical_plan
+from millstream.queries.references import reference_outputs
+from millstream.queries.topology import hints_of, physical_settings
+from millstream.queries.values import DeadLetters, Query
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.values import UnitTestCase
-from millstream.topology import hints_of, physical_settings
 
 
 class UnitTestPlan(Struct, frozen=True):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.project.references import reference
 from millstream.project.values import UnitTest
 from millstream.testing.units.convert import WrongValueError, convert, to_bytes, to_timestamp

@@ -9,19 +9,19 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
+from millstream.core.types import BINARY, STRING, Array, Field, Map, Row, Type
 from millstream.formats import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.values import UnfitError, text_of
-from millstream.materialization import Sink
-from millstream.physical.values import SinkOutput
 from millstream.plan.nodes import Column
+from millstream.project.materialization import Sink
 from millstream.project.values import Project
+from millstream.queries.values import SinkOutput
 from millstream.testing.units.convert import convert, convert_text
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.schema_ids import with_written_schema
 from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
-from millstream.types import BINARY, STRING, Array, Field, Map, Row, Type
 
 START = datetime(2000, 1, 1, tzinfo=timezone.utc)
 """The default timestamp of the first record; each following record is a millisecond later."""

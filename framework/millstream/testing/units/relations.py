@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.materialization import Sink
+from millstream.core.types import Type
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
+from millstream.project.materialization import Sink
 from millstream.testing.units.values import DELETED, HEADERS
-from millstream.types import Type
 
 RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
 """The metadata of a record; `_value` is its value in bytes, before decoding."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.matching import largest_matching
+from millstream.core.bipartite_matching import largest_matching
+from millstream.core.text import Location
 from millstream.testing.units.values import DELETED, ExpectedRow
-from millstream.text import Location
 
 Row = Mapping[str, Any]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from millstream.errors import Diagnostic, did_you_mean
+from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.text import Location
 from millstream.project.values import UnitTest
 from millstream.testing.units.convert import WrongValueError, convert, convert_text, to_bytes, to_timestamp
 from millstream.testing.units.files import NodePath, YamlFiles
 from millstream.testing.units.relations import Relation
 from millstream.testing.units.values import DELETED, HEADERS, ExpectedRow, GivenRow
-from millstream.text import Location
 
 Row = TypeVar("Row", GivenRow, ExpectedRow)
 FIXTURES = "tests/fixtures"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.formats import Encoding, WriterSchema, format_of
-from millstream.materialization import Sink
 from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.materialization import Sink
 
 
 def with_written_schema(encoding: Encoding) -> Encoding:

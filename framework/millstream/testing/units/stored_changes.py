@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from millstream.materialization import Table
 from millstream.plan.nodes import Output
+from millstream.project.materialization import Table
 from millstream.testing.units.values import DELETED
 
 Row = dict[str, Any]

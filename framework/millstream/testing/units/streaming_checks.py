@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from millstream.errors import MillstreamError
-from millstream.manifest import Compiled
-from millstream.physical.values import Query
+from millstream.compile.manifest import Compiled
+from millstream.core.errors import MillstreamError
 from millstream.plan.nodes import Plan
 from millstream.project.values import Project
+from millstream.queries.topology import Topology, compiled_topology, physical_of
+from millstream.queries.values import Query
 from millstream.testing.units.plan import UnitTestPlan
-from millstream.topology import Topology, compiled_topology, physical_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ class StreamingChecks:
             raise error
 
     def _error(self, plan: Plan, query: Query) -> MillstreamError | None:
-        from millstream.runner.samples.streaming_checks import check_streaming
+        from millstream.engine.samples.streaming_checks import check_streaming
 
         try:
             check_streaming(self._spark(), self._project, self._topology.catalog, plan, query, self._log())

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic
-from millstream.text import Location
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Location
 
 DELETED = "_deleted"
 """True in a row whose key is deleted."""

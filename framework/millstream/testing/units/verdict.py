@@ -8,8 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import Location, Text
 from millstream.testing.styled_text import Line, Piece, styled
 from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.plan import UnitTestPlan, plan_unit_test
@@ -18,7 +19,6 @@ from millstream.testing.units.row_diff import RowDiff, diff_rows
 from millstream.testing.units.run import ComputedRows, Row, RunContext, keys_of, run_unit_test
 from millstream.testing.units.schedule import Batch, batch_per_step
 from millstream.testing.units.values import ExpectedRow, UnitTestCase
-from millstream.text import Location, Text
 
 
 class Verdict(Struct, frozen=True):

@@ -5,11 +5,11 @@ import json
 import fastavro
 import pytest
 
+from millstream.core.types import INTERVAL, VARIANT, Field, parse_type
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of, schema_of
 from millstream.formats.avro.parse import essence, parse_schema
 from millstream.formats.format import SchemaError
-from millstream.types import INTERVAL, VARIANT, Field, parse_type
 
 
 def record(*fields, **more):

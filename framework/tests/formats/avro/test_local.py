@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 from support.avro import judged
 
-from millstream.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render
+from millstream.core.types import BIGINT, Field
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
 from millstream.formats.format import Decoded
 from millstream.formats.values import UnfitError
-from millstream.types import BIGINT, Field
 
 
 def schema_of(of, **more):

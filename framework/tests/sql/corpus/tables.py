@@ -4,8 +4,8 @@
 A value made of a NULL and a literal is never NULL itself, but what it holds can be: Millstream's types say no more.
 """
 
+from millstream.core.types import parse_type
 from millstream.sql.values import InputRelation, RelationColumn
-from millstream.types import parse_type
 
 _VALUES = {
     "b": ("boolean", "true"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.manifest import ManifestNode
+from millstream.compile.manifest import ManifestNode
 from millstream.testing.data.result import DataTestResult, is_tolerated
 
 

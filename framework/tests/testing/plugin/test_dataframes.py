@@ -10,11 +10,11 @@ from chispa.schema_comparer import SchemasNotEqualError
 from pyspark.errors import AnalysisException
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.text import Location
 from millstream.testing.plugin.fixtures import RunModel
 from millstream.testing.session import TestSession
 from millstream.testing.units.row_diff import diff_rows
 from millstream.testing.units.values import ExpectedRow
-from millstream.text import Location
 
 pytestmark = SPARK_WARNINGS
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)

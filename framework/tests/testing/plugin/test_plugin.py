@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.testing.plugin.project_tests import ProjectTests, TestRequest
 
 WRONG = """

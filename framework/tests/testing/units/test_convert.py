@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from millstream.core.types import parse_type
 from millstream.testing.units.convert import WrongValueError, convert, convert_text
-from millstream.types import parse_type
 
 UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
 

@@ -4,12 +4,12 @@ from textwrap import dedent
 
 import pytest
 
+from millstream.core.text import Text
 from millstream.project.properties import read_properties
 from millstream.testing.units.expectations import flow_value, update_expectations
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.row_diff import diff_rows
 from millstream.testing.units.values import ExpectedRow
-from millstream.text import Text
 
 
 def updated(folder, text, actual, step=None):

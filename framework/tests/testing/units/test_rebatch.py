@@ -1,6 +1,6 @@
+from millstream.core.text import Location
 from millstream.testing.units.rebatch import rebatch, split_once
 from millstream.testing.units.values import GivenRow, Step, StepInput, UnitTestCase
-from millstream.text import Location
 
 PLACE = Location("t.yml", 1, 1)
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.text import Location
 from millstream.testing.styled_text import plain_text
 from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.row_diff import diff_rows, equal_values
 from millstream.testing.units.values import ExpectedRow
-from millstream.text import Location
 
 PLACE = Location("t.yml", 1, 1)
 

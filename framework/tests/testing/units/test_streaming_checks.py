@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.compile import compile_project
-from millstream.errors import MillstreamError
+from millstream.core.errors import MillstreamError
+from millstream.engine.samples.streaming_checks import check_streaming
+from millstream.engine.samples.trial import RECORDS, Feed, Trial, as_batch
 from millstream.project.load import load_project
-from millstream.runner.samples.streaming_checks import check_streaming
-from millstream.runner.samples.trial import RECORDS, Feed, Trial, as_batch
+from millstream.queries.topology import compiled_topology, physical_of
 from millstream.testing.session import TestSession
 from millstream.testing.units.values import Overrides
-from millstream.topology import compiled_topology, physical_of
 
 FORMS = {
     "row_number": "select *, row_number() over (partition by user order by id) as n from q",

@@ -9,8 +9,8 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.docs.formats.promql import quoted
-from millstream.run_metrics import BY_NAME
-from millstream.thresholds import Thresholds
+from millstream.results.run_metrics import BY_NAME
+from millstream.results.thresholds import Thresholds
 
 STALE = 15 * 60.0
 """Seconds without a batch, if the target has no max_staleness."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.run_metrics import BY_NAME, RunMetric
+from millstream.results.run_metrics import BY_NAME, RunMetric
 
 Kind = Literal["timeseries", "stat", "table"]
 _OFFERED = ("query", "model")

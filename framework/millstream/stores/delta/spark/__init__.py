@@ -10,10 +10,10 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.expressions import quoted
-from millstream.physical.values import TableOutput
+from millstream.core.expressions import quoted
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.delta.spark import deletion_vectors, old_files, small, swap, table, versions
 from millstream.stores.hadoop_files import files_of

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from millstream.physical.values import TableOutput
 from millstream.plan.durations import milliseconds
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import small
 from millstream.stores.delta.spark.table import table_at
 from millstream.stores.session_settings import using

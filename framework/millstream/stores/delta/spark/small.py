@@ -22,13 +22,8 @@ from deltalake import (
 )
 from pyspark.sql import SparkSession
 
-from millstream.expressions import quoted
-from millstream.physical.values import TableOutput
-from millstream.plan.nodes import Column
-from millstream.project.folders import local_path
-from millstream.stores.spark import Batch, Copied, Version
-from millstream.tables.words import quoted as standard
-from millstream.types import (
+from millstream.core.expressions import quoted
+from millstream.core.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -44,6 +39,11 @@ from millstream.types import (
     Row,
     Type,
 )
+from millstream.plan.nodes import Column
+from millstream.project.folders import local_path
+from millstream.queries.values import TableOutput
+from millstream.stores.spark import Batch, Copied, Version
+from millstream.stores.tables.words import quoted as standard
 
 FEED = "delta.enableChangeDataFeed"
 _MARK = "millstream.timestamps"

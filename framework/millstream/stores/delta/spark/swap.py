@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from millstream.expressions import quoted
-from millstream.physical.values import TableOutput
+from millstream.core.expressions import quoted
+from millstream.core.types import has_equality
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import small
 from millstream.stores.delta.spark.table import (
     create,
@@ -18,7 +19,6 @@ from millstream.stores.delta.spark.table import (
     table_at,
     write_newest,
 )
-from millstream.types import has_equality
 
 
 def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool) -> None:

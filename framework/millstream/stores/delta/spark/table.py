@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.expressions import literal, quoted
-from millstream.physical.commands import full_refresh
-from millstream.physical.values import TableOutput
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import literal, quoted
 from millstream.plan.nodes import Column
+from millstream.queries.commands import full_refresh
+from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import small
 from millstream.stores.files import read_json
 from millstream.stores.hadoop_files import files_of

@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.physical.values import TableOutput
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres import notes, swap, table
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
 from millstream.stores.postgres.spark import merge, rows

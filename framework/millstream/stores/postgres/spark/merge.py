@@ -15,16 +15,16 @@ from psycopg import sql
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from millstream.errors import Diagnostic, MillstreamError
-from millstream.physical.values import TableOutput
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.types import BINARY, VARIANT
 from millstream.plan.nodes import Column
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 from millstream.stores.postgres.spark.retention import expire, newest
 from millstream.stores.postgres.table import BATCHES, column_type, table_name
 from millstream.stores.retention import with_retention
 from millstream.stores.spark import Batch
-from millstream.types import BINARY, VARIANT
 
 _ATTEMPT = "_millstream_attempt"
 _DELETED = "_deleted"

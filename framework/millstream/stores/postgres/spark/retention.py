@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from millstream.physical.values import TableOutput
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.connection import connected
 from millstream.stores.postgres.schema import PostgresSchema, stored_name
 from millstream.stores.postgres.table import NEWEST, table_name, type_name

@@ -8,7 +8,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.expressions import quoted
+from millstream.core.expressions import quoted
 from millstream.plan.nodes import Column
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 

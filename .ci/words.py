@@ -1,0 +1,75 @@
+"""Fails on names that say nothing of a value: `uv run python .ci/words.py`.
+
+These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. A local, a parameter, an
+attribute, a function or a class can't be called by such a word alone, unless its line has a comment `# name: ` with the reason.
+`.ci/words.txt` lists files and folders that are not checked yet.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("framework", "benchmarks", ".ci", "macros")
+EMPTY = frozenset(("each", "found", "own", "known", "given", "kept", "wanted", "listed", "made", "at"))
+
+
+def words_to_avoid(glossary: str) -> frozenset[str]:
+    """Return the single words of the last column of the glossary's table for contributors."""
+    rows = (line.strip("| ").split("|") for line in glossary.splitlines() if line.startswith("|"))
+    cells = (row[2] for row in rows if len(row) == 3)
+    words = (word.strip().lower() for cell in cells for word in cell.split(","))
+    return EMPTY | {word for word in words if word.isidentifier() and word != "avoid"}
+
+
+def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield each name that a file gives to something, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.alias(asname=str(name))
+            ):
+                yield node.lineno, name
+
+
+def files_to_check(exceptions: frozenset[Path]) -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if exceptions.isdisjoint((path, *path.parents)):
+                yield path
+
+
+def main() -> int:
+    words = words_to_avoid((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    unchecked = (ROOT / ".ci" / "words.txt").read_text(encoding="utf-8").split()
+    exceptions = frozenset(ROOT / path for path in unchecked)
+    count = 0
+    for path in files_to_check(exceptions):
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for line, name in sorted(names_bound_in(ast.parse(text))):
+            if name.strip("_").lower() in words and "# name: " not in lines[line - 1]:
+                print(f"{path.relative_to(ROOT)}:{line}: `{name}` does not say what it is")
+                count += 1
+    for path in sorted(exceptions):
+        if not path.exists():
+            print(f".ci/words.txt: {path.relative_to(ROOT)} does not exist")
+            count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""The dependency graph of a project's nodes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import TopologicalSorter
+from typing import Any
+
+from msgspec import Struct
+
+from millstream.core.cycles import cycles
+from millstream.core.errors import Diagnostic, MillstreamError, Note
+from millstream.core.text import Location
+from millstream.project.materialization import Materialization, materialization_of
+from millstream.project.values import Kind
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """The properties of a model, source, seed, test, exposure or metric that the graph and selectors use."""
+
+    id: str
+    """`model.orders`, `source.shop.events`, `seed.countries`, `test.…`, `unit_test.…`, `exposure.…`, …"""
+    kind: Kind
+    name: str
+    path: str
+    """The path of the file, relative to the project, with `/`."""
+    fqn: tuple[str, ...]
+    """Project, folders, name: what `fqn:` and bare selectors match."""
+    tags: tuple[str, ...] = ()
+    config: dict[str, Any] = {}
+    depends_on: tuple[str, ...] = ()
+    test: str = ""
+    """What a generic test checks: `not_null`; empty for a test that is an SQL file of its own."""
+
+    @property
+    def materialization(self) -> Materialization | None:
+        """What a model stores; None for other nodes."""
+        return materialization_of(self.name, self.config) if self.kind == "model" else None
+
+
+Locate = Callable[[str, str], Location | None]
+"""Returns where a node (the first id) refers to another."""
+
+_SHOWN = 12
+"""A longer cycle is shown by its first steps and its last."""
+
+
+class Graph(Struct, frozen=True):
+    """Nodes with their neighbours. Undefined nodes are left out; the ref to them is the error."""
+
+    nodes: dict[str, Node]
+    parents: dict[str, tuple[str, ...]]
+    children: dict[str, tuple[str, ...]]
+    levels: tuple[tuple[str, ...], ...]
+    """Each level only depends on earlier levels; within a level, ids are sorted."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ids, each after all that it depends on."""
+        return tuple(key for level in self.levels for key in level)
+
+    def ancestors(self, start: str) -> frozenset[str]:
+        """Return what a node depends on."""
+        return reach((start,), self.parents)
+
+
+def build_graph(nodes: Mapping[str, Node]) -> Graph:
+    """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
+    if diagnostics := find_cycles(nodes):
+        raise MillstreamError(*diagnostics)
+    parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
+    children: dict[str, list[str]] = {key: [] for key in parents}
+    for key, its_parents in parents.items():
+        for parent in its_parents:
+            children[parent].append(key)
+    sorter = TopologicalSorter(parents)
+    sorter.prepare()
+    levels = []
+    while sorter.is_active():
+        level = tuple(sorted(sorter.get_ready()))
+        sorter.done(*level)
+        levels.append(level)
+    by_id = {key: nodes[key] for key in parents}
+    return Graph(by_id, parents, {key: tuple(ids) for key, ids in children.items()}, tuple(levels))
+
+
+def reach(
+    starts: Iterable[str], neighbours: Mapping[str, tuple[str, ...]], depth: int | None = None
+) -> frozenset[str]:
+    """Return the nodes that are reached over 1 to `depth` edges, in one walk for all starts together."""
+    level = set(starts)
+    seen = set(level)
+    reached: set[str] = set()
+    while level and depth != 0:
+        below = {other for node in level for other in neighbours[node]}
+        reached |= below
+        level = below - seen
+        seen |= level
+        depth = None if depth is None else depth - 1
+    return frozenset(reached)
+
+
+def find_cycles(nodes: Mapping[str, Node], locate: Locate = lambda _child, _parent: None) -> list[Diagnostic]:
+    """Report a shortest cycle of each strongly connected component, and each node that reads itself."""
+    paths = cycles({key: node.depends_on for key, node in nodes.items()})
+    return [_report(cycle, nodes, locate) for cycle in paths]
+
+
+def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -> Diagnostic:
+    steps = [f"{key} ({nodes[key].path})" for key in cycle]
+    if len(steps) > _SHOWN:
+        steps[_SHOWN - 2 : -1] = [f"… {len(steps) - _SHOWN + 1} more …"]
+    path = " → ".join([*steps, cycle[0]])
+    if len(cycle) == 1:
+        message = f"{cycle[0]} depends on itself: {path}"
+        remedy = "read its inputs instead: another model, a seed or a source"
+        return Diagnostic("MS501", message, locate(cycle[0], cycle[0]), remedy)
+    refs = list(zip(cycle[1:], (*cycle[2:], cycle[0]), strict=True))[: _SHOWN - 1]
+    notes = (Note(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs)
+    message = f"{len(cycle)} nodes depend on each other in a cycle: {path}"
+    remedy = "remove one of these refs, or move what both need into a separate model"
+    located = tuple(note for note in notes if note.location)
+    return Diagnostic("MS501", message, locate(cycle[0], cycle[1]), remedy, notes=located)

@@ -1,0 +1,128 @@
+"""Evaluates selectors to sets of nodes."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from millstream.compile.graph import Graph, reach
+from millstream.compile.selectors.methods import METHODS
+from millstream.compile.selectors.suggest import nothing_selected
+from millstream.compile.selectors.values import (
+    Criterion,
+    Difference,
+    Indirect,
+    Intersection,
+    SelectionContext,
+    Spec,
+    Union,
+)
+from millstream.core.errors import Diagnostic
+
+Ids = frozenset[str]
+
+
+class Matches(Struct, frozen=True):
+    """The selected nodes, and tests that are added once their inputs are selected."""
+
+    direct: Ids
+    cautious: Ids = frozenset()
+    buildable: Ids = frozenset()
+
+
+class Evaluation(Struct, frozen=True):
+    graph: Graph
+    context: SelectionContext
+    with_tests: bool
+    named: dict[str, Matches]
+    """The matches of YAML selectors, by name."""
+    warnings: list[Diagnostic]
+
+    def find(self, spec: Spec) -> Matches:
+        match spec:
+            case Criterion():
+                return self.criterion(spec)
+            case Union(parts=parts):
+                return self.combine(
+                    [self.find(part) for part in parts], lambda sets: frozenset().union(*sets)
+                )
+            case Intersection(parts=parts):
+                matches = [self.find(part) for part in parts]
+                combined = self.combine(matches, lambda sets: frozenset.intersection(*sets))
+                if not combined.direct and all(one.direct for one in matches):
+                    message = f"'{spec.text}' selects nothing: no node satisfies all of its parts"
+                    remedy = "use a space to select nodes that satisfy any part"
+                    self.warnings.append(spec.origin.warn("MS603", message, remedy))
+                return combined
+            case Difference(included=included, excluded=excluded):
+                return self.subtract(self.find(included), self.find(excluded))
+
+    def criterion(self, criterion: Criterion) -> Matches:
+        mode = criterion.indirect or "eager" if self.with_tests else "empty"
+        if criterion.method == "selector":
+            # It has added its tests by its own rules; only nodes that the operators add can add more.
+            named = self.named[criterion.value]
+            if not named.direct and not self.warnings:
+                self.warnings.append(nothing_selected(criterion, self.graph))
+            around = self.attach_tests(self.neighbours(criterion, named.direct), mode)
+            return self.combine([named, around], lambda sets: sets[0] | sets[1])
+        matched = self.matched(criterion)
+        if not matched:
+            self.warnings.append(nothing_selected(criterion, self.graph))
+        return self.attach_tests(matched | self.neighbours(criterion, matched), mode)
+
+    def matched(self, criterion: Criterion) -> Ids:
+        match criterion.method:
+            case "state" | "result":
+                lookup = self.context.state if criterion.method == "state" else self.context.result
+                return frozenset(lookup(criterion.value) if lookup else ()).intersection(self.graph.nodes)
+            case name:
+                matches = METHODS[name].matches(criterion.value, criterion.arguments)
+                return frozenset(id_ for id_, node in self.graph.nodes.items() if matches(node))
+
+    def neighbours(self, criterion: Criterion, matched: Ids) -> Ids:
+        """Follow the graph from the matches, by `@` and `+`."""
+        parents, children = self.graph.parents, self.graph.children
+        reached = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
+        if criterion.childrens_parents:
+            family = matched | reach(matched, children)
+            reached |= family | reach(family, parents)
+        return reached
+
+    def attach_tests(self, selected: Ids, mode: Indirect) -> Matches:
+        """Add the tests of selected nodes, by dbt's four modes of indirect selection."""
+        if mode == "empty":
+            return Matches(selected)
+        tests = frozenset(
+            child
+            for id_ in selected
+            for child in self.graph.children[id_]
+            if child not in selected and self.graph.nodes[child].kind in {"test", "unit_test"}
+        )
+        if mode == "eager":
+            return Matches(selected | tests)
+        pending = (
+            Matches(selected, cautious=tests) if mode == "cautious" else Matches(selected, buildable=tests)
+        )
+        return self.resolve(pending)
+
+    def resolve(self, matches: Matches) -> Matches:
+        """Add pending tests whose parents are all selected, or for `buildable`, at least upstream."""
+        if not matches.cautious and not matches.buildable:
+            return matches
+        parents = self.graph.parents
+        joined = {test for test in matches.cautious if matches.direct.issuperset(parents[test])}
+        if matches.buildable:
+            available = matches.direct | reach(matches.direct, parents)
+            available |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
+            joined |= {test for test in matches.buildable if available.issuperset(parents[test])}
+        direct = matches.direct | joined
+        return Matches(direct, matches.cautious - direct, matches.buildable - direct)
+
+    def subtract(self, included: Matches, excluded: Matches) -> Matches:
+        return self.combine([included, excluded], lambda sets: sets[0] - sets[1])
+
+    def combine(self, parts: list[Matches], operation: Callable[[list[Ids]], Ids]) -> Matches:
+        direct = operation([part.direct for part in parts])
+        cautious = operation([part.direct | part.cautious for part in parts]) - direct
+        buildable = operation([part.direct | part.buildable for part in parts]) - direct
+        return self.resolve(Matches(direct, cautious, buildable))

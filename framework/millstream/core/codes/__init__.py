@@ -1,0 +1,42 @@
+"""Every error code, with what the reference page says of it.
+
+A code is a line with its title, and below it the indented explanation, whose line ends are spaces.
+"""
+
+import re
+from importlib import import_module
+
+from msgspec import Struct
+
+from millstream.stores.registry import STORES, part
+
+
+class Code(Struct, frozen=True):
+    title: str
+    explanation: str
+
+
+def read_codes(text: str) -> dict[str, Code]:
+    codes: dict[str, Code] = {}
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        head, *explanation = entry.splitlines()
+        name, _, title = head.partition(" ")
+        codes[name] = Code(title, " ".join(map(str.strip, explanation)))
+    return codes
+
+
+PARTS = (
+    "project", "templates", "functions", "sql", "graph", "plan", "state", "topics", "selectors", "machine",
+    "kafka", "dead_letters", "registry", "tables", "runner", "testing", "logs", "package", "environment",
+    "review",
+)  # fmt: skip
+
+
+def all_codes() -> dict[str, Code]:
+    """Collect the codes of every part and store, in order."""
+    codes: dict[str, Code] = {}
+    for name in PARTS:
+        codes |= import_module(f"millstream.core.codes.{name}").CODES
+    for store in STORES:
+        codes |= part(store, "codes").CODES
+    return dict(sorted(codes.items()))

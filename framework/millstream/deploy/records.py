@@ -1,0 +1,141 @@
+"""Records of queries that ran, by which an edited query is checked against its checkpoint."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Literal
+
+from msgspec import Struct, field
+
+from millstream.plan.nodes import Column
+from millstream.queries.lock import Lock
+from millstream.queries.values import Query, Signature
+
+FORMAT = 1
+
+Offsets = dict[int, int]
+"""The offset of the next record to read, by partition."""
+
+
+Tombstones = Literal["all", "first", "needed"]
+"""all: for each row that does not match, since an earlier version may have sent it. first: so until a build
+has completed. needed: for rows that were sent."""
+
+
+class Record(Struct, frozen=True):
+    """The record of a query, written next to its checkpoint before its first start."""
+
+    project: str
+    query: str
+    id: str
+    """Id of the checkpoint: batch numbers are only meaningful within one."""
+    signature: Signature
+    models: tuple[str, ...] = ()
+    tables: dict[str, tuple[Column, ...]] = {}
+    """The columns of the tables that it writes, at its last start."""
+    gone: tuple[str, ...] = ()
+    """Models whose tables it wrote before, and no longer writes."""
+    outputs: dict[str, str] | None = None
+    """The topic of each stored model, empty for a table. All have everything that the query has read."""
+    created: str = field(default="", name="made")
+    format: int = FORMAT
+    folder: str = "spark"
+    """The folder of Spark's checkpoint, within the query's folder."""
+    left_out: dict[str, dict[str, Offsets]] = {}
+    """Models that failed on their own: for each topic, the offsets from which they miss records."""
+    began: dict[str, Offsets] = {}
+    """The offsets where its records begin in each written topic; earlier records are of previous versions."""
+    ids: dict[str, str] = {}
+    """Kafka's id of each topic that it reads. In a recreated topic, the same offsets are other records."""
+    sent: dict[str, dict[str, Offsets]] = {}
+    """By topic of a sink: another version has sent the records of original records before these positions."""
+    definition: bytes = b""
+    """The packed `Definition` that it was last started with. Older records have none."""
+    defined: str = ""
+    """When it was first started with this definition."""
+    split_from: str = ""
+    """The query and the id of the checkpoint that this one was copied from."""
+    sent_as: str = ""
+    """The query and the id in the headers of its records, if it was copied from another checkpoint.
+
+    A batch that the other query began is repeated by both: its records keep their headers.
+    """
+    tombstones: Tombstones = "all"
+    """Which tombstones it sends. Older records have none."""
+    former: bytes = b""
+    """The packed `Former`: models that left it, and whose state its checkpoint still has."""
+
+    def header(self, batch: int | None) -> str:
+        """Return the header of a batch's records; real-time mode has no numbers."""
+        return f"{self.sender}/{'' if batch is None else batch}"
+
+    @property
+    def sender(self) -> str:
+        """The query and the id in the headers of its records."""
+        return self.sent_as or f"{self.query}/{self.id}"
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Ids of the models whose rows the query stores."""
+        return tuple(self.outputs or self.models)
+
+
+def new_record(project: str, query: Query, ids: dict[str, str], definition: bytes = b"") -> Record:
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return Record(
+        project=project,
+        query=query.name,
+        id=uuid.uuid4().hex[:12],
+        signature=query.signature,
+        models=query.models,
+        tables={table.model: table.columns for table in query.tables},
+        outputs=query.stored,
+        created=now,
+        ids=ids,
+        definition=definition,
+        defined=now,
+    )
+
+
+def joining_models(query: Query, record: Record) -> tuple[str, ...]:
+    """Return the models that a query did not store, or stored elsewhere, when it last ran."""
+    topics = record.outputs
+    if topics is None:
+        topics = {model: topic for model, topic in query.stored.items() if model in record.models}
+    return tuple(model for model, topic in query.stored.items() if topics.get(model) != topic)
+
+
+def moved_models(query: Query, record: Record) -> Iterator[str]:
+    """Yield why models with state must be rebuilt: only groups with new rows would reach another place."""
+    for model, topic in query.stored.items():
+        before = (record.outputs or {}).get(model)
+        if before is not None and before != topic:
+            places = (f"the topic {stored_in}" if stored_in else "a table" for stored_in in (topic, before))
+            yield f"{model.partition('.')[2]} is stored in {' instead of '.join(places)}"
+
+
+def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
+    """Return the tables that a query takes over, by model, with the query that wrote each before."""
+    current = records.get(query.name)
+    new = [table.model for table in query.tables if current is None or table.model not in current.tables]
+    return {
+        model: name
+        for name, record in records.items()
+        for model in new
+        if name != query.name and (model in record.tables or model in record.gone)
+    }
+
+
+class Deployed(Struct, frozen=True):
+    """What is deployed on a target."""
+
+    records: dict[str, Record]
+    """The records, by name of the query."""
+    lock: Lock | None = None
+    """The groups that have state."""
+    manifest: bytes | None = None
+    """The manifest when all models of the project were last started."""
+    never_started: frozenset[str] = frozenset()
+    """Queries without a batch in their checkpoint: any version of them can use it."""

@@ -1,7 +1,0 @@
-"""Diagrams in formats of other tools: values that describe a diagram, and a writer for each format."""
-
-from millstream.diagram.dot import dot
-from millstream.diagram.mermaid import mermaid
-from millstream.diagram.values import Diagram, Edge, Group, Line, Node, Shape
-
-__all__ = ["Diagram", "Edge", "Group", "Line", "Node", "Shape", "dot", "mermaid"]

@@ -1,0 +1,37 @@
+"""Removes dead letters that were already sent from a query's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from millstream.queries.dead_letters import OFFSET, PARTITION, SOURCE
+
+_POSITION = ("_partition", "_offset")
+
+
+def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[int, int]) -> DataFrame:
+    """Remove the dead letters of a source's records before an offset of each partition."""
+    numbers, offsets = (f.array(*map(f.lit, values)) for values in (starts.keys(), starts.values()))
+    start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
+    sent = (f.col("topic") == topic) & _from_source(source) & (_header(OFFSET).cast("long") < start)
+    return records.where(~f.coalesce(sent, f.lit(False)))
+
+
+def not_among(dead_letters: DataFrame, sent: DataFrame, source: str) -> DataFrame:
+    """Remove a source's dead letters that the dead letter topic already holds."""
+    position = (_header(PARTITION).alias("_partition"), _header(OFFSET).alias("_offset"))
+    positions = sent.where(_from_source(source)).select(*position).distinct()
+    return dead_letters.select("*", *position).join(positions, [*_POSITION], "left_anti").drop(*_POSITION)
+
+
+def _from_source(source: str) -> Column:
+    return f.coalesce(_header(SOURCE) == source, f.lit(False))
+
+
+def _header(name: str) -> Column:
+    """Return the text of the last header of this name: the original record may have had earlier ones."""
+    headers = f.filter("headers", lambda header: header.getField("key") == name)
+    return f.try_element_at(headers, f.lit(-1)).getField("value").cast("string")

@@ -1,0 +1,68 @@
+"""Limits the batches of a running query, so that results are stored within the time that its models set.
+
+Spark asks for the end of the next batch as soon as one has ended, and reports the one that has ended
+meanwhile. So each batch chooses the size of the next one by its own work, and by the earlier reports.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.pace import FIRST, Observed, Pace, shared_out
+from millstream.engine.queries.reads import at_most, largest
+from millstream.engine.queries.start import QueryContext
+from millstream.engine.queries.turns import Turn
+from millstream.engine.spark.jvm import own_class
+from millstream.queries.values import Query
+
+
+class Pacing:
+    """The sizes of one query's batches."""
+
+    def __init__(self, latency: float, query: Query, context: QueryContext, turn: Turn | None) -> None:
+        sources = {name: at_most(FIRST, options) for name, options in context.sources.items()}
+        stores = replace(context.stores, ended=self._follow)
+        self.context = replace(context, sources=sources, stores=stores)
+        """Its context, with the limits of the first batch."""
+        self.latency = latency
+        self._turn = turn
+        self._pace = Pace()
+        limited = [source for source in query.sources if source.topic and not source.reads_all]
+        topics = {source.topic: context.sources[source.relation] for source in limited}
+        self._most = {topic: largest(options) for topic, options in topics.items()}
+        self._behind = dict.fromkeys(topics, 0)
+        self._besides = 0.0
+        """Seconds of a batch besides the work that it does in its turn."""
+        self._streaming: StreamingQuery | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, streaming: StreamingQuery) -> None:
+        self._streaming = streaming
+
+    def note(self, batch: Batch) -> None:
+        """Take over what Spark reports of a batch."""
+        with self._lock:
+            self._behind |= {name: n for name, n in batch.behind.items() if name in self._behind}
+            self._besides = batch.seconds - batch.phases.get("addBatch", 0)
+
+    def _follow(self, records: int, seconds: float) -> None:
+        """Limit the next batch after the work of one, in the thread that asks for the next one."""
+        waited = 0 if self._turn is None else self._turn.waited
+        with self._lock:
+            self._pace.add(Observed(records, seconds + self._besides, waited))
+            shares = shared_out(self._pace.limit(self.latency), self._behind)
+        limits = {topic: min(n, self._most[topic] or n) for topic, n in shares.items()}
+        # The first batch can end before the query's start has returned.
+        if self._streaming is not None:
+            _limit(self._streaming, limits)
+
+
+def _limit(streaming: StreamingQuery, topics: Mapping[str, int]) -> None:
+    limits = own_class(SparkSession.active(), "BatchLimits")
+    limits.limit(streaming._jsq, dict(topics))  # noqa: SLF001

@@ -1,0 +1,63 @@
+"""A completed micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from millstream.engine.queries.results import Counts
+from millstream.results.results import Fates, TableChanges
+from millstream.results.state_stats import OperatorState
+
+Offsets = Mapping[int, int]
+"""The next record to read, by partition."""
+
+
+class Batch(Struct, frozen=True):
+    number: int
+    rows: int
+    seconds: float
+    phases: dict[str, float] = {}
+    """Seconds by Spark's name of each phase: `addBatch`, `queryPlanning`, `walCommit`…"""
+    read: dict[str, dict[int, int]] = {}
+    """The offsets up to which each topic has been read."""
+    records: dict[str, int] = {}
+    """How many records of each topic it has read."""
+    behind: dict[str, int] = {}
+    """The number of available records of each topic that are not read yet."""
+    watermark: str = ""
+    late: int = 0
+    """Rows that arrived after their window had closed."""
+    state_rows: int = 0
+    state_bytes: int = 0
+    operators: tuple[OperatorState, ...] = ()
+    counts: Counts = Counts()
+    metrics: dict[str, dict[str, list[float]]] = {}
+    """What the rows of the batch add to metrics; see `counts.Metrics`."""
+    logs: dict[str, tuple[int, list[str]]] = {}
+    """The logged rows; see `counts.Logs`."""
+    changes: dict[str, TableChanges] = {}
+    """What tables over tables did, by model."""
+    ages: tuple[int, ...] = ()
+    """How many records were how old when it began: two steps for each power of two of milliseconds."""
+    reasons: dict[str, int] = {}
+    """Dead letters by their reasons, without numbers and quoted texts."""
+    latency: float | None = None
+    """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
+
+    fates: dict[str, Fates] = {}
+    """What became of its records, by model, where they can be counted one by one."""
+
+    @property
+    def model_rows(self) -> dict[str, int]:
+        """How many rows it has for each model, by name."""
+        return {id_.partition(".")[2]: rows for id_, rows in self.counts.rows.items()}
+
+
+def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:
+    return all(
+        batch.read.get(topic, {}).get(number, 0) >= end
+        for topic, numbers in ends.items()
+        for number, end in numbers.items()
+    )

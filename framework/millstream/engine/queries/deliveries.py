@@ -1,0 +1,210 @@
+"""Stores the micro-batches of a query that writes tables or several outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
+from typing import Any, Literal
+
+from msgspec import Struct, field
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.engine.queries.exactly_once import ExactlyOnce
+from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.record_sink import RecordRows, Records, header
+from millstream.engine.queries.record_sizes import RecordSizes
+from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
+from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
+from millstream.project.materialization import BATCH
+from millstream.queries.values import (
+    DeadLetters,
+    Delivery,
+    PerBatch,
+    SinkOutput,
+    TableOutput,
+    Target,
+    ViewOutput,
+)
+from millstream.stores.spark import MAINTAINED, Batch
+
+
+class Stores(Struct, frozen=True):
+    """Where the batches of a query are stored."""
+
+    identity: str
+    """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
+    kafka: Mapping[str, str]
+    merge: Callable[[DataFrame, TableOutput, Batch], None]
+    """Stores the newest rows of a batch in a table, only once for repeated calls."""
+    new: frozenset[str] = frozenset()
+    """Tables that are empty before the first batch."""
+    distinct: bool = False
+    """Each batch has one row for each key, and gives the same rows again when it is read again."""
+    check: Callable[[SparkSession, int], None] | None = None
+    """Called after the tables are written and before records are sent."""
+    hold: Callable[[DataFrame, int], None] | None = None
+    """Stores records instead of sending them."""
+    only: Callable[[DataFrame], DataFrame] | None = None
+    """Returns the records that a batch has to send."""
+    without_sent: Callable[[DataFrame], DataFrame] | None = None
+    """Removes records that another version has sent."""
+    exactly_once: ExactlyOnce | None = None
+    """Sends records in transactions, if the query does that."""
+    sizes: RecordSizes | None = None
+    """What happens to records that are larger than Kafka accepts; None: the query stops."""
+    sent_as: Callable[[int | None], str] | None = None
+    """Returns the header of a batch's records by its number; by default, `identity` and the number."""
+    records: Callable[[int], int | None] = lambda _: None
+    """How many records a batch reads, by its number; None if that is unknown."""
+    again: int | None = None
+    """The number of a batch that was started before, and may have been stored."""
+    turn: AbstractContextManager[Any] | None = None
+    """Limits simultaneous batches; None for no limit."""
+    ended: Callable[[int, float], None] | None = None
+    """Called after a batch, with its records and the seconds of its work."""
+    places: Callable[[int], str] = lambda _: ""
+    """Which records a batch reads, by its number, as text."""
+    raised: list[Exception] = field(default_factory=list)
+    """Errors of batches, since Spark passes on only their text."""
+    counted: CountsByBatch = field(default_factory=CountsByBatch)
+
+
+def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
+    """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
+    tables = any(_written_as(output.target) == "row" for output in delivery.deliveries)
+    several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
+
+    def each_batch(batch: DataFrame, number: int) -> None:
+        again = number == stores.again
+        records = stores.records(number) if several or tables else None
+        if records is not None and records <= MOST:
+            with evaluated(batch) as computed, planned_small(batch.sparkSession, computed.few):
+                store(computed.rows, delivery, stores, number, small=computed.few)
+            return
+        if several or again:
+            batch.persist()
+        try:
+            if again:
+                # A table that already has the rows does not read them, and then Spark would store no state.
+                batch.write.format("noop").mode("overwrite").save()
+            store(batch, delivery, stores, number)
+        finally:
+            if several or again:
+                batch.unpersist()
+
+    return each_batch
+
+
+def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, small: bool = False) -> None:
+    """Store a batch once; `small` rows are in the driver."""
+    tables = [table for table in delivery.deliveries if _written_as(table.target) == "row"]
+    sinks = [sink for sink in delivery.deliveries if _written_as(sink.target) == "record"]
+    rows.createOrReplaceTempView(delivery.view)
+    places = stores.places(number)
+    checked = run_row_checks(rows, delivery.deliveries, places, is_maintained=stores.identity == MAINTAINED)
+    stores.counted.add(number, checked)
+    for table in tables:
+        _store(rows, table, stores, number, small=small)
+    if stores.check is not None:
+        stores.check(rows.sparkSession, number)
+    if sinks:
+        records = _together(rows.sparkSession, sinks)
+        send(records if stores.only is None else stores.only(records), stores, number)
+
+
+def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
+    """Return the records of all sinks for the rows of a batch; None without sinks."""
+    sinks = [sink for sink in delivery.deliveries if isinstance(sink.target, SinkOutput)]
+    return _together(session, sinks) if sinks else None
+
+
+def _together(session: SparkSession, sinks: Sequence[Delivery]) -> DataFrame:
+    """Return the records of all topics, which are written together."""
+    parts = (session.sql(sink.sql) for sink in sinks)
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+
+def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
+    """Return a function that waits for the batch's turn, then does the work."""
+    interpretation = Interpretation()
+
+    def each_batch(batch: DataFrame, number: int) -> None:
+        with stores.turn or nullcontext():
+            began = time.monotonic()
+            try:
+                work(batch, number)
+            except Exception as error:
+                stores.raised.append(error)
+                raise
+        if (records := stores.records(number)) is not None:
+            interpretation.follow(batch.sparkSession, records)
+            if stores.ended is not None:
+                stores.ended(records, time.monotonic() - began)
+
+    return each_batch
+
+
+def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
+    match target:
+        case TableOutput():
+            return "row"
+        case SinkOutput() | DeadLetters():
+            return "record"
+        case ViewOutput():
+            return "nothing"
+
+
+def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *, small: bool) -> None:
+    table = delivery.target
+    assert isinstance(table, TableOutput)
+    rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
+    if stores.distinct:
+        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
+        stores.merge(rows, table, table_batch)
+        return
+    rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
+    with evaluated(rows) if small else nullcontext() as computed:
+        few = computed is not None and computed.few
+        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
+        stores.merge(rows if computed is None else computed.rows, table, table_batch)
+
+
+def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:
+    """Add the header by which records of a repeated batch are recognised; real-time mode has no numbers."""
+    value = f.lit(_sent_as(stores, number)).cast("binary")
+    headers = f.array(f.struct(f.lit(BATCH).alias("key"), value.alias("value")))
+    if "headers" in records.columns:
+        headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
+    return records.withColumn("headers", headers)
+
+
+def _sent_as(stores: Stores, number: int | None) -> str:
+    return stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
+
+
+def send(records: DataFrame, stores: Stores, number: int) -> None:
+    """Write the records of a batch."""
+    if stores.without_sent is not None:
+        records = stores.without_sent(records)
+    if stores.hold is not None:
+        stores.hold(with_batch(records, stores, number), number)
+        return
+    send_records(RecordRows(records), stores, number)
+
+
+def send_records(records: Records, stores: Stores, number: int) -> None:
+    options = {**stores.kafka, **header(BATCH, _sent_as(stores, number))}
+    sizes = stores.sizes
+    options |= {} if sizes is None else sizes.options()
+    try:
+        if stores.exactly_once is not None:
+            stores.exactly_once.write(records, options, number)
+        else:
+            records.send(options)
+    finally:
+        left_out = {} if sizes is None else sizes.left_out(records.rows.sparkSession._jvm, options)  # noqa: SLF001
+    if left_out:
+        stores.counted.add_up(number, left_out)

@@ -1,0 +1,88 @@
+"""Finds where the expression or the data test is written that failed on a row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from millstream.compile.assemble import labelled
+from millstream.core.errors import Diagnostic
+from millstream.core.text import Text
+from millstream.project.values import Project, SqlFile
+
+_QUOTED = re.compile(r"^== SQL[^\n]*==\n((?:[^\n]*\n *\^+ *(?:\n|$))+)", re.MULTILINE)
+_OF_TEST = re.compile(r"model (\w+), test ")
+_NOISE = re.compile(
+    r"--[^\n]*|/\*.*?\*/|[\s()\"`]+|(?<![\w.])[a-z_]\w*\.(?=[a-z_\"`])", re.DOTALL | re.IGNORECASE
+)
+"""What differs between the SQL of a model and the SQL that runs: layout, parentheses, quotes, qualifiers."""
+
+
+def quoted_expression(error: str) -> str:
+    """Return the expression that an error of Spark marks in the SQL; empty if there is none."""
+    match = _QUOTED.search(error)
+    if match is None:
+        return ""
+    lines = match[1].splitlines()
+    parts = (
+        text[marks.index("^") : len(marks.rstrip())]
+        for text, marks in zip(lines[::2], lines[1::2], strict=False)
+    )
+    return " ".join(" ".join(parts).split())
+
+
+def at_line(diagnostic: Diagnostic, error: str, files: Iterable[SqlFile]) -> Diagnostic:
+    """Return a problem with the expression that Spark marks, and where it is, if that is one place alone."""
+    if not (expression := quoted_expression(error)):
+        return diagnostic
+    named = replace(diagnostic, message=f"{diagnostic.message} In: {expression}")
+    places = [(file, *span) for file in files for span in _places(expression, file.content)]
+    if len(places) != 1:
+        return named
+    file, start, end = places[0]
+    text = Text(file.path, file.content)
+    location = text.location(start, end)
+    return replace(diagnostic, location=location, line=text.line(location.line))
+
+
+def at_test(diagnostic: Diagnostic, project: Project) -> Diagnostic:
+    """Return the error of rows that fail a data test with where YAML names the test."""
+    match = _OF_TEST.search(diagnostic.message)
+    properties = next(
+        (declared for declared in project.properties.values() if match and declared.name == match[1]), None
+    )
+    if properties is None:
+        return diagnostic
+    for label, _, test in labelled(f"model.{properties.name}", properties.columns, properties.tests):
+        if re.search(rf"test {re.escape(label)}[:,]", diagnostic.message):
+            path = Path(project.root) / test.location.path
+            text = Text(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
+            return replace(
+                diagnostic, location=test.location, line=text.line(test.location.line) if text else ""
+            )
+    return diagnostic
+
+
+def _places(expression: str, content: str) -> Iterator[tuple[int, int]]:
+    plain_expression, _ = _plain(expression)
+    written, offsets = _plain(content)
+    start = written.find(plain_expression) if plain_expression else -1
+    while start >= 0:
+        first, end = offsets[start], offsets[start + len(plain_expression) - 1] + 1
+        if not re.match(r"\w", content[end : end + 1]) and not re.match(r"\w", content[first - 1 : first]):
+            yield first, end
+        start = written.find(plain_expression, start + 1)
+
+
+def _plain(sql: str) -> tuple[str, list[int]]:
+    """Return SQL without what makes no difference, and where each of its characters was."""
+    offsets: list[int] = []
+    position = 0
+    for noise in _NOISE.finditer(sql):
+        offsets += range(position, noise.start())
+        position = noise.end()
+    offsets += range(position, len(sql))
+    return "".join(sql[offset].lower() for offset in offsets), offsets

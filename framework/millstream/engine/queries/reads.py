@@ -1,0 +1,110 @@
+"""Creates the views of a session from what a query reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from millstream.core.expressions import quoted
+from millstream.engine.queries.shared_reads import SharedRead
+from millstream.plan.durations import milliseconds
+from millstream.project.contents import content_of
+from millstream.project.seed_rows import texts_of
+from millstream.project.values import Project, Seed
+from millstream.queries.values import SourceRead
+
+Ranges = Mapping[int, tuple[int, int]]
+"""The first offset of each partition, and the offset after the last."""
+_LARGEST = "maxOffsetsPerTrigger"
+_WAITING = _SMALLEST, _PATIENCE = "minOffsetsPerTrigger", "maxTriggerDelay"
+_SIZES = (_LARGEST, *_WAITING)
+OLDEST = "oldest of "
+"""The prefix of an observation's name: when the oldest record of a batch arrived in its topic."""
+
+
+def sizes(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return Spark's options for the number of a topic's records in a batch."""
+    limits = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
+    if delay := options.get("max_trigger_delay"):
+        limits[_PATIENCE] = f"{milliseconds(delay)}ms"
+    return {name: str(value) for name, value in limits.items() if value is not None}
+
+
+def largest(options: Mapping[str, str]) -> int | None:
+    """Return how many records a batch reads at most, by Spark's options of a topic."""
+    return int(options[_LARGEST]) if _LARGEST in options else None
+
+
+def at_most(records: int, options: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark's options of a topic with a limit, unless theirs is lower."""
+    return {**options, _LARGEST: str(min(records, largest(options) or records))}
+
+
+def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options of `sizes` that don't apply to a trigger.
+
+    With `availableNow`, a minimum size would leave the last records unread; real-time mode has no batches.
+    """
+    if "processingTime" in trigger:
+        return ()
+    return _WAITING if "availableNow" in trigger else _SIZES
+
+
+def records(
+    session: SparkSession,
+    source: SourceRead,
+    options: Mapping[str, str],
+    trigger: Mapping[str, Any],
+    host: SharedRead | None = None,
+    *,
+    timed: bool = False,
+) -> None:
+    """Read a topic as a stream, perhaps as the host of another query.
+
+    `timed` observes when the oldest record of a batch arrived.
+    """
+    without = _SIZES if source.reads_all else _ignored_sizes(trigger)
+    options = {name: value for name, value in options.items() if name not in without}
+    headers = source.headers or (host is not None and host.headers)
+    reader = session.readStream.options(**options).option("subscribe", source.topic)
+    reader = reader.option("includeHeaders", str(headers).lower())
+    stream = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
+    if timed:
+        oldest = f.unix_micros(f.min("timestamp")).alias("micros")
+        # Spark sets the time of a batch once, when it begins.
+        age = f.unix_millis(f.current_timestamp()) - f.unix_millis("timestamp")
+        ages = [] if "realTime" in trigger else [f.call_function("ages", age).alias("ages")]
+        stream = stream.observe(f"{OLDEST}{source.relation}", oldest, *ages)
+    stream.createOrReplaceTempView(source.view)
+
+
+def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
+    """Read the records of a topic between two offsets of each partition, as a batch."""
+    batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
+    batch_options["startingOffsets"] = offsets_of(
+        {source.topic: {n: first for n, (first, _) in ranges.items()}}
+    )
+    batch_options["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
+    reader = session.read.format("kafka").options(**batch_options).option("subscribe", source.topic)
+    reader = reader.option("includeHeaders", str(source.headers).lower())
+    reader.load().createOrReplaceTempView(source.view)
+
+
+def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
+    """Return offsets by topic and partition, as the JSON of Spark's Kafka source."""
+    return json.dumps(
+        {topic: {str(n): offset for n, offset in numbers.items()} for topic, numbers in topics.items()}
+    )
+
+
+def seed(session: SparkSession, view: str, project: Project, declared: Seed) -> None:
+    """Read a CSV file; its rows are part of the query, wherever that runs."""
+    texts = texts_of(content_of(project, declared.path), declared)
+    names = [column.name for column in declared.columns]
+    schema = ", ".join(f"{quoted(name)} string" for name in names)
+    typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in declared.columns]
+    session.createDataFrame(texts, schema).select(*typed).createOrReplaceTempView(view)

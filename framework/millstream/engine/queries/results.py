@@ -1,0 +1,143 @@
+"""The results of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic
+from millstream.queries.values import Query
+from millstream.results.results import Status, TableChanges
+
+
+class Counts(Struct, frozen=True):
+    """Counts of records: left out by source if they can't be decoded, by model if a function failed."""
+
+    skipped: dict[str, int] = {}
+    dead_letters: dict[str, int] = {}
+    tests: dict[str, int] = {}
+    """Rows that fail data tests, by the test's id."""
+    of_models: dict[str, dict[str, int]] = {}
+    """Of the skipped records and dead letters of a source, those that are bad for some of its models: by
+    fate, then by source and the column by which these models drop them. Zeros count."""
+    rows: dict[str, int] = {}
+    """Rows computed for models with a query or a topic of their own. Zeros count."""
+
+    def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> Counts:
+        """Return the counts of a model, by its sources, its tests and itself."""
+        skipped, dead_letters, tests = (
+            {id_: number for id_, number in numbers.items() if id_ in ids}
+            for numbers in (self.skipped, self.dead_letters, self.tests)
+        )
+        for fate, numbers in (("skipped", skipped), ("dead_letters", dead_letters)):
+            for source, good in drops_by.items():
+                number = self.of_models.get(fate, {}).get(f"{source} {good}", numbers.get(source, 0))
+                numbers.pop(source, None)
+                numbers.update({source: number} if number else {})
+        return Counts(skipped, dead_letters, tests)
+
+    def __add__(self, other: Counts) -> Counts:
+        parts, others = (
+            (
+                counts.skipped,
+                counts.dead_letters,
+                counts.tests,
+                counts.rows,
+                *map(counts.of_models.get, _FATES),
+            )
+            for counts in (self, other)
+        )
+        skipped, dead_letters, tests, rows, *more = map(_sum, parts, others)
+        of_models = {fate: numbers for fate, numbers in zip(_FATES, more, strict=True) if numbers}
+        return Counts(skipped, dead_letters, tests, of_models, rows)
+
+
+_FATES = ("skipped", "dead_letters")
+
+
+def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict[str, int]:
+    totals = dict(one or {})
+    for name, number in (other or {}).items():
+        totals[name] = totals.get(name, 0) + number
+    return totals
+
+
+class StateRows(Struct, frozen=True, omit_defaults=True):
+    """How many rows of the state of one operator expired, or came too late for it."""
+
+    operator: str
+    """What it does: aggregate, dedupe, join, …; empty if it is unknown which operator it is."""
+    models: tuple[str, ...]
+    """The stored models whose rows pass it."""
+    rows: int
+    closes: bool = False
+    """Whether it is an aggregate whose rows leave its state when their windows close."""
+
+    @property
+    def unit(self) -> str:
+        return _UNITS.get(self.operator, "row")
+
+
+_UNITS = {"aggregate": "group", "dedupe": "key", "stateful": "key", "first_sent": "page"}
+"""What a row of an operator's state is for users."""
+
+
+def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
+    """Return the states that have a number of rows; `rows` has one for each of Spark's operators."""
+    operators = query.signature.operators
+    if len(operators) != len(rows):
+        # States of former models are between the others, so it is unknown which is which.
+        models = dict.fromkeys(model for operator in operators for model in operator.models)
+        return (StateRows("", tuple(models), sum(rows)),) if any(rows) else ()
+    return tuple(
+        StateRows(
+            operator.kind,
+            operator.models,
+            number,
+            operator.kind == "aggregate" and query.output_mode == "append",
+        )
+        for operator, number in zip(operators, rows, strict=True)
+        if number
+    )
+
+
+def of_model(model: str, states: Iterable[StateRows]) -> int:
+    return sum(state.rows for state in states if model in state.models)
+
+
+def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
+    sums: dict[tuple[str, tuple[str, ...]], StateRows] = {}
+    for state in states:
+        before = sums.get((state.operator, state.models))
+        rows = state.rows + (before.rows if before else 0)
+        sums[state.operator, state.models] = replace(state, rows=rows)
+    return tuple(sums.values())
+
+
+class QueryResult(Struct, frozen=True):
+    """The result of one query."""
+
+    query: str
+    status: Status
+    rows: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    diagnostic: Diagnostic | None = None
+    reads: dict[str, int] = {}
+    """Records read from each topic, by id of the source or model; empty if unknown."""
+    counts: Counts = Counts()
+    failed: dict[str, int] = {}
+    """Records of a batch that did not complete, by the same ids as `reads`."""
+    backfilled: dict[str, dict[str, int]] = {}
+    """Records that models read again before the query started, by model, then by the same ids."""
+    changes: TableChanges | None = None
+    """What a table over tables did; None for other queries."""
+    expired: tuple[StateRows, ...] = ()
+    late: tuple[StateRows, ...] = ()
+    """Rows that were dropped because they were older than the watermark."""
+    duplicates: tuple[StateRows, ...] = ()
+    """Rows that a dedupe dropped because their key came before."""
+    left_out: dict[str, Diagnostic] = {}
+    """Models that failed on their own; the query ran without them."""

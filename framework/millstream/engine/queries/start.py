@@ -1,0 +1,354 @@
+"""Starts a query of the plan as a streaming query of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.core.errors import Diagnostic
+from millstream.core.expressions import quoted
+from millstream.engine.python import functions, keyed
+from millstream.engine.python.forwarding import LogAddress
+from millstream.engine.queries import counts as counting
+from millstream.engine.queries import maintained
+from millstream.engine.queries import reads as reading
+from millstream.engine.queries.callbacks import called_by
+from millstream.engine.queries.deduplicated import WATERMARK_DELAY, deduplicated, exactly_deduplicated
+from millstream.engine.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
+from millstream.engine.queries.lookups import looking_up
+from millstream.engine.queries.maintained import Differences
+from millstream.engine.queries.moment import AtVersions, Upkeep
+from millstream.engine.queries.reads import Ranges
+from millstream.engine.queries.record_maker import RecordMaker
+from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
+from millstream.engine.queries.sent_again import first_sent
+from millstream.engine.queries.shared_reads import SharedRead
+from millstream.engine.queries.table_changes import follow_table
+from millstream.engine.queries.tables import Tables
+from millstream.engine.queries.temporal import joined_as_of
+from millstream.plan.durations import milliseconds
+from millstream.project.values import Project
+from millstream.queries.emit.draft import barrier
+from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.steps import (
+    CountedView,
+    DedupeView,
+    SqlView,
+    StatefulView,
+    Step,
+    TemporalView,
+    WindowView,
+)
+from millstream.queries.tombstones import with_every_tombstone, without_copies
+from millstream.queries.values import (
+    Maintaining,
+    OutputMode,
+    PerBatch,
+    Query,
+    SourceRead,
+    ToKafka,
+)
+from millstream.stores.spark import MAINTAINED, Version
+
+_WINDOW = "spark.timeWindow"
+"""Spark's metadata of a window column (TimeWindow.marker)."""
+
+
+class QueryContext(Struct, frozen=True):
+    """What a query needs to run, besides its SQL."""
+
+    project: Project
+    checkpoint: str
+    stores: Stores
+    sources: Mapping[str, Mapping[str, str]]
+    """Options of Spark's Kafka source, by relation."""
+    tables: Tables
+    settings: Mapping[str, str] = {}
+    """Settings of the query's session only."""
+    backfilled: Mapping[str, dict[str, int]] = {}
+    """How many records of each source or model each model read again, before the query starts."""
+    left_out: Mapping[str, Diagnostic] = {}
+    """Models whose backfill failed."""
+    without_sent: Callable[[DataFrame], DataFrame] | None = None
+    """Removes dead letters that were sent before."""
+    log: LogAddress | None = None
+    """Where what Python functions log is sent, with the models of the query."""
+    at_versions: AtVersions = lambda _: {}
+    """Brings what a table over tables reads up to date, where that has to be of one moment."""
+    shared: SharedRead | None = None
+    """The read of a topic that it shares with another query of a build."""
+    every_tombstone: bool = False
+    """Rows that do not match are sent as tombstones, even if they never matched."""
+    without_copies: tuple[str, ...] = ()
+    """Columns of the query for which its state has no copies of aggregates."""
+    keep: Callable[[Upkeep], None] = lambda _: None
+    """Is told what brings a table over tables up to date, once its query runs."""
+
+
+def start(
+    spark: SparkSession,
+    query: Query,
+    context: QueryContext,
+    listener: StreamingQueryListener | None = None,
+    **trigger: str | bool,
+) -> StreamingQuery:
+    """Start a query in its own session, so that its views are private and `listener` only sees this query."""
+    query = without_copies(query, context.without_copies)
+    query = with_every_tombstone(query) if context.every_tombstone else query
+    host, guest = _shares(query, context)
+    session = _session(spark, query, context, _streamed(context, trigger, host, timed=listener is not None))
+    if listener is not None:
+        session.streams.addListener(listener)
+    if query.follows_table:
+        rows = counting.with_changes(context.tables.feed(session, query.sources[0]), query)
+    else:
+        rows = counting.with_counts(_records(session, query, context), query)
+    realtime = "realTime" in trigger
+    maker = None if realtime else RecordMaker.of(rows, query, context.stores, guest)
+    if maker is not None:
+        rows = maker.rows
+    elif guest is not None:
+        guest.part()
+    if query.maintaining is not None:
+        # After an edit, or over empty inputs, there is something to compute before the first change.
+        _work(query, context)(session.range(0), -1)
+        context.keep(keeping(query, context).upkeep(session))
+    if realtime:
+        rows = with_batch(rows, context.stores, None)
+    writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
+    writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
+    if realtime and isinstance(query.deliver, ToKafka):
+        return writer.format("kafka").options(**context.stores.kafka).start()
+    work = _each_batch(query, context) if maker is None else in_turn(maker.send, context.stores)
+    if host is not None:
+        work = host.hosting(work)
+    streaming = writer.foreachBatch(work).start()
+    called_by(streaming, work)
+    return streaming
+
+
+def _shares(query: Query, context: QueryContext) -> tuple[SharedRead | None, SharedRead | None]:
+    """Return the read that a query shares as a host, and as a guest."""
+    if context.shared is None or context.shared.host == query.name:
+        return context.shared, None
+    return None, context.shared
+
+
+def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
+    """Run a stateless query as one batch, over ranges of each topic and all rows of tables."""
+    session = _session(spark, query, context, _bounded(context, ranges))
+    rows = counting.with_counts(_records(session, query, context), query)
+    how, stores = query.deliver, context.stores
+    if isinstance(how, PerBatch):
+        deliver(how, stores)(rows, 0)
+    else:
+        send(rows, stores, 0)
+
+
+def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
+    """Compute and discard the rows of a stateless query over ranges of its topics, to see if it fails."""
+    session = _session(spark, query, context, _bounded(context, ranges))
+    rows = session.sql(query.sql)
+    frames = [rows]
+    if isinstance(query.deliver, PerBatch):
+        rows.createOrReplaceTempView(query.deliver.view)
+        frames = [session.sql(delivery.sql) for delivery in query.deliver.deliveries]
+    for frame in frames:
+        frame.write.format("noop").mode("overwrite").save()
+
+
+def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
+    """Return what a batch of a maintained table's query does."""
+    return in_turn(keeping(query, context).each_batch, context.stores)
+
+
+class Keeping(Struct, frozen=True, eq=False):
+    """Keeps a table over tables equal to its SQL."""
+
+    query: Query
+    plan: Maintaining
+    how: PerBatch
+    context: QueryContext
+
+    def each_batch(self, batch: DataFrame, number: int) -> None:
+        """Store the differences between the table and its SQL, if something changed."""
+        session = batch.sparkSession
+        self.bring(session, number, self.context.at_versions(session))
+
+    def upkeep(self, session: SparkSession) -> Upkeep:
+        """Return what brings the table up to date outside of its batches."""
+        # What is counted is reported with the next batch.
+        numbers = count(-2, -1)
+        return lambda versions: self.bring(session, next(numbers), versions)
+
+    def bring(self, session: SparkSession, number: int, versions: Mapping[str, Version]) -> None:
+        """Bring the table up to date with its inputs, of which some are given at a version."""
+        # The numbers of its transactions are not those of Spark's batches.
+        counted = CountsByBatch()
+        stores = replace(
+            self.context.stores,
+            identity=MAINTAINED,
+            again=None,
+            records=lambda _: None,
+            places=lambda _: "",
+            distinct=True,
+            counted=counted,
+        )
+
+        def stored(rows: DataFrame, transaction: int, differences: Differences) -> None:
+            if differences.few:
+                store(rows, self.how, stores, transaction, small=True)
+            else:
+                deliver(self.how, stores)(rows, transaction)
+
+        rows_of = partial(_rows_of, self.query, self.context)
+        done = maintained.maintain(self.plan, self.context.tables, session, rows_of, stored, versions)
+        self.context.stores.counted.add(
+            number, {**counted.merged(), f"{CHANGES} {self.plan.target.model}": done}
+        )
+
+
+def keeping(query: Query, context: QueryContext) -> Keeping:
+    assert query.maintaining is not None
+    assert isinstance(query.deliver, PerBatch)
+    return Keeping(query, query.maintaining, query.deliver, context)
+
+
+def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:
+    """Return a query's rows over the views of a batch."""
+    _make_views(session, query, context)
+    return session.sql(query.sql)
+
+
+def _records(session: SparkSession, query: Query, context: QueryContext) -> DataFrame:
+    rows = session.sql(query.sql)
+    return rows if context.without_sent is None else context.without_sent(rows)
+
+
+Read = Callable[[SparkSession, SourceRead], None]
+
+
+def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
+    def read(session: SparkSession, source: SourceRead) -> None:
+        if source.topic:
+            reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
+        else:
+            context.tables.view_as_changes(session, source)
+
+    return read
+
+
+def _session(spark: SparkSession, query: Query, context: QueryContext, read: Read) -> SparkSession:
+    """Return a session with all views and functions of a query."""
+    session = spark.newSession()
+    for name, value in context.settings.items():
+        session.conf.set(name, value)
+    functions.register(
+        session, context.project, query.functions, query.nested_calls, query.encoders, context.log
+    )
+    functions.register_decoders(session, context.project, query.decoders, context.log)
+    if query.maintaining is not None:
+        maintained.record_changes(session, query.maintaining, context.tables)
+    for source in query.sources:
+        read(session, source)
+    for static_read in query.reads:
+        kind, _, name = static_read.relation.partition(".")
+        if kind == "seed":
+            reading.seed(session, static_read.view, context.project, context.project.seeds[name])
+        else:
+            context.tables.view(session, static_read)
+    if query.maintaining is not None:
+        changes = [source.view for source in query.sources]
+        maintained.waking(session, query.maintaining, changes).createOrReplaceTempView(query.maintaining.view)
+    _make_views(session, query, context)
+    return session
+
+
+def _make_views(session: SparkSession, query: Query, context: QueryContext) -> None:
+    for step in query.steps:
+        make_view(session, step, context.project, query.output_mode, context.log)
+
+
+def _streamed(
+    context: QueryContext, trigger: Mapping[str, object], host: SharedRead | None, *, timed: bool
+) -> Read:
+    def read(session: SparkSession, source: SourceRead) -> None:
+        if source.topic:
+            source_host = host if host is not None and host.topic == source.topic else None
+            reading.records(
+                session, source, context.sources[source.relation], trigger, source_host, timed=timed
+            )
+        else:
+            context.tables.stream(session, source)
+
+    return read
+
+
+def make_view(
+    session: SparkSession, step: Step, project: Project, mode: OutputMode, log: LogAddress | None = None
+) -> None:
+    match step:
+        case SqlView():
+            rows = session.sql(step.sql)
+        case DedupeView(by_position=True):
+            rows = first_sent(session, step, mode)
+        case DedupeView() if step.exact_by:
+            rows = exactly_deduplicated(session, step, mode)
+        case DedupeView():
+            rows = deduplicated(session.table(step.of), step)
+        case WindowView():
+            rows = timed_by_window(session.table(step.of), step)
+        case CountedView():
+            rows = counting.without_bad(session.table(step.of), step)
+        case TemporalView():
+            rows = joined_as_of(session, step, mode)
+        case StatefulView():
+            rows = keyed.yielded_rows(session, project, step, mode, log)
+    rows.createOrReplaceTempView(step.name)
+
+
+def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
+    """Let a watermark follow the last instant of each window, with the metadata of Spark's own windows.
+
+    So GROUP BY closes them; `window(window, …)` and `window_time(window)` accept them (ResolveWindowTime).
+    """
+    delay = milliseconds(step.delay)
+    last = unused("last_instant", rows.columns)
+    ends = f.expr(f"{quoted(step.window)}.end - interval 1 microsecond")
+    timed = (
+        rows.withColumn(last, ends)
+        .withWatermark(last, f"{delay} milliseconds")
+        .where(barrier(step.copy).text)
+    )
+    marks = {WATERMARK_DELAY: delay, _WINDOW: True}
+    return timed.select(
+        *(
+            f.col(quoted(name)).alias(name, metadata=marks)
+            if name.lower() == step.window.lower()
+            else f.col(quoted(name))
+            for name in rows.columns
+        )
+    )
+
+
+def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
+    """Return what a batch of a query does."""
+    stores = context.stores
+    match query.deliver:
+        case PerBatch() if query.maintaining is not None:
+            return _work(query, context)
+        case PerBatch() if query.follows_table:
+            rows = partial(_rows_of, query, context)
+            return in_turn(follow_table(query, context.tables, stores, context.checkpoint, rows), stores)
+        case PerBatch() as how:
+            return in_turn(looking_up(deliver(how, stores), context.tables, query.reads), stores)
+        case ToKafka():
+            return in_turn(lambda rows, number: send(rows, stores, number), stores)

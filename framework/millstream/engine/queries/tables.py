@@ -1,0 +1,146 @@
+"""The state tables and reference topics of a project, each in its store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import quoted
+from millstream.engine.queries.versions import version_differences
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.versions import stored_versions
+from millstream.plan.nodes import Column
+from millstream.project.values import Project
+from millstream.queries.values import SourceRead, StaticRead, TableOutput
+from millstream.stores.local import store_of
+from millstream.stores.registry import declaration
+from millstream.stores.spark import (
+    Batch,
+    Copied,
+    SparkTables,
+    StreamedTables,
+    Version,
+    spark_tables,
+    streamed_tables,
+)
+
+PENDING_SUFFIX = ".rebuilt"
+"""The suffix of a rebuilt table until the swap; names of models can't contain a dot."""
+RETAINED_SUFFIX = ".previous"
+"""The suffix of a table that is retained for a rollback."""
+SNAPSHOT_SUFFIX = ".compared"
+"""The suffix of a copy that a rebuilt table is compared with, since the table itself continues to change."""
+_SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
+
+
+def not_built(relation: str) -> Diagnostic:
+    """Return why a table can't be read that no build has made, or that someone has removed."""
+    kind, _, name = relation.partition(".")
+    chosen = "" if kind == "source" else f" --select +{name}"
+    remedy = f"build it first: `millstream build{chosen}`"
+    return Diagnostic("MS843", f"'{name}' has not been built", None, remedy)
+
+
+class Tables(Struct, frozen=True, eq=False):
+    spark: SparkSession
+    project: Project
+    catalog: Catalog
+
+    def create(self, table: TableOutput, *, changes: bool) -> bool:
+        self._check(table)
+        return self.of(table.model).create(table, changes=changes)
+
+    def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+        self._check(table)
+        store = self.of(table.model)
+        if table.versions is None:
+            store.merge(rows, table, batch)
+            return
+        stored = store.rows(rows.sparkSession, table.model, table.columns)
+        with version_differences(rows, stored, table) as differences:
+            store.merge(differences.rows, table, replace(batch, deletes=True, local=differences.few))
+
+    def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
+        self._check(table)
+        self.of(table.model).swap(new, table, swap, changes=changes)
+
+    def copy(self, table: TableOutput, copy: TableOutput) -> None:
+        self.of(table.model).copy(table, copy)
+
+    def drop(self, table: TableOutput) -> None:
+        self.of(table.model).drop(table)
+
+    def has_rows(self, table: TableOutput) -> bool:
+        return self.of(table.model).has_rows(table)
+
+    def rows(self, session: SparkSession, table: TableOutput) -> DataFrame:
+        return self.of(table.model).rows(session, table.model, table.columns)
+
+    def view(self, session: SparkSession, read: StaticRead) -> None:
+        """Read a table at rest: each batch reads its newest version."""
+        self._check_built(read.relation)
+        model = self.catalog.models.get(read.relation)
+        columns: Iterable[Column] = model.columns if model else ()
+        self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
+
+    def copied(self, relation: str, version: Version | None) -> Copied | None:
+        return self.of(relation).copied(relation, version)
+
+    def stream(self, session: SparkSession, source: SourceRead) -> None:
+        """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
+        self._check_built(source.relation)
+        changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
+        changes.createOrReplaceTempView(source.view)
+
+    def feed(self, session: SparkSession, source: SourceRead) -> DataFrame:
+        """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
+        self._check_built(source.relation)
+        return self._streamed(source.relation).feed(session, source.relation, source.columns)
+
+    def keys(self, relation: str) -> tuple[str, ...]:
+        if (topic := self.catalog.topics.get(relation)) is not None:
+            return stored_versions(topic, at_rest=False).keys
+        return self.catalog.models[relation].keys
+
+    def view_as_changes(self, session: SparkSession, source: SourceRead) -> None:
+        """Read the current rows of a table as its changes so far."""
+        self._check_built(source.relation)
+        rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
+        columns = (f.col(quoted(column.name)) for column in source.columns)
+        rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
+
+    def of(self, relation: str) -> SparkTables:
+        return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
+
+    def sends_rows(self, relation: str) -> bool:
+        return declaration(self._store(relation)).sends_rows
+
+    def versioned(self, relation: str) -> StreamedTables:
+        """Return the store of a relation whose versions can be read."""
+        return self._streamed(relation)
+
+    def exists(self, relation: str) -> bool:
+        return self.of(relation).exists(relation)
+
+    def _check_built(self, relation: str) -> None:
+        if not self.exists(relation):
+            raise MillstreamError(not_built(relation))
+
+    def _check(self, table: TableOutput) -> None:
+        if (environment := self.project.target.environment) is not None:
+            environment.check(table.model)
+
+    def _streamed(self, relation: str) -> StreamedTables:
+        root = Path(self.project.root)
+        return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
+
+    def _store(self, relation: str) -> str:
+        model_store = self.catalog.own_store(_SUFFIXES.sub("", relation))
+        return store_of(relation, model_store, self.project.target)

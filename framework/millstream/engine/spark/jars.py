@@ -1,0 +1,49 @@
+"""The jars that Spark needs for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from millstream.engine.spark.functions import functions_jar
+from millstream.local.jars import Progress, fetch
+from millstream.project.secrets import Secret
+from millstream.project.values import Target
+from millstream.stores.registry import configured, jar_files
+
+_SCHEMES = {"s3a": ("s3", "hadoop-aws")}
+"""By scheme: the feature, and the jar by which a target brings its own client."""
+
+
+def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
+    """Return the jar files; only Millstream's own if the cluster provides the others.
+
+    `formats` are the jar features that record formats need, `Catalog.jars`.
+    """
+    return jars_of(features_of(target, formats), progress)
+
+
+def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the features whose jars Spark needs; none if the cluster provides them."""
+    if target.settings.get("jars") == "provided":
+        return ()
+    stores = configured(target.settings.get("tables") or {})
+    return ("kafka", *(store for store in stores if store in jar_files()), *formats, *_file_systems(target))
+
+
+def _file_systems(target: Target) -> Iterator[str]:
+    """Yield the features of the file systems on which the target keeps tables and checkpoints."""
+    settings = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
+    places = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
+    spark_options = str({name: str(option) for name, option in (target.settings.get("spark") or {}).items()})
+    for scheme, (feature, jar) in _SCHEMES.items():
+        # Two versions of a client don't work together.
+        if any(location.startswith(f"{scheme}://") for location in places) and jar not in spark_options:
+            yield feature
+
+
+def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:
+    """Return the files of some features without duplicates, and the jar of Millstream's own functions."""
+    jars = fetch(features, progress)
+    named = dict.fromkeys(path for feature in features for path in jars[feature])
+    return [*named, functions_jar(progress)]

@@ -1,0 +1,40 @@
+"""The settings of each query's session: its state store, and whether batches without rows run."""
+
+from __future__ import annotations
+
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.queries.state_store import budget, is_limited, store_of
+from millstream.queries.values import Query
+
+_STATE = "spark.sql.streaming.stateStore."
+CHAINS = "spark.sql.streaming.statefulOperator.allowMultiple"
+"""Without chained states, a row is late by the watermark at the start of its batch, which all states share.
+With chained states, Spark uses the watermark of the previous batch (PropagateWatermarkSimulator)."""
+_STORES = {
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+
+
+def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+    return {
+        **state_settings(query, catalog),
+        # Without windows to close, a batch without rows has no output.
+        "spark.sql.streaming.noDataMicroBatches.enabled": str(query.output_mode == "append").lower(),
+    }
+
+
+def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+    """Return the state store of a query, and its memory limit."""
+    store = store_of(query, catalog)
+    settings = {
+        f"{_STATE}providerClass": _STORES[store],
+        # One store in each partition for a join instead of four, with column families, which only RocksDB
+        # has. A checkpoint keeps the version with which it began.
+        "spark.sql.streaming.join.stateFormatVersion": "3" if store == "rocksdb" else "2",
+        CHAINS: str(query.chained).lower(),
+    }
+    if is_limited(query, catalog):
+        settings[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
+        settings[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
+    return settings

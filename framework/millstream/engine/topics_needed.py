@@ -1,0 +1,42 @@
+"""The topics that a project's queries read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from millstream.kafka.topics import Topic, source_topic
+from millstream.project.materialization import PROCESSING_TIME
+from millstream.project.values import Project
+from millstream.queries.values import Query, SinkOutput
+
+_ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+"""By default, Kafka refuses records whose time is an hour ahead, which would stop a query for good."""
+
+
+def written_topics(queries: Iterable[Query]) -> list[Topic]:
+    """Return the topics of sinks and dead letters."""
+    topics: dict[str, Topic] = {}
+    for query in queries:
+        for target in query.outputs:
+            match target:
+                case SinkOutput(topic=topic, options=options):
+                    config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
+                    if query.output_mode == "update" and not target.changes:
+                        # Only the newest record of a key counts.
+                        config = {"cleanup.policy": "compact"} | config
+                    sent_now = options.get("timestamp") == PROCESSING_TIME
+                    defaults = {} if sent_now else _ANY_TIME
+                    topics[topic] = Topic(
+                        topic, options.get("partitions"), options.get("replication"), config, defaults
+                    )
+                case _:
+                    pass
+        for topic in query.dead_letter_topics:
+            topics.setdefault(topic, Topic(topic))
+    return list(topics.values())
+
+
+def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
+    read = {source.relation for query in queries for source in query.sources}
+    topics = [topic for topic in project.sources.values() if f"source.{topic.id}" in read]
+    return list({topic.topic: source_topic(topic) for topic in topics}.values())

@@ -1,0 +1,137 @@
+"""A schema registry with Confluent's API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import msgspec
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.text import Location
+from millstream.kafka.registry.failures import reporting
+from millstream.kafka.registry.settings import Address, client_settings
+from millstream.project.pins import Reference, Subject, Version, version_of
+
+_NOT_FOUND = 404
+_NO_LEVEL = {40401, 40408}
+"""Error codes of a subject without a compatibility level of its own."""
+
+
+@contextmanager
+def _direct() -> Iterator[None]:
+    """Let the client connect to this machine without a proxy: it reads the environment when it is created."""
+    before = os.environ.get("no_proxy")
+    hosts = before or os.environ.get("NO_PROXY", "")
+    os.environ["no_proxy"] = f"{hosts},127.0.0.1".lstrip(",")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["no_proxy"]
+        else:
+            os.environ["no_proxy"] = before
+
+
+def _numbers(answer: object) -> frozenset[int]:
+    """Check an answer, which the client passes on as it is."""
+    return msgspec.convert(answer, frozenset[int])
+
+
+class Registry:
+    """A connection; it is first used by the first question."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        with reporting(address, "an answer"), _direct() if address.local else nullcontext():
+            self._client = SchemaRegistryClient(client_settings(address))
+        self._level: str | None = None
+
+    def close(self) -> None:
+        self._client.close()
+
+    def subjects(self, prefix: str) -> list[str]:
+        """Return the names of subjects that begin with a prefix."""
+        with reporting(self.address, "its subjects"):
+            return sorted(n for n in self._client.get_subjects(subject_prefix=prefix) if n.startswith(prefix))
+
+    def remove(self, name: str) -> None:
+        """Remove all versions of a subject for good; other subjects keep schemas that are the same."""
+        with reporting(self.address, f"subject '{name}'"):
+            self._client.delete_subject(name)
+            self._client.delete_subject(name, permanent=True)
+
+    def subject(self, name: str, location: Location | None = None) -> Subject:
+        """Return all versions of a subject, with those that were deleted but still decode records."""
+        with reporting(self.address, f"subject '{name}'", location):
+            live = _numbers(self._client.get_versions(name))
+            numbers = sorted(live | _numbers(self._client.get_versions(name, deleted=True)))
+        versions = [self._version(name, number, location, deleted=number not in live) for number in numbers]
+        return Subject(name, self._compatibility(name), tuple(versions))
+
+    def registered(
+        self, subject: str, schema: Schema, location: Location | None = None, *, register: bool
+    ) -> RegisteredSchema:
+        """Return a schema as a subject has it, with its id; with `register`, add it if it is not there."""
+        with reporting(self.address, f"the schema of subject '{subject}'", location):
+            try:
+                return self._client.lookup_schema(subject, schema)
+            except SchemaRegistryError as error:
+                if not register or error.http_status_code != _NOT_FOUND:
+                    raise
+            self._client.register_schema(subject, schema)
+            return self._client.lookup_schema(subject, schema)
+
+    def schema(self, schema_id: int) -> Version:
+        """Return the schema of an id; its version depends on the subject, and is 0."""
+        what = f"a schema with the id {schema_id}"
+        with reporting(self.address, what):
+            schema = self._client.get_schema(schema_id)
+            return self._read(schema, 0, schema_id, what)
+
+    def version_id(self, name: str, number: int, location: Location | None = None) -> int:
+        """Return the id of a version."""
+        with reporting(self.address, f"version {number} of subject '{name}'", location):
+            (schema_id,) = _numbers([self._client.get_version(name, number).schema_id])
+            return schema_id
+
+    def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> Version:
+        what = f"version {number} of subject '{name}'"
+        with reporting(self.address, what, location):
+            registered: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
+            (schema_id,) = _numbers([registered.schema_id])
+            return self._read(registered.schema, number, schema_id, what, deleted=deleted)
+
+    def _read(
+        self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False
+    ) -> Version:
+        text = schema.schema_str
+        if not isinstance(text, str) or not text:
+            raise ValueError(text)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = f"{what} is not valid text"
+            raise MillstreamError(
+                Diagnostic("MS894", message, self.address.location, "fix the schema in the registry")
+            ) from None
+        references = [
+            Reference(str(reference.name), str(reference.subject), int(reference.version or 0))
+            for reference in schema.references or ()
+        ]
+        return version_of(number, schema_id, schema.schema_type or "AVRO", text, references, deleted=deleted)
+
+    def _compatibility(self, name: str) -> str:
+        """Return the level of a subject, or else of the whole registry."""
+        with reporting(self.address, f"the compatibility level of subject '{name}'"):
+            try:
+                return self._client.get_compatibility(name)
+            except SchemaRegistryError as error:
+                if error.error_code not in _NO_LEVEL:
+                    raise
+            if self._level is None:
+                self._level = self._client.get_compatibility()
+            return self._level

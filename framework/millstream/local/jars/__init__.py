@@ -1,0 +1,17 @@
+"""Jars with exact coordinates and checksums, in the user's cache."""
+
+from millstream.local.jars.cache import cache_folder, jars_folder
+from millstream.local.jars.catalog import Catalog, Jar, jars_of, read_catalog
+from millstream.local.jars.fetch import Progress, fetch, missing
+
+__all__ = [
+    "Catalog",
+    "Jar",
+    "Progress",
+    "cache_folder",
+    "fetch",
+    "jars_folder",
+    "jars_of",
+    "missing",
+    "read_catalog",
+]

@@ -1,0 +1,133 @@
+"""Finds calls of Python functions in the text of expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from millstream.core.expressions import Expression, Piece, Ref, joined
+
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\s+|.", re.DOTALL)
+_SOMETIMES = re.compile(r"(?i)\b(and|or|case|if|iff|nvl2?|coalesce|ifnull|nullif|try_\w+)\b")
+_NAMED = re.compile(r"(?i)\b(struct|arrays_zip)\s*\(")
+
+
+class Call(NamedTuple):
+    function: str
+    pieces: tuple[Piece, ...]
+    inner: tuple[str, ...]
+    """All functions that are called in it, including itself."""
+
+
+def calls(expression: Expression, *, anywhere: bool = False) -> list[Call]:
+    """Return the calls that could be computed in a separate column, including inner ones.
+
+    Without `anywhere`, calls in a struct are excluded: the column's name would become that of a field.
+    """
+    if not expression.functions or not expression.deterministic or expression.variables:
+        return []
+    if not anywhere and any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
+        return []
+    tokens = _tokens(expression)
+    return [_call(expression, tokens, start, stop) for start, stop in _call_ranges(expression, tokens)]
+
+
+def always(expression: Expression) -> bool:
+    """Return whether all calls in it are evaluated for each row."""
+    return not any(isinstance(p, str) and _SOMETIMES.search(p) for p in expression.pieces)
+
+
+def with_column(expression: Expression, call: Call, name: str) -> Expression:
+    """Replace a call by a column."""
+    tokens = _tokens(expression)
+    spans = [s for s in _call_ranges(expression, tokens) if joined(tokens[s[0] : s[1]]) == call.pieces]
+    if not spans:
+        return expression
+    functions = list(expression.functions)
+    pieces: list[Piece] = []
+    position = 0
+    for start, stop in spans:
+        pieces += [*tokens[position:start], Ref(name)]
+        position = stop
+        for function in call.inner:
+            functions.remove(function)
+    replaced = joined([*pieces, *tokens[position:]])
+    alone = len(replaced) == 1
+    return replace(
+        expression,
+        pieces=replaced,
+        functions=tuple(functions),
+        raises=expression.raises and not alone,
+        atomic=alone or expression.atomic,
+    )
+
+
+def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> Expression:
+    """Add a first argument to each call, and a suffix to its function's name."""
+    tokens = _tokens(expression)
+    names = {start for start, _ in _call_ranges(expression, tokens)}
+    pieces: list[Piece] = []
+    for index, token in enumerate(tokens):
+        if index in names:
+            pieces.append(f"{token}{suffix}")
+        elif index - 1 in names:
+            alone = str(tokens[index + 1]) == ")"
+            pieces += ["(", *first, *([] if alone else [", "])]
+        else:
+            pieces.append(token)
+    return replace(expression, pieces=joined(pieces))
+
+
+def with_first_unless(expression: Expression, suffix: str, condition: Sequence[Piece]) -> Expression:
+    """Let the first argument of calls with a suffix, which is itself a call, be NULL under a condition."""
+    names = {f"{name}{suffix}".lower() for name in expression.functions}
+    pieces: list[Piece] = []
+    parts, depth = _tokens(expression), -1
+    for index, part in enumerate(parts):
+        pieces.append(part)
+        before = parts[index - 1] if index else ""
+        if part == "(" and isinstance(before, str) and before.lower() in names:
+            pieces += ["if(", *condition, ", null, "]
+            depth = 0
+        elif depth >= 0 and part in {"(", ")"}:
+            depth += 1 if part == "(" else -1
+            if depth == 0:
+                pieces.append(")")
+                depth = -1
+    return replace(expression, pieces=joined(pieces))
+
+
+def _tokens(expression: Expression) -> list[Piece]:
+    tokens: list[Piece] = []
+    for piece in expression.pieces:
+        tokens += _TOKEN.findall(piece) if isinstance(piece, str) else [piece]
+    return tokens
+
+
+def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:
+    """Return the token ranges of calls, outer ones before inner ones."""
+    folded = {name.lower() for name in expression.functions}
+    ranges: list[tuple[int, int]] = []
+    for start, token in enumerate(tokens[:-1]):
+        if not isinstance(token, str) or token.lower() not in folded or tokens[start + 1] != "(":
+            continue
+        depth = 0
+        for stop in range(start + 1, len(tokens)):
+            depth += (tokens[stop] == "(") - (tokens[stop] == ")")
+            if depth == 0:
+                ranges.append((start, stop + 1))
+                break
+    return ranges
+
+
+def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> Call:
+    names = {name.lower(): name for name in expression.functions}
+    inner = [
+        names[str(tokens[range_[0]]).lower()]
+        for range_ in _call_ranges(expression, tokens)
+        if start <= range_[0] < stop
+    ]
+    return Call(inner[0], joined(tokens[start:stop]), tuple(inner))

@@ -1,0 +1,381 @@
+"""Builds one query from one group of outputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.formats.format import DecodingCall
+from millstream.plan.chains import has_chain
+from millstream.plan.nodes import (
+    Decode,
+    Filter,
+    Node,
+    Output,
+    ReadColumns,
+    Repartition,
+    Stateful,
+    TableScan,
+    reads_of,
+)
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import traits_of
+from millstream.project.materialization import Sink, Table, View
+from millstream.queries.batches import Batches, Rows, batches_sql
+from millstream.queries.branches import Branch
+from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
+from millstream.queries.common_rows import trunk, with_one_decode
+from millstream.queries.counted import counted_source
+from millstream.queries.emit.bad_records import drops_by, goods_of, read_goods
+from millstream.queries.emit.error_places import nested_calls
+from millstream.queries.fan_out import fits_fan_out
+from millstream.queries.format_functions import decoders, encoders
+from millstream.queries.former import input_without_rows, is_former, of_models
+from millstream.queries.grouping import sends_changes
+from millstream.queries.guarantee import sends_exactly_once
+from millstream.queries.lock import Assigned, Member
+from millstream.queries.maintaining import maintaining_functions, maintaining_of
+from millstream.queries.matched_groups import copying_columns
+from millstream.queries.memory import estimate
+from millstream.queries.realtime import realtime_obstacles
+from millstream.queries.shared import Shared, write_shared
+from millstream.queries.signature import Signatures
+from millstream.queries.too_large import too_large
+from millstream.queries.values import (
+    DeadLetters,
+    Delivery,
+    Kind,
+    PerBatch,
+    PhysicalSettings,
+    Query,
+    Signature,
+    SinkOutput,
+    SourceRead,
+    TableOutput,
+    Target,
+    ToKafka,
+    Versions,
+    ViewOutput,
+)
+from millstream.queries.view_names import Views, scan_of, sources, static_reads
+from millstream.queries.writing import Part, QueryPlanning, dead_letter_sources, records_sql
+
+
+class BuiltQuery(Struct, frozen=True):
+    query: Query
+    members: tuple[Member, ...] = ()
+
+
+class Recipe(Struct, frozen=True, eq=False):
+    """What one query is built from."""
+
+    name: str
+    kind: Kind
+    parts: tuple[Part, ...]
+    branches: tuple[Branch, ...] = ()
+    dead_letters: Decode | None = None
+    assigned: Assigned | None = None
+    good: frozenset[str] = frozenset()
+    """The columns by which all stored models of the project drop bad records."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return tuple(output for part in self.parts for output in part.outputs)
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return (*self.outputs, *(part.trunk for part in self.parts))
+
+    @property
+    def update(self) -> bool:
+        return any(branch.mode == "update" for branch in self.branches)
+
+
+def stateless_parts(
+    branches: Sequence[Branch], dead_letters: Decode | None, others: Sequence[Decode]
+) -> tuple[tuple[Part, ...], Decode | None]:
+    """Return the single part of a stateless group, and the Decode whose dead letters it sends."""
+    outputs = with_one_decode(branches, others)
+    if dead_letters is not None:
+        dead_letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
+        return (Part(tuple(outputs), dead_letters),), dead_letters
+    if (filtered := _of_one_decode(outputs)) is not None:
+        return (Part(tuple(outputs), filtered),), None
+    return (_part(outputs),), None
+
+
+def _part(outputs: Sequence[Output]) -> Part:
+    trunk_node = trunk(outputs) if len(outputs) > 1 else outputs[0].input
+    assert trunk_node is not None
+    return Part(tuple(outputs), trunk_node)
+
+
+def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
+    """Return the last filter that all sinks over one Decode share, or the Decode."""
+    decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
+    if len(decodes) != 1 or any(not isinstance(output.materialization, Sink) for output in outputs):
+        return None
+    (decode,) = decodes.values()
+    if not all(fits_fan_out(output, decode) for output in outputs):
+        return None
+    node = trunk(outputs) if len(outputs) > 1 else decode
+    assert node is not None
+    chain = [node]
+    while chain[-1] is not decode:
+        (below,) = chain[-1].inputs
+        chain.append(below)
+    filters = takewhile(lambda link: isinstance(link, Filter), reversed(chain[:-1]))
+    return [decode, *filters][-1]
+
+
+def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
+    """Return one part for each state that outputs share."""
+    by_state: dict[tuple[int, ...], list[Output]] = {}
+    for branch in branches:
+        by_state.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch.output)
+    return tuple(map(_part, by_state.values()))
+
+
+def build(
+    recipe: Recipe, settings: PhysicalSettings, signatures: Signatures, *, sql: bool = True
+) -> BuiltQuery:
+    """Return the query of a recipe, and what the lock records of each part.
+
+    Without `sql`, the SQL is left out, which takes half of the time: such queries can only be compared.
+    """
+    views = Views()
+    order = in_order(recipe.roots)
+    moved = _moved(recipe)
+    live = [output for output in recipe.outputs if not is_former(output.model)]
+    # Former models store nothing: what is bad for them alone is not counted, and makes no query fail.
+    fails_by, drops = _fails_by(recipe.outputs, live), goods_of(live)
+    shared = Shared()
+    if sql:
+        shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views, fails_by, drops)
+    planning = QueryPlanning(
+        views,
+        shared,
+        deletes=recipe.update,
+        dead_letters=recipe.dead_letters,
+        fails_by=fails_by,
+        drops_by=drops,
+        sends_by=recipe.good,
+        logging=settings.logging,
+    )
+    parts = tuple(map(_written, recipe.parts))
+    targets = tuple(map(_target, live))
+    follows_table = any(isinstance(node, TableScan) and node.changes for node in order)
+    batches = (
+        any(not isinstance(output.materialization, Sink) for output in recipe.outputs)
+        or not all(part.direct for part in recipe.parts)
+        # Of several changes of a row in a batch, the last one counts.
+        or follows_table
+    )
+    dead_letters: tuple[Decode, ...] = ()
+    if batches:
+        batch = batches_sql(parts, planning) if sql else Batches((), "", "", (Rows(""),) * len(live))
+        steps, text = batch.steps, batch.sql
+        deliver: ToKafka | PerBatch = PerBatch(batch.view, _deliveries(live, targets, batch.rows))
+    else:
+        dead_letters = dead_letter_sources(parts, planning)
+        steps, text = records_sql(parts, planning) if sql else ((), "")
+        undecodable = (
+            DeadLetters(decode.relation, scan_of(decode).dead_letters, read_goods(decode, drops))
+            for decode in dead_letters
+        )
+        kept_out = (DeadLetters(o.model, dead_letter_topic(o)) for o in live if sends_dead_letters([o]))
+        deliver = ToKafka(
+            (*targets, *undecodable, *kept_out),
+            placed=all(part.placed for part in recipe.parts),
+            skips=tuple(model for part in recipe.parts for model in part.skips),
+        )
+    outputs = deliver.outputs if isinstance(deliver, ToKafka) else (d.target for d in deliver.deliveries)
+    exactly_once = sends_exactly_once(outputs, settings.guarantee)
+    # Dead letters keep the headers of their records.
+    with_headers = frozenset(decode.relation for decode in dead_letters)
+    reads = sources(order, views, with_headers, recipe.good)
+    at_rest = static_reads(order, views)
+    maintaining = maintaining_of(order, live, targets, at_rest, views, settings)
+    called = maintaining_functions(order)
+    decoding, encoding = decoders(order, fails_by), encoders(recipe.outputs)
+    functions = _functions(order, decoding)
+    # Stored models come first.
+    stored = (output.model for output in live)
+    models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
+    operators = signatures.operators(recipe.outputs)
+    signature = Signature(
+        tuple(source.relation for source in reads),
+        operators,
+        tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
+        settings.timezone,
+        signatures.stored(live),
+        tuple(source.topic for source in reads),
+        settings.spark | _isolation(settings, reads),
+        changes=tuple(output.model for output in live if sends_changes(output)),
+        tables=signatures.tables(source.relation for source in reads if not source.topic),
+        copies=signatures.copies(recipe.outputs),
+    )
+    query = Query(
+        name=recipe.name,
+        kind=recipe.kind,
+        models=tuple(model for model in models if not is_former(model)),
+        sources=reads,
+        reads=at_rest,
+        steps=steps,
+        sql=text,
+        deliver=deliver,
+        output_mode="update" if recipe.update else "append",
+        signature=of_models(signature, frozenset(output.model for output in live)),
+        memory=estimate(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
+        functions=tuple(dict.fromkeys((*functions, *called))),
+        decoders=decoding,
+        encoders=encoding,
+        chained=has_chain(order),
+        nested_calls=tuple(dict.fromkeys((*nested_calls(order), *called))),
+        realtime=realtime_obstacles(
+            order,
+            reads,
+            functions,
+            deliver=deliver,
+            exactly_once=exactly_once,
+            sides=len(recipe.parts) + _unions(order),
+        ),
+        maintaining=maintaining,
+        dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
+        exactly_once=exactly_once,
+        repeatable=follows_table and not functions and all(node.deterministic for node in order),
+        copies=copying_columns(order),
+        delays=tuple(dict.fromkeys((w[0], w[2]) for branch in recipe.branches for w in branch.watermarks)),
+    )
+    return BuiltQuery(query, _members(recipe))
+
+
+def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[str, ReadColumns]:
+    former = {relation: replace(read, columns=(), key=False) for relation, read in reads_of(outputs).items()}
+    return former | reads_of(live)
+
+
+def _written(part: Part) -> Part:
+    """Return a part as it is written: former models get no rows, unless they share a state with others."""
+    if not part.former:
+        return part
+    new = input_without_rows(part.outputs)
+    outputs = (new.get(id(output), output) for output in part.outputs)
+    trunk_node = new.get(id(part.trunk), part.trunk)
+    return Part(tuple(output for output in outputs if isinstance(output, Output)), trunk_node)
+
+
+def _deliveries(
+    outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[Rows]
+) -> tuple[Delivery, ...]:
+    """Return what a batch stores: each output, then the rows that its tests send to dead letters."""
+    deliveries: list[Delivery] = []
+    dead_letters: list[Delivery] = []
+    for output, target, output_rows in zip(outputs, targets, rows, strict=True):
+        stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
+        deliveries.append(
+            Delivery(
+                target,
+                output_rows.sql,
+                output_rows.deletes,
+                output_rows.counts_sql,
+                stops,
+                output_rows.stops_sql,
+            )
+        )
+        if sends_dead_letters([output]):
+            dead_letters.append(
+                Delivery(DeadLetters(output.model, dead_letter_topic(output)), output_rows.dead_letters)
+            )
+    return (*deliveries, *dead_letters)
+
+
+def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
+    """Return the repartitions that more than one part reads."""
+    if len(recipe.parts) < 2:
+        return ()
+    of_output = {id(branch.output): branch for branch in recipe.branches}
+    moves = [{id(n): n for n in of_output[id(part.outputs[0])].moves} for part in recipe.parts]
+    count = Counter(key for moved in moves for key in moved)
+    nodes = {key: node for moved in moves for key, node in moved.items()}
+    return tuple(n for key, n in nodes.items() if count[key] > 1 and isinstance(n, Repartition))
+
+
+def _members(recipe: Recipe) -> tuple[Member, ...]:
+    if recipe.assigned is None:
+        return ()
+    return tuple(Member(tuple(output.model for output in part.outputs)) for part in recipe.parts)
+
+
+def _target(output: Output) -> Target:
+    tests, meters = reporting_tests([output]), tuple(metering.meter for metering in output.metrics)
+    log = output.log.log if output.log is not None else None
+    match output.materialization:
+        case Sink(topic=topic, encoding=encoding) as sink:
+            return SinkOutput(
+                output.model,
+                topic,
+                output.keys,
+                encoding,
+                sink.key_encoding,
+                sink.key_only,
+                sink.settings | output.options,
+                tests,
+                meters,
+                log,
+                drops_by(output),
+                sink.changes,
+                sink.tombstones,
+                any(check.keeps_out for check in output.checks),
+                counted_source(output),
+                too_large(output),
+            )
+        case Table() as table:
+            options, drops = table.settings | output.options, drops_by(output)
+            return TableOutput(
+                output.model,
+                output.keys,
+                output.columns,
+                options,
+                tests,
+                meters,
+                log,
+                drops,
+                _versions(output, table),
+                counted_source(output),
+            )
+        case View():
+            return ViewOutput(output.model, output.columns)
+
+
+def _versions(output: Output, table: Table) -> Versions | None:
+    if not table.versions:
+        return None
+    # The records of a reference topic have times of their own, also those that delete a key.
+    replaces = traits_of(output.input).mode == "upsert" and not output.model.startswith("source.")
+    return Versions(table.unique_key, table.kept_for, replaces)
+
+
+def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:
+    return {
+        f"the isolation level of {read.relation.partition('.')[2]}": level
+        for read in reads
+        if (level := settings.isolation.get(read.relation))
+    }
+
+
+def _functions(order: Sequence[Node], decoding: Sequence[DecodingCall]) -> tuple[str, ...]:
+    called = (name for node in order for e in node.expressions for name in e.functions)
+    keyed = (node.function for node in order if isinstance(node, Stateful))
+    decode = (call.function for call in decoding)
+    return tuple(dict.fromkeys((*called, *keyed, *decode)))
+
+
+def _unions(order: Sequence[Node]) -> int:
+    """Return how many reads of topics come on top of one read for each."""
+    scans = [node.relation for node in order if isinstance(node, Decode)]
+    return len(scans) - len(set(scans))

@@ -1,0 +1,131 @@
+"""Which stateful models share a query, recorded next to the checkpoints: moving a model would lose its state.
+
+A stateful query's checkpoint fits the branches that it was created with, in their order. So a recorded group
+keeps its members, some of which may be former models. A new stateful model has its own query until `regroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.core.decoding import from_json
+from millstream.queries.former import is_former
+
+
+class Member(Struct, frozen=True):
+    """A branch of a group: the models that share one state."""
+
+    models: tuple[str, ...]
+
+
+class LockedGroup(Struct, frozen=True):
+    name: str
+    members: tuple[Member, ...]
+
+
+class Lock(Struct, frozen=True):
+    groups: tuple[LockedGroup, ...] = ()
+
+    def group(self, name: str) -> LockedGroup | None:
+        return next((group for group in self.groups if group.name == name), None)
+
+
+class Assigned(Struct, frozen=True):
+    """A group as it will run."""
+
+    name: str
+    members: tuple[Member, ...]
+    why: tuple[tuple[str, str], ...] = ()
+    """Models that are separate only because of the lock, and why."""
+
+
+def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, ...]:
+    """Return the groups to run: recorded members stay in their group; `requested` if nothing is recorded."""
+    if lock is None:
+        return tuple(Assigned(group.name, group.members) for group in requested)
+    homes = {
+        model: group.name for group in lock.groups for member in group.members for model in member.models
+    }
+    requested = [_by_home(group, homes) for group in requested]
+    by_first_model = {member.models[0]: member for group in requested for member in group.members}
+    of = {model: member for member in by_first_model.values() for model in member.models}
+    assigned: list[Assigned] = []
+    placed: set[str] = set()
+    for group in lock.groups:
+        members: list[Member] = []
+        for member in group.members:
+            current = next((of[model] for model in member.models if model in of), None)
+            if current is not None and current.models[0] not in placed:
+                placed.add(current.models[0])
+                members.append(current)
+        if any(not is_former(model) for member in members for model in member.models):
+            assigned.append(Assigned(group.name, tuple(members)))
+    names = {group.name for group in lock.groups}
+    for group in requested:
+        for member in group.members:
+            if member.models[0] in placed or all(map(is_former, member.models)):
+                continue
+            name = member.models[0].rpartition(".")[2] if len(group.members) > 1 else group.name
+            while name in names:
+                name += "_"
+            names.add(name)
+            why = f"it is newer than the state of {group.name}; `regroup` adds it to that query"
+            reasons = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
+            assigned.append(Assigned(name, (member,), why=reasons))
+    return tuple(assigned)
+
+
+def restarted(lock: Lock, names: Collection[str]) -> Lock:
+    """Return a lock by which some groups only keep their models, not the states that these share."""
+    return Lock(
+        tuple(
+            LockedGroup(
+                group.name,
+                tuple(
+                    Member((model,))
+                    for member in group.members
+                    for model in member.models
+                    if not is_former(model)
+                ),
+            )
+            if group.name in names
+            else group
+            for group in lock.groups
+        )
+    )
+
+
+def _by_home(group: LockedGroup, homes: Mapping[str, str]) -> LockedGroup:
+    """Return a group in which models of several queries never share a member, also if they share a state."""
+    members: list[Member] = []
+    for member in group.members:
+        parts: dict[str, list[str]] = {}
+        for model in member.models:
+            parts.setdefault(homes.get(model, ""), []).append(model)
+        members += [replace(member, models=tuple(models)) for models in parts.values()]
+    return LockedGroup(group.name, tuple(members))
+
+
+def recorded(groups: Sequence[Assigned]) -> Lock:
+    """Return the lock to record for groups that run."""
+    return Lock(tuple(LockedGroup(group.name, group.members) for group in groups))
+
+
+def encode(lock: Lock) -> bytes:
+    """Return a lock as JSON, one line for each member, so that diffs are readable."""
+    lines = ["{"]
+    for index, group in enumerate(lock.groups):
+        lines.append(f"  {msgspec.json.encode(group.name).decode()}: [")
+        members = [f"    {msgspec.json.encode(member).decode()}" for member in group.members]
+        lines += [line + "," for line in members[:-1]] + members[-1:]
+        lines.append("  ]," if index + 1 < len(lock.groups) else "  ]")
+    return ("\n".join([*lines, "}"]) + "\n").encode()
+
+
+def decode(content: bytes) -> Lock:
+    groups = from_json(content, dict[str, tuple[Member, ...]])
+    return Lock(tuple(LockedGroup(name, members) for name, members in groups.items()))

@@ -1,0 +1,257 @@
+"""A compiled project's plan: as written, optimized, and as streaming queries.
+
+`explain`, `docs`, `review` and the runner read this one value, so that all show exactly what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import Struct, structs
+
+from millstream.compile.manifest import Compiled
+from millstream.core.decoding import from_msgpack
+from millstream.core.errors import MillstreamError
+from millstream.core.gc_pause import collector_paused
+from millstream.plan.apart import with_own_nodes
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.catalog import Hints as CatalogHints
+from millstream.plan.from_sql.plan import Models, build_models
+from millstream.plan.from_sql.unchanged import Unchanged, unchanged_models
+from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.optimizer.choose import chosen, switched_off
+from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.driver import Optimized, optimize
+from millstream.plan.optimizer.rules import SHARING
+from millstream.plan.optimizer.rules.delay_costly import delay_costly
+from millstream.project.options import AT_LEAST_ONCE
+from millstream.queries.lock import Lock
+from millstream.queries.plan import (
+    Groups,
+    Physical,
+    alone,
+    dead_letters_query,
+    grouped_queries,
+    physical_plan,
+)
+from millstream.queries.query_cache import QueryCache
+from millstream.queries.references import reference_outputs
+from millstream.queries.values import PhysicalSettings, Query
+from millstream.results.results import RunResults
+from millstream.results.selectivity import Measured, measured, with_measured
+
+
+class Topology(Struct, frozen=True):
+    catalog: Catalog
+    optimized: Optimized
+    measured: Measured = Measured()
+    """Figures from builds, used for those that YAML does not declare."""
+    cache: QueryCache | None = None
+    """Queries of an earlier plan, to reuse; with it, queries have no SQL and can only be compared."""
+    unshared: frozenset[str] = frozenset()
+    """Models that share nothing with others."""
+    roots: dict[str, Node] = {}
+    """By model: its rows as written, before they are stored."""
+    deferred: tuple[Output, ...] = ()
+    """What an environment reads from production, as written: their SQL is part of signatures."""
+
+    @property
+    def written(self) -> Plan:
+        return self.optimized.written
+
+    @property
+    def plan(self) -> Plan:
+        return self.optimized.plan
+
+    @property
+    def signed(self) -> Plan:
+        """All that signatures follow, as written."""
+        return Plan((*self.deferred, *self.written.outputs)) if self.deferred else self.written
+
+
+def read_catalog(compiled: Compiled) -> Catalog:
+    """Return the catalog of a project; raise an error if the columns of a model are unknown."""
+    if not compiled.catalog:
+        unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
+        raise MillstreamError(
+            *([diagnostic for diagnostic in unknown if diagnostic.code == "MS414"] or unknown)
+        )
+    return from_msgpack(compiled.catalog, Catalog)
+
+
+class _CatalogHints(Struct, frozen=True):
+    """Decodes only the hints of a `Catalog`."""
+
+    hints: CatalogHints
+
+
+def read_hints(compiled: Compiled) -> CatalogHints:
+    """Return the figures declared in YAML without decoding all models; empty if there is no plan."""
+    if not compiled.catalog:
+        return CatalogHints()
+    return from_msgpack(compiled.catalog, _CatalogHints).hints
+
+
+def written_plan(catalog: Catalog) -> Plan:
+    """Return the plan as written; the compiler has already reported its errors."""
+    return written_models(catalog).plan
+
+
+def written_models(catalog: Catalog, other: Topology | None = None) -> Models:
+    """Return the plan as written, with the root of each model; models that `other` has too have its nodes."""
+    same = unchanged_models(catalog, other.catalog, other.roots, other.written) if other else Unchanged()
+    models = build_models(catalog, unchanged=same)
+    if models.problems:
+        raise AssertionError(f"not reported by the compiler: {models.problems[0].message}")
+    return models
+
+
+@collector_paused()
+def compiled_topology(
+    compiled: Compiled,
+    results: RunResults | None = None,
+    *,
+    tests: bool = True,
+    other: Topology | None = None,
+) -> Topology:
+    """Return the plan of a project without errors, with the optimizations of its target and models.
+
+    `results` are those of the last build, for figures that YAML does not declare. Without `tests`, data tests
+    that warn or fail are not applied before rows are stored. `other` is a plan of another version: nodes of
+    models that are the same in both are taken from it, which saves time.
+    """
+    catalog = read_catalog(compiled)
+    if not tests:
+        models = {id_: spec.untested for id_, spec in catalog.models.items()}
+        catalog = structs.replace(catalog, models=models)
+    topology = topology_of(catalog, other=other)
+    return with_figures(topology, measured(results, topology.written, hints_of(catalog)))
+
+
+def topology_of(
+    catalog: Catalog,
+    unshared: frozenset[str] = frozenset(),
+    cache: QueryCache | None = None,
+    other: Topology | None = None,
+) -> Topology:
+    """Return the plan of a catalog without figures of builds; models that are `unshared` share nothing."""
+    written = written_models(catalog, other)
+    plan = with_own_nodes(written.plan, unshared) if unshared else written.plan
+    optimization = catalog.target.get("optimization")
+    rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
+    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
+    off |= {model: off.get(model, frozenset()) | SHARING for model in unshared}
+    built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
+    deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
+    optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
+    return Topology(
+        catalog, optimized, unshared=unshared, roots=written.roots, deferred=deferred, cache=cache
+    )
+
+
+def with_figures(topology: Topology, figures: Measured) -> Topology:
+    """Order stacked filters by measured figures.
+
+    All other rules have finished before, so that figures never change what is shared, split or named.
+    A signature does not depend on the order of such filters (`physical.signature`), so no figure loses state.
+    """
+    before, optimization = topology.optimized, topology.catalog.target.get("optimization")
+    models = topology.catalog.models.items()
+    if not figures.keeps or delay_costly not in chosen(optimization):
+        return structs.replace(topology, measured=figures)
+    hints = with_measured(hints_of(topology.catalog), figures, before.written)
+    off = switched_off(((id_, model.options) for id_, model in models), optimization)
+    last = optimize(before.plan, (delay_costly,), hints, off)
+    optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
+    return structs.replace(topology, optimized=optimized, measured=figures)
+
+
+def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
+    """Return the plan in which some models have nodes and queries of their own."""
+    return with_figures(topology_of(topology.catalog, models, topology.cache, topology), topology.measured)
+
+
+@collector_paused()
+def physical_of(
+    topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None
+) -> Physical:
+    """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
+    references = reference_outputs(topology.plan, topology.catalog.references)
+    settings = physical_settings(topology.catalog)
+    # Of what an environment reads from production, the definitions count as well.
+    tables = reference_outputs(topology.signed, topology.catalog.topics)
+    return physical_plan(
+        topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.cache
+    )
+
+
+@collector_paused()
+def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
+    """Return which models share which query; much faster than planning the queries."""
+    references = reference_outputs(topology.plan, topology.catalog.references)
+    return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
+
+
+def alone_of(
+    topology: Topology,
+    name: str,
+    models: Collection[str],
+    lock: Lock | None = None,
+    *,
+    dead_letters: bool = False,
+) -> Query:
+    """Return some models of a stateless query as a separate query, with `dead_letters` if requested."""
+    references = reference_outputs(topology.plan, topology.catalog.references)
+    settings = physical_settings(topology.catalog)
+    return alone(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
+
+
+def dead_letters_query_of(topology: Topology, source: str) -> Query:
+    """Return a separate query that only sends the dead letters of a source."""
+    references = reference_outputs(topology.plan, topology.catalog.references)
+    return dead_letters_query(topology.plan, physical_settings(topology.catalog), source, references)
+
+
+def physical_settings(catalog: Catalog) -> PhysicalSettings:
+    hints = hints_of(catalog)
+    optimization = catalog.target.get("optimization")
+    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
+    return PhysicalSettings(
+        rules=frozenset(rule.__name__ for rule in chosen(optimization)),
+        switched_off=off,
+        grouping=catalog.target.get("grouping", "all"),
+        shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
+        timezone=catalog.target.get("timezone", "UTC"),
+        functions={name: function.digest for name, function in catalog.functions.items()},
+        libraries=_libraries(catalog),
+        logging=frozenset(name for name, function in catalog.functions.items() if function.logs),
+        seeds={id_: seed.digest for id_, seed in catalog.seeds.items()},
+        spark=catalog.target.get("spark", {}),
+        isolation=catalog.target.get("isolation", {}),
+        guarantee=catalog.target.get("guarantee", AT_LEAST_ONCE),
+        places=catalog.target.get("places", {}),
+        distinct=dict(hints.distinct),
+        rows_per_second=dict(hints.rows_per_second),
+    )
+
+
+def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Return what each Python function can use, with versions: libraries, and Python itself."""
+    python = {"Python": version} if (version := catalog.target.get("python")) else {}
+    used = {name: function.libraries | python for name, function in catalog.functions.items()}
+    return {name: libraries for name, libraries in used.items() if libraries}
+
+
+def hints_of(catalog: Catalog) -> Hints:
+    """Return the hints of YAML, which the optimizer can't derive."""
+    return Hints(
+        keeps=catalog.hints.keeps,
+        rows_per_second=catalog.hints.rows_per_second,
+        distinct={
+            (id_, name): count
+            for id_, counts in catalog.hints.distinct.items()
+            for name, count in counts.items()
+        },
+        costs={name: function.cost for name, function in catalog.functions.items()},
+        returns={name: function.returns for name, function in catalog.functions.items()},
+    )

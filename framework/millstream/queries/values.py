@@ -1,0 +1,491 @@
+"""Streaming queries as values, which explain, docs, review and the runner read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from millstream.core.types import STRING, Type
+from millstream.formats import DEFAULT, Encoding
+from millstream.formats.format import DecodingCall
+from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
+from millstream.project.materialization import PROCESSING_TIME
+from millstream.queries.emit.steps import Step
+
+Kind = Literal["stateless", "stateful", "single"]
+OutputMode = Literal["append", "update"]
+Grouping = Literal["all", "stateless", "off"]
+
+
+class SourceRead(Struct, frozen=True):
+    """A topic, or the changes of a table, that a query reads as they come, under the name of a view."""
+
+    view: str
+    relation: str
+    topic: str = ""
+    """Empty for the changes of the table `relation`, which have `_deleted` for deleted rows."""
+    columns: tuple[Column, ...] = ()
+    """The decoded fields, or the columns of the table that are read."""
+    key: Column | None = None
+    key_type: Type = STRING
+    metadata: tuple[str, ...] = ()
+    on_bad_record: str = "fail"
+    headers: bool = False
+    """Records are read with their headers."""
+    bad_by: tuple[str, ...] | None = None
+    """The columns of which a wrong value makes a record bad for some model; None if any does."""
+    reads_all: bool = field(default=False, name="whole")
+    """Each batch reads all records that there are: they are versions, for which other rows wait."""
+
+    @property
+    def deciding(self) -> tuple[Column, ...]:
+        """The columns that decide whether a record is bad."""
+        columns = (*((self.key,) if self.key else ()), *self.columns)
+        if self.bad_by is None:
+            return columns
+        key = self.key if "_key" in self.bad_by else None
+        return tuple(column for column in columns if column is key or column.name.lower() in self.bad_by)
+
+
+class StaticRead(Struct, frozen=True):
+    """A seed, table or reference topic at rest, in its newest version in every batch."""
+
+    view: str
+    relation: str
+    columns: tuple[Column, ...] = ()
+    """The columns that are read; empty for subqueries and opaque SQL, whose text decides."""
+
+
+class TooLarge(Struct, frozen=True):
+    """The query goes on if a record is larger than Kafka accepts: it is counted, and not sent."""
+
+    dead_letters: str = ""
+    """The topic for a dead letter of it; empty if it is skipped."""
+
+
+class SinkOutput(Struct, frozen=True, tag="sink"):
+    model: str
+    topic: str
+    keys: tuple[str, ...] = ()
+    format: Encoding = DEFAULT
+    key_format: Encoding | None = None
+    """By default, a simple key is a text, and others are JSON."""
+    key_only: tuple[str, ...] = ()
+    """The keys that are not in the value."""
+    options: dict[str, Any] = {}
+    tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
+    """Ids of the row checks that report failing rows and don't stop the query."""
+    log: RowLog | None = None
+    drops_by: dict[str, str] = {}
+    """The column by which it drops the bad records of a source, if there is only one."""
+    changes: bool = False
+    """Its records are changes of rows, with the row before and after."""
+    tombstones: bool = True
+    """If so, a record without a value follows each delete."""
+    keeps_out: bool = False
+    """A row that fails a data test is not sent: the record that its key had before stays."""
+    counted: str = ""
+    """The source or model of which each record gives at most one of its rows; empty if none does."""
+    too_large: TooLarge | None = None
+    """What happens to records that are larger than Kafka accepts; None: the query stops."""
+
+
+class Versions(Struct, frozen=True):
+    """How a table keeps the versions of rows."""
+
+    by: tuple[str, ...]
+    """The key that the versions of a row have in common."""
+    keep: str = ""
+    """How long a version is kept after its end; empty: forever."""
+    replaces: bool = False
+    """New rows replace the newest version, and a deleted row ends now; otherwise, each row has its time."""
+
+
+class TableOutput(Struct, frozen=True, tag="table"):
+    model: str
+    keys: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    options: dict[str, Any] = {}
+    tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
+    log: RowLog | None = None
+    drops_by: dict[str, str] = {}
+    versions: Versions | None = None
+    counted: str = ""
+    """As of a sink."""
+
+    @property
+    def newest_by(self) -> tuple[str, ...]:
+        """The key of which a batch stores only the newest row."""
+        return self.versions.by if self.versions is not None and self.versions.replaces else self.keys
+
+
+class ViewOutput(Struct, frozen=True, tag="view"):
+    """A view that no other model reads: it is not stored; only `show` and tests compute its rows."""
+
+    model: str
+    columns: tuple[Column, ...] = ()
+
+
+class DeadLetters(Struct, frozen=True, tag="dead_letters"):
+    """Records of a source that can't be decoded, unchanged; or rows of a model that fail a data test."""
+
+    source: str
+    """Id of the source or model."""
+    topic: str
+    good: tuple[Good, ...] = ()
+    """The columns by which models drop bad records: each dead letter is that of some of these models."""
+
+
+Target = SinkOutput | TableOutput | ViewOutput | DeadLetters
+
+
+class ToKafka(Struct, frozen=True, tag="kafka"):
+    """The query's rows are records: `topic, key, value, headers`, and `timestamp` where a sink sets it."""
+
+    outputs: tuple[Target, ...]
+    placed: bool = False
+    """A header of each record has the position of its original record."""
+    skips: tuple[str, ...] = ()
+    """Models that leave out rows on which a function fails.
+
+    A marker without a topic counts each such row; its key is the model.
+    """
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The row checks that report failing rows by such markers."""
+        return tuple(
+            test for output in self.outputs if isinstance(output, SinkOutput) for test in output.tests
+        )
+
+    @property
+    def metrics(self) -> tuple[Meter, ...]:
+        """The metrics whose numbers are in such markers."""
+        return tuple(meter for o in self.outputs if isinstance(o, SinkOutput) for meter in o.metrics)
+
+    @property
+    def logs(self) -> dict[str, RowLog]:
+        """How rows are logged, by model; their texts are in such markers."""
+        return {
+            output.model: output.log
+            for output in self.outputs
+            if isinstance(output, SinkOutput) and output.log
+        }
+
+    @property
+    def timed(self) -> bool:
+        """Whether an option sets the time of records."""
+        times = (output.options.get("timestamp") for output in self.outputs if isinstance(output, SinkOutput))
+        return any(time and time != PROCESSING_TIME for time in times)
+
+
+class Delivery(Struct, frozen=True):
+    """One output of a batch and its rows over the batch's view.
+
+    Rows of a sink are records; rows of a table have its columns, and `_deleted` if rows can be deleted.
+    """
+
+    target: Target
+    sql: str
+    deletes: bool = False
+    counts_sql: str = ""
+    """Counts the rows that fail data tests: one row, with a column for each test."""
+    stops: tuple[str, ...] = ()
+    """The tests that stop the query if a row fails."""
+    stops_sql: str = ""
+    """Shows the rows that fail these: the test, and a text of the row."""
+
+
+class PerBatch(Struct, frozen=True, tag="batch"):
+    """Each micro-batch is cached as a view that every output reads (foreachBatch)."""
+
+    view: str
+    deliveries: tuple[Delivery, ...]
+
+
+DependencyKind = Literal[
+    "type", "reading", "schema", "seed", "table", "test", "stop", "library", "bad", "reference", "calculation"
+]
+"""Wrong values of a `bad` column make records bad.
+
+A `test` keeps rows out; a `stop` is one that lets no wrong row be stored, and stops the query."""
+
+
+class Dependency(Struct, frozen=True, order=True, array_like=True):
+    """Something besides SQL that rows depend on."""
+
+    kind: DependencyKind
+    name: str
+    content: str
+    """A type, a condition, a version; or the digest of rows, or of the SQL that computes them."""
+
+
+class Operator(Struct, frozen=True):
+    """What one stateful operator stores and how; equal operators can read each other's state."""
+
+    name: str
+    kind: str
+    facts: tuple[tuple[str, str], ...]
+    """What must stay the same, in order: name and content."""
+    below: str = ""
+    """Digest of the upstream logic; if it changes, the verdict is `mixed`."""
+    depends: tuple[Dependency, ...] | None = None
+    """What the facts depend on besides their SQL. Older records don't have it."""
+    below_depends: tuple[Dependency, ...] = ()
+    """What the upstream logic depends on."""
+    emitted: tuple[str, ...] | None = None
+    """Upstream conditions of which excluded rows would still be emitted from the state."""
+    models: tuple[str, ...] = ()
+    """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
+    stored_facts: tuple[tuple[str, str], ...] | None = field(default=None, name="kept")
+    """The facts without columns and aggregates that Spark does not keep, since nothing above reads them.
+
+    Older records don't have it.
+    """
+
+
+def content_id(operator: Operator) -> str:
+    """Return an id of what an operator stores; figures of an edited operator don't fit the new one."""
+    return blake2b(msgspec.msgpack.encode((operator.kind, operator.facts)), digest_size=12).hexdigest()
+
+
+class Stored(Struct, frozen=True):
+    """How the rows of a table, or of a topic with one row for each key, are computed."""
+
+    model: str
+    keys: tuple[str, ...]
+    rows: str
+    """Digest of everything that computes them, from the sources on."""
+    depends: tuple[Dependency, ...] | None = None
+    """What they depend on besides the SQL. Older records don't have it, nor what follows."""
+    retention: str | None = None
+    """How long rows of a table are kept; empty: forever."""
+    location: str | None = field(default=None, name="place")
+    """Where its table is; empty for a topic."""
+    encoding: str | None = None
+    """Digest of how records of a topic are written: their values, and their keys. Empty for a table."""
+    types: dict[str, str] = {}
+    """The types of the columns of a table over tables: only a rebuild changes them. Older records lack it."""
+
+
+class Signature(Struct, frozen=True):
+    """What a query's checkpoint depends on."""
+
+    sources: tuple[str, ...]
+    """In the query's order, since Spark matches offsets by position."""
+    operators: tuple[Operator, ...]
+    branches: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    stored: tuple[Stored, ...] = ()
+    """Rows that stay unchanged until new rows with their keys arrive."""
+    topics: tuple[str, ...] = ()
+    """The topics of the sources, empty for changes of a table. Older records have no topics."""
+    settings: dict[str, str] | None = None
+    """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
+    former: tuple[Operator, ...] = ()
+    """States that only former models read: their rows don't matter, but they must stay where they are."""
+    changes: tuple[str, ...] = ()
+    """The models whose records have the row before each change, as it was sent."""
+    tables: dict[str, dict[str, str]] = {}
+    """Of the tables whose changes it reads, the types of all columns: a store can't go on with others.
+
+    Older records lack it.
+    """
+    copies: tuple[str, ...] = ()
+    """Aggregates that states have once more, to know which groups matched before: place of the state, digest.
+
+    Older records have none. A state without them is still right.
+    """
+
+    @property
+    def stateful(self) -> bool:
+        return bool(self.operators)
+
+
+class StateSize(Struct, frozen=True):
+    """What is known about the state of one operator before it runs."""
+
+    operator: str
+    width: int
+    """Bytes of a row."""
+    rows: int | None
+    """None if it is unknown."""
+    entries: int = 1
+    """Entries of the state store for each row."""
+    content: str = ""
+    """What it stores: see `content_id`."""
+    unit: str = "row"
+    """What a row of the store is for users: a row, or a page of positions."""
+    model: str = ""
+    """Id of the model whose SQL has the operator, or of the first one that stores its rows."""
+
+
+class Memory(Struct, frozen=True):
+    """An estimate of a query's state."""
+
+    bytes: int | None
+    """None if it is unknown."""
+    why: str
+    states: tuple[StateSize, ...] = ()
+
+
+class Maintaining(Struct, frozen=True):
+    """How the batches of a query get the changes of a table that is kept equal to its SQL.
+
+    The query's sources only tell that something changed.
+    """
+
+    view: str
+    """The view of the table's differences, which the query's SQL reads."""
+    target: TableOutput
+    maintenance: Maintenance
+    inputs: tuple[StaticRead, ...]
+    """By the order of `maintenance.relations`."""
+    digest: str
+    """Of all that decides which rows are stored, besides the rows of tables."""
+    kept_out: str = ""
+    """A condition on the new rows `n` that the table must not have because of a data test; empty if none."""
+
+
+class Query(Struct, frozen=True):
+    """One streaming query."""
+
+    name: str
+    kind: Kind
+    models: tuple[str, ...]
+    sources: tuple[SourceRead, ...]
+    reads: tuple[StaticRead, ...]
+    steps: tuple[Step, ...]
+    sql: str
+    deliver: ToKafka | PerBatch
+    output_mode: OutputMode
+    signature: Signature
+    memory: Memory
+    functions: tuple[str, ...] = ()
+    """The Python functions that it calls, without duplicates."""
+    decoders: tuple[DecodingCall, ...] = ()
+    """The calls of those that decode records."""
+    encoders: tuple[str, ...] = ()
+    """Those that encode records."""
+    chained: bool = False
+    """One stateful operator is above another: each has the watermark that the one below passes on."""
+    nested_calls: tuple[str, ...] = ()
+    """The functions that are called by their plain names, within an aggregate or a join condition."""
+    realtime: tuple[str, ...] = ()
+    """What prevents real-time mode; empty if it is possible."""
+    maintaining: Maintaining | None = None
+    dead_letter_source: str = ""
+    """The source whose undecodable records it alone sends to dead letters."""
+    exactly_once: bool = False
+    """Its records are sent in transactions: readers of committed records see each of them once."""
+    repeatable: bool = False
+    """It follows a table, and the same row gives the same record at any time."""
+    copies: tuple[str, ...] = ()
+    """The names of the columns that need `signature.copies`, in the same order."""
+    delays: tuple[tuple[str, str], ...] = ()
+    """How late the rows of a relation can be: each relation with a watermark, and its delay."""
+
+    @property
+    def follows_table(self) -> bool:
+        """Whether its rows are those of one table, as they change."""
+        return self.maintaining is None and len(self.sources) == 1 and not self.sources[0].topic
+
+    @property
+    def sends_changes(self) -> bool:
+        """Whether its records are changes of rows, with the row before and after."""
+        return any(isinstance(output, SinkOutput) and output.changes for output in self.outputs)
+
+    @property
+    def outputs(self) -> tuple[Target, ...]:
+        match self.deliver:
+            case ToKafka(outputs=outputs):
+                return outputs
+            case PerBatch(deliveries=deliveries):
+                return tuple(delivery.target for delivery in deliveries)
+
+    @property
+    def title(self) -> str:
+        """The names of its outputs, shortened after three."""
+        names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
+        return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+    @property
+    def stored(self) -> dict[str, str]:
+        """The topic of each stored model; empty for a table."""
+        targets = (target for target in self.outputs if not isinstance(target, DeadLetters))
+        return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in targets}
+
+    @property
+    def tables(self) -> tuple[TableOutput, ...]:
+        return tuple(table for table in self.outputs if isinstance(table, TableOutput))
+
+    @property
+    def dead_letter_topics(self) -> tuple[str, ...]:
+        """The topics of its dead letters, also of those for records that are too large."""
+        topics = [target.topic for target in self.outputs if isinstance(target, DeadLetters)]
+        sinks = (sink for sink in self.outputs if isinstance(sink, SinkOutput))
+        topics += [sink.too_large.dead_letters for sink in sinks if sink.too_large is not None]
+        return tuple(dict.fromkeys(topic for topic in topics if topic))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of its sinks."""
+        return tuple(dict.fromkeys(sink.topic for sink in self.outputs if isinstance(sink, SinkOutput)))
+
+
+def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
+    """Yield the metrics that a query computes, each with its model."""
+    for output in query.outputs:
+        if isinstance(output, SinkOutput | TableOutput):
+            for meter in output.metrics:
+                yield output.model.partition(".")[2], meter
+
+
+def logs_of(query: Query) -> dict[str, RowLog]:
+    """Return how a query logs rows, by model."""
+    stored = (output for output in query.outputs if isinstance(output, SinkOutput | TableOutput))
+    return {output.model: output.log for output in stored if output.log is not None}
+
+
+class Separation(Struct, frozen=True):
+    """Why a model does not share a query that it seems to fit."""
+
+    model: str
+    why: str
+    other: tuple[str, ...] = ()
+    """The models of the query that it doesn't share."""
+
+
+class PhysicalSettings(Struct, frozen=True):
+    grouping: Grouping = "all"
+    shuffle_partitions: int = 200
+    timezone: str = "UTC"
+    functions: dict[str, str] = {}
+    """The digest of each Python function's body."""
+    libraries: dict[str, dict[str, str]] = {}
+    """The libraries that each Python function can use, and Python itself, with their versions."""
+    logging: frozenset[str] = frozenset()
+    """The Python functions that log something."""
+    seeds: dict[str, str] = {}
+    """The digest of each seed's rows."""
+    spark: dict[str, str] = {}
+    """The Spark settings that can change results."""
+    isolation: dict[str, str] = {}
+    """The isolation level at which a source is read, by its id, unless it is the default."""
+    guarantee: str = "at_least_once"
+    """Of the sinks that configure none, and of dead letters."""
+    places: dict[str, str] = {}
+    """Where each store keeps tables; the default store's place is also under an empty name."""
+    distinct: dict[tuple[str, str], int] = {}
+    """The approximate number of values, by relation id and column."""
+    rules: frozenset[str] = frozenset()
+    """Names of the optimizer rules that the target enables."""
+    switched_off: dict[str, frozenset[str]] = {}
+    """The rules that are switched off, by model."""
+    rows_per_second: dict[str, float] = {}

@@ -1,0 +1,254 @@
+"""Whether a query can continue from its checkpoint, decided by its state, not by what Spark checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from millstream.plan.durations import is_longer
+from millstream.queries.dependency_changes import changes
+from millstream.queries.differences import differences
+from millstream.queries.values import Operator, Signature, Stored
+
+_KINDS = {
+    "aggregate": "an aggregate",
+    "dedupe": "a deduplication",
+    "first_sent": "a search for repeated records",
+    "join": "a join",
+    "stateful": "a function with keyed state",
+    "temporal_join": "a join with versions",
+}
+
+_Facts = tuple[tuple[str, str], ...]
+Kind = Literal["same", "stored", "mixed", "rebuild"]
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a query can continue from its checkpoint.
+
+    same: it continues. stored: it continues with right state, but stored rows stay as the old version
+    computed them. mixed: it continues with state in which both versions count. rebuild: it can't.
+    """
+
+    kind: Kind
+    reasons: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
+    """Ids of the models that would be computed from state in which both versions count."""
+    stored: tuple[str, ...] = ()
+    """Ids of the other models whose stored rows would stay as they are."""
+
+
+class Accepted(Struct, frozen=True):
+    """What users accept so that queries continue, as ids of models."""
+
+    stored: frozenset[str] = frozenset()
+    mixed: frozenset[str] = frozenset()
+    everything: bool = False
+
+    def covers(self, verdict: Verdict) -> bool:
+        """Return whether a query may continue; mixed state comes with rows of the old version."""
+        if verdict.kind in {"same", "rebuild"} or self.everything:
+            return verdict.kind != "rebuild"
+        return self.mixed.issuperset(verdict.mixed) and (self.stored | self.mixed).issuperset(verdict.stored)
+
+
+def verdict(old: Signature, new: Signature) -> Verdict:
+    """Compare a checkpoint's signature with the new one; unless they are proven to fit, rebuild."""
+    if old == new:
+        return Verdict("same")
+    if reasons := tuple(_misfits(old, new)):
+        return Verdict("rebuild", reasons)
+    states = list(_mixed(old, new))
+    mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
+    rows = [outdated for outdated in _outdated(old, new) if outdated[0] not in mixed]
+    changes = {*old.changes, *new.changes}
+    if causes := [cause for model, cause, _ in rows if model in changes]:
+        needed = "the row before a change must be the one that was sent"
+        return Verdict("rebuild", tuple(f"{cause}; {needed}" for cause in causes))
+    kind: Kind = "mixed" if states else "stored" if rows else "same"
+    reasons = (*(why for why, _ in states), *(f"{cause}; {effect}" for _, cause, effect in rows))
+    return Verdict(kind, reasons, mixed, tuple(model for model, _, _ in rows))
+
+
+def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield why states keep what the old version counted and count new rows differently, and their models."""
+    for was, now in zip(old.operators, new.operators, strict=True):
+        changed = [] if was.depends is None else list(changes(was.below_depends, now.below_depends))
+        if was.below != now.below:
+            upstream = "the SQL upstream of its state changed"
+            yield f"{now.name}: {upstream}; existing state was computed by the old SQL", now.models
+        elif changed:
+            yield f"{now.name}: {', '.join(changed)}; existing state was computed before", now.models
+
+
+def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
+    """Yield the models of which stored rows differ from those of a new build, the cause and the effect."""
+    stay = "stored rows would stay unchanged"
+    session = [] if old.stateful else list(_session(old, new))
+    for name, was, now in _both(old, new):
+        model = now.model
+        if not now.rows:
+            continue  # a maintained table: all of its rows are computed again
+        changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
+        if was.rows != now.rows:
+            yield model, f"{name}: the SQL that computes its rows changed", stay
+        elif changed:
+            yield model, f"{name}: {', '.join(changed)}", stay
+        elif was.encoding and now.encoding and was.encoding != now.encoding:
+            effect = "those of keys without new rows would stay as they are"
+            yield model, f"{name}: its records have another format", effect
+        elif is_longer(was.retention, now.retention):
+            yield model, f"{name}: {_retention_change(was, now)}", "rows that were removed would stay removed"
+        elif is_longer(now.retention, was.retention):
+            effect = "older rows would stay until the next records, whose batch removes them"
+            yield model, f"{name}: {_retention_change(was, now)}", effect
+
+
+def _retention_change(was: Stored, now: Stored) -> str:
+    new, old = (f"for {stored.retention}" if stored.retention else "forever" for stored in (now, was))
+    return f"rows are kept {new} instead of {old.removeprefix('for ')}"
+
+
+def _session(old: Signature, new: Signature) -> Iterator[str]:
+    """Yield differences of the settings under which all SQL runs."""
+    if old.timezone != new.timezone:
+        yield f"the time zone is {new.timezone} instead of {old.timezone}"
+    if old.settings is None or new.settings is None:
+        return
+    for name in sorted(old.settings.keys() | new.settings.keys()):
+        was, now = (settings.get(name, "not set") for settings in (old.settings, new.settings))
+        if was != now:
+            yield f"{name} is {now} instead of {was}"
+
+
+def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
+    """Yield the models that are stored in both versions; models of a query can be added or removed."""
+    before = {stored.model: stored for stored in old.stored}
+    for now in new.stored:
+        if (was := before.get(now.model)) is not None:
+            yield now.model.partition(".")[2], was, now
+
+
+def _misfits(old: Signature, new: Signature) -> Iterator[str]:
+    if old.sources != new.sources:
+        yield f"it reads {_names(new.sources)} instead of {_names(old.sources)}"
+    elif old.topics and new.topics:
+        for read, reads in zip(old.topics, new.topics, strict=True):
+            if read != reads:
+                # Spark would look for the offsets of the old topic and fail.
+                yield f"it reads {_read(reads)} instead of {_read(read)}"
+    for table in old.tables.keys() & new.tables.keys():
+        # The swap of such a table is no change of rows that Spark's readers could follow.
+        yield from _other_types(table, old.tables[table], new.tables[table], "whose changes it reads, ")
+    for name, was, now in _both(old, new):
+        if was.keys != now.keys:
+            yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
+        yield from _other_types(now.model, was.types, now.types)
+        if was.location and now.location and was.location != now.location:
+            yield f"the table {name} is in another place, which has none of its rows"
+    if not old.stateful and not new.stateful:
+        return
+    yield from _session(old, new)
+    if not _same_branches(old, new):
+        yield "its models changed, or their order"
+    if len(old.operators) != len(new.operators):
+        yield f"it keeps {_count(new)} instead of {_count(old)}"
+        return
+    reasons = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
+    yield from reasons
+    if not reasons and copied(old, new) is None:
+        yield "its state has copies of aggregates by a condition that it no longer has"
+    if not reasons and _shapes(old.former) != _shapes(new.former):
+        yield "its checkpoint has the state of a model that left it, which can't be planned any more"
+
+
+def copied(old: Signature, new: Signature) -> tuple[bool, ...] | None:
+    """Return which copies of aggregates in new SQL a state has; None if it also has others.
+
+    An older state has none. Spark compares the columns of a state by their order.
+    """
+    left = list(old.copies)
+    present = tuple(bool(left) and left[0] == copy and bool(left.pop(0)) for copy in new.copies)
+    return None if left else present
+
+
+def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: str = "") -> Iterator[str]:
+    for column, type_ in new.items():
+        if (before := old.get(column, type_)) != type_:
+            table = f"{model.partition('.')[2]}, {which}" if which else f"{model.partition('.')[2]} "
+            yield f"the column {column} of {table}is {type_} instead of {before}"
+
+
+def _shapes(former: Iterable[Operator]) -> list[tuple[str, list[str]]]:
+    """Return what must be there of states that no model reads: they are computed by the SQL that they had.
+
+    Their rows don't matter, nor what a function does with them. The group's record has their order.
+    """
+    return sorted((operator.kind, [name for name, _ in operator.facts]) for operator in former)
+
+
+def _same_branches(old: Signature, new: Signature) -> bool:
+    """Whether each state still serves at least one of its models; models may join or leave it."""
+    if len(old.branches) != len(new.branches):
+        return False
+    pairs = zip(old.branches, new.branches, strict=True)
+    return all(set(was.split(", ")) & set(now.split(", ")) for was, now in pairs)
+
+
+def _changed(was: Operator, now: Operator) -> Iterator[str]:
+    if was.kind != now.kind:
+        yield f"{now.name} is {_KINDS[now.kind]} instead of {_KINDS[was.kind]}"
+        return
+    before, after = map(_stored_order, _comparable(was, now))
+    if before != after:
+        # The position of a window among the keys is not a separate fact.
+        for difference in list(differences(before, after)) or ["its keys are in a different order"]:
+            yield f"{now.name}: {difference}"
+    elif was.depends is not None and (changed := list(changes(was.depends, now.depends or ()))):
+        yield f"{now.name}: {', '.join(changed)}"
+    elif was.emitted is not None and was.emitted != now.emitted:
+        held = "rows" if now.kind == "join" else "groups"
+        let_out = f"{held} that the old ones let in would still be emitted"
+        yield f"{now.name}: the conditions upstream of it changed; {let_out}"
+
+
+def _comparable(was: Operator, now: Operator) -> tuple[_Facts, _Facts]:
+    """Return what both keep; an older record does not say what Spark leaves out of a state."""
+    if was.stored_facts is None or now.stored_facts is None:
+        return _last_times(was.facts, now.facts), now.facts
+    return was.stored_facts, now.stored_facts
+
+
+def _last_times(was: _Facts, now: _Facts) -> _Facts:
+    """Leave out the event times that a later watermark replaced, which older records also have."""
+    last = {name: fact for name, fact in was if name.endswith("watermark")}
+    return tuple((name, fact) for name, fact in was if last.get(name, fact) == fact or (name, fact) in now)
+
+
+def _stored_order(operator_facts: _Facts) -> _Facts:
+    """Return the facts with the aggregates in the order in which Spark stores them, if that is known.
+
+    Their order in the plan says nothing: `round(sum(x), 2)` comes after directly selected aggregates.
+    """
+    facts = dict(operator_facts)
+    measures = [name for name in facts if name.startswith("measure ")]
+    order = [f"measure {number}" for number in facts.get("order", "").split(", ")]
+    if "order" not in facts or sorted(order) != sorted(measures):
+        return operator_facts
+    stored = dict(zip(measures, (facts[name] for name in order), strict=True))
+    return tuple((name, stored.get(name, fact)) for name, fact in operator_facts if name != "order")
+
+
+def _read(topic: str) -> str:
+    return f"the topic {topic}" if topic else "the changes of a table"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(name.partition(".")[2] for name in names) or "nothing"
+
+
+def _count(signature: Signature) -> str:
+    number = len(signature.operators)
+    return f"{number} state{'' if number == 1 else 's'}"

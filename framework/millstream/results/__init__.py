@@ -1,0 +1,1 @@
+"""What commands measured and found: results, figures, metrics."""

@@ -1,0 +1,1 @@
+"""Whether two versions of a model have the same rows."""

@@ -1,0 +1,122 @@
+"""Names rows and columns of models so that equal names mean equal values, however their SQL is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from millstream.core.expressions import Expression, Ref, render
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
+from millstream.plan.traits import traits_of
+from millstream.sameness.leaves import leaves_of
+from millstream.sameness.row_meaning import Depths, function_digests, is_over
+from millstream.sql.durations import microseconds
+from millstream.sql.equivalence import Equivalence, leaf
+
+
+def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
+    """Return the names of two versions, which can be compared."""
+    names = Equivalence()
+    before, after = EqualValues(old, names), EqualValues(new, names)
+    # Models that are the same in both versions may share nodes: these are compared once.
+    return before, before if before.naming_inputs == after.naming_inputs else after
+
+
+class EqualValues(Depths):
+    """Meanings of columns as names of expressions, down to what is read from topics and tables."""
+
+    def __init__(self, catalog: Catalog, names: Equivalence) -> None:
+        seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
+        self.naming_inputs = function_digests(catalog), leaves_of(catalog, seeds)
+        """All that names depend on besides nodes."""
+        super().__init__(self.naming_inputs[0], {}, {}, self.naming_inputs[1], {})
+        self._names = names
+
+    def model(self, root: Node, model: ModelSpec) -> object:
+        if isinstance(root, Maintained):
+            self._specs[id(root)] = model
+        columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}
+        extras = {name: self.of(root, expression) for name, expression in model.extras}
+        # The time of records that only FROM has is one of these columns.
+        return self.rows(root), columns, extras
+
+    def of(self, node: Node, expression: Expression) -> str:
+        if expression.column:
+            return self.column(node, expression.column)
+        verbatim = [expression.functions, expression.reads, not expression.deterministic, is_over(expression)]
+        if any(verbatim) or any(ref.named or ref.fixed for ref in expression.refs):
+            names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
+            return leaf(f"{super().of(node, expression)} of {names}")
+
+        def ref(reference: Ref) -> str:
+            return self.column(node, reference.column)
+
+        return self._names.name(render(expression, ref), raises=expression.raises)
+
+    def column(self, node: Node, name: str) -> str:
+        return leaf(super().column(node, name))
+
+    def _follow(self, node: Node, name: str) -> tuple[Node, str]:
+        # The sides of a join may be the same relation: a column is that of its side.
+        while not isinstance(node, Binary) and (below := node.origin(name)) is not None:
+            node, name = below
+        return node, name
+
+    def _computed_by(self, below: Node, own_name: str) -> str:
+        match below:
+            case Expand():
+                return f"{super()._computed_by(below, own_name)} {self.rows(below.input)}"
+            case TableScan():
+                return f"{super()._computed_by(below, own_name)} {below.column(own_name).type}"
+            case Aggregate():
+                call = next((m for m in below.measures if m.name.lower() == own_name.lower()), None)
+                if call is None or call.condition is None:
+                    return super()._computed_by(below, own_name)
+                measured, condition = self.of(below.input, call.call), self.of(below.input, call.condition)
+                return self._names.filtered(measured, condition)
+            case _:
+                return super()._computed_by(below, own_name)
+
+    def _parts(self, node: Node) -> list[str]:
+        below = [self._rows[id(child)] for child in node.inputs]
+        match node:
+            case Binary():
+                return [
+                    *below,
+                    type(node).__name__,
+                    node.kind,
+                    *self._all_hold((node, condition) for condition in node.on),
+                ]
+            case Dedupe():
+                keys = sorted(self.column(node.input, key) for key in node.keys)
+                exact = map(" ".join, self.exact(node))
+                return [*below, "first of", *keys, _length(node.within), *exact, *self._late(node.input)]
+            case _:
+                return super()._parts(node)
+
+    def _late(self, node: Node) -> list[str]:
+        times = traits_of(node).watermarks
+        return sorted(f"{self.column(node, name)} delay {_length(delay)}" for name, delay in times)
+
+    def _filters(self, node: Filter) -> list[str]:
+        """Return the conditions of consecutive filters as one."""
+        conditions: list[tuple[Node, Expression]] = []
+        current: Node = node
+        while isinstance(current, Filter) or current.one_to_one:
+            if isinstance(current, Filter):
+                conditions += [(current.input, condition) for condition in current.conditions]
+            (current,) = current.inputs
+        return [self._rows[id(current)], *self._all_hold(conditions)]
+
+    def _all_hold(self, conditions: Iterable[tuple[Node, Expression]]) -> Iterator[str]:
+        """Yield the name of several conditions over nodes, if there are any."""
+        pairs = list(conditions)
+        if pairs:
+            raises = any(condition.raises for _, condition in pairs)
+            yield self._names.all_of((self.of(over, condition) for over, condition in pairs), raises=raises)
+
+
+def _length(duration: str | None) -> str:
+    """Return a duration in microseconds, if it is one."""
+    length = microseconds(duration) if duration else ""
+    return str(duration) if isinstance(length, str) else f"{length} microseconds"

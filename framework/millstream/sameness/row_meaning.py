@@ -1,0 +1,335 @@
+"""The meaning of each model's rows and columns, as texts that are equal if the rows are equal.
+
+Meanings are expressed twice: in terms of the relations that a model reads, and in terms of sources and seeds
+only, through all models between. A refactoring, such as moving a part of a model into a new model, does not
+change the second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping
+
+from msgspec import Struct
+
+from millstream.core.expressions import Expression
+from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.rows_at_rest import inputs_at_rest, read_columns, rows_at_rest
+from millstream.plan.nodes import (
+    CARRIED,
+    RECORD_TIME,
+    Aggregate,
+    Binary,
+    Decode,
+    Dedupe,
+    Expand,
+    Filter,
+    Maintained,
+    Node,
+    Opaque,
+    SeedScan,
+    Stateful,
+    TableScan,
+    TopicScan,
+    Union,
+)
+from millstream.plan.nodes.order import in_order
+from millstream.project.materialization import Table
+from millstream.queries.meanings import Meanings, digest
+from millstream.sameness.leaves import Leaves, leaves_of
+
+
+class ModelMeaning(Struct, frozen=True):
+    rows: str
+    """Which rows exist."""
+    columns: dict[str, str]
+    """The value of each column, by name in lower case."""
+    extras: dict[str, str] = {}
+    """The SQL of options: headers, `delete_when`."""
+    retention: str = ""
+    """Which of these rows a table keeps, by its options."""
+
+
+class ModelMeanings(Struct, frozen=True):
+    """The meanings of models, by id."""
+
+    by_inputs: dict[str, ModelMeaning]
+    """In terms of the relations that each reads, regardless of the bodies of functions."""
+    by_sources: dict[str, ModelMeaning]
+    """In terms of sources and seeds."""
+
+
+def meanings(
+    catalog: Catalog,
+    seeds: Mapping[str, str],
+    roots: Mapping[str, Node],
+    models: Container[str],
+    edited: Container[str],
+) -> ModelMeanings:
+    """Return the meanings of `models`; `seeds` has digests of rows by id.
+
+    Models that are not `edited` are only expressed in terms of sources, because their own SQL is the same.
+    `roots` has the plan nodes of these models and of all models upstream.
+    """
+    functions = function_digests(catalog)
+    leaves = leaves_of(catalog, seeds)
+    names = {id(root): id_ for id_, root in roots.items()}
+    specs = {id(root): catalog.models[id_] for id_, root in roots.items()}
+    deep = Depths(functions, roots, {}, leaves, specs)
+    by_inputs: dict[str, ModelMeaning] = {}
+    by_sources: dict[str, ModelMeaning] = {}
+    for id_, root in roots.items():
+        if id_ not in models:
+            continue
+        model = catalog.models[id_]
+        if id_ in edited:
+            others = {key: name for key, name in names.items() if name != id_}
+            by_inputs[id_] = _meaning(Depths({}, {}, others, None, specs), root, model)
+        by_sources[id_] = _meaning(deep, root, model)
+    return ModelMeanings(by_inputs, by_sources)
+
+
+def function_digests(catalog: Catalog) -> dict[str, str]:
+    return {name: function.digest for name, function in catalog.functions.items()}
+
+
+def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
+    rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
+    return ModelMeaning(
+        " but not ".join((depths.rows(root), *rejected)),
+        {name: depths.column(root, name) for name in root.by_name if name not in CARRIED},
+        {name: depths.of(root, expression) for name, expression in model.extras}
+        | ({TIMESTAMP_OPTION: depths.column(root, RECORD_TIME)} if RECORD_TIME in root.by_name else {}),
+        depths.retention(root, model),
+    )
+
+
+_OVER = re.compile(r"\bover\s*\(", re.IGNORECASE)
+
+
+def is_over(expression: Expression) -> bool:
+    """Return whether an expression calls a window function."""
+    return any(isinstance(piece, str) and _OVER.search(piece) for piece in expression.pieces)
+
+
+class Depths(Meanings):
+    """Meanings of columns and rows, expressed down to given relations."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, str],
+        roots: Mapping[str, Node],
+        ends: Mapping[int, str],
+        leaves: Leaves | None,
+        specs: dict[int, ModelSpec],
+    ) -> None:
+        super().__init__(functions, roots)
+        self._specs = specs
+        """Models, by `id` of their root."""
+        self._at_rest: dict[int, tuple[Maintained, Node | None]] = {}
+        """Their rows clause by clause."""
+        self._ends = ends
+        self._leaves = leaves
+        """Facts about sources and seeds besides their names; without them, a relation is its name."""
+        self._rows: dict[int, str] = dict(ends)
+        self._read: dict[int, frozenset[str]] = {id_: frozenset((name,)) for id_, name in ends.items()}
+        """The relations that each node reads."""
+        self._ordered: dict[int, list[Node]] = {}
+        """The sides of each union, in a canonical order."""
+
+    # -- columns
+
+    def _column(self, node: Node, name: str) -> str:
+        below, way = self._follow(node, name)
+        if end := self._ends.get(id(below)):
+            return f"{end}.{way.lower()}"
+        match below:
+            case TableScan() if (root := self._roots.get(below.relation)) is not None:
+                return self.column(root, way)
+            case Decode() if self._leaves and way.lower() not in self._written_columns(below):
+                return self._leaf(below, way)
+            case TableScan() if self._leaves and below.relation in self._leaves.tables:
+                return self._leaf(below, way)
+            case SeedScan():
+                return self._leaf(below, way)
+            case Stateful() | Opaque():
+                return f"{self.rows(below)}.{way.lower()}"
+            case Maintained():
+                rows = self._clauses(below)
+                return f"{self.rows(below)}.{way.lower()}" if rows is None else self.column(rows, way)
+            case Union():
+                position = list(below.by_name).index(way.lower())
+                sides = (self.column(side, side.columns[position].name) for side in self._sides(below))
+                return f"union({', '.join(sides)})"
+            case _:
+                return self._computed_by(below, way)
+
+    def _leaf(self, node: Node, name: str) -> str:
+        """Return a column of a source or seed: its type, and how its values are read, make it another one."""
+        facts = self._leaves.column(node.relation, name) if self._leaves else ""
+        return f"{node.relation}.{name.lower()} {node.column(name).type} {facts}"
+
+    def of(self, node: Node, expression: Expression) -> str:
+        text = super().of(node, expression)
+        read = [self._relation(relation) for relation in expression.reads]
+        # The value of a window function depends on which other rows there are.
+        read += [f"over {self.rows(node)}"] if is_over(expression) else []
+        return f"{text} [{', '.join(read)}]" if read else text
+
+    def _written_columns(self, node: Decode) -> Mapping[str, object]:
+        """Return the columns that a model wrote to the topic, by name in lower case."""
+        root = self._roots.get(node.relation)
+        return {} if root is None else root.by_name
+
+    def _relation(self, relation: str) -> str:
+        """Return the meaning of a whole relation that an expression reads by name."""
+        root = self._roots.get(relation)
+        if root is not None:
+            return self._all(root)
+        return f"{relation} {self._leaves.rows_and_columns(relation) if self._leaves else ''}"
+
+    def _all(self, node: Node) -> str:
+        columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
+        return digest("\n".join((self.rows(node), *columns)))
+
+    def _follow(self, node: Node, name: str) -> tuple[Node, str]:
+        # If both sides of a join read the same relation, a column is that of its side.
+        while id(node) not in self._ends and (below := node.origin(name)) is not None:
+            if isinstance(node, Binary) and not self._reads(node.left).isdisjoint(self._reads(node.right)):
+                break
+            node, name = below
+        return node, name
+
+    def _computed_by(self, below: Node, own_name: str) -> str:
+        if isinstance(below, Binary):
+            joined = below.by_joined[own_name.lower()]
+            side = below.left if joined.side == "left" else below.right
+            return f"{joined.side} {self.column(side, joined.source)}"
+        return super()._computed_by(below, own_name)
+
+    def retention(self, root: Node, model: ModelSpec) -> str:
+        """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
+        stored = model.materialization
+        if not isinstance(stored, Table):
+            return ""
+        order = self.column(root, stored.order_by) if stored.order_by else ""
+        deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]
+        keys = [self.column(root, key) for key in model.keys if key.lower() in root.by_name]
+        return f"{keys} {order} {stored.kept_for} {deleted}"
+
+    # -- tables over tables
+
+    def _clauses(self, node: Maintained) -> Node | None:
+        if id(node) not in self._at_rest:
+            self._at_rest[id(node)] = node, rows_at_rest(self._specs[id(node)], node)
+        return self._at_rest[id(node)][1]
+
+    def _maintained(self, node: Maintained) -> list[str]:
+        """Return the meaning of SQL that clauses don't say: its text, and all that it can read."""
+        parts = [
+            node.maintenance.all_rows,
+            *(f"{name} {self.functions.get(name, '')}" for name in node.called),
+        ]
+        read = read_columns(self._specs[id(node)], node)
+        for relation, child in zip(node.maintenance.relations, inputs_at_rest(node), strict=True):
+            columns = sorted(read[relation])
+            parts += [self._rows[id(child)], *(f"{name} {self.column(child, name)}" for name in columns)]
+        return parts
+
+    # -- rows
+
+    def rows(self, node: Node) -> str:
+        """Return the meaning of a node's rows."""
+        order = in_order((node,), self._rows)
+        self.describe(order)
+        for current in order:
+            if id(current) not in self._rows:
+                self._rows[id(current)] = (
+                    self._rows[id(current.inputs[0])]
+                    if current.one_to_one
+                    else digest("\n".join(self._parts(current)))
+                )
+        return self._rows[id(node)]
+
+    def _sides(self, node: Union) -> list[Node]:
+        """Return the sides in an order that does not depend on how they are written.
+
+        They are sorted by what they read first, so that an edit of one side rarely reorders the others.
+        """
+        if (ordered := self._ordered.get(id(node))) is not None:
+            return ordered
+        read = [tuple(sorted(self._reads(side))) for side in node.sides]
+        if len({*read}) == len(read):
+            sides = sorted(node.sides, key=lambda side: sorted(self._reads(side)))
+        else:
+            sides = sorted(
+                node.sides, key=lambda side: (sorted(self._reads(side)), self.rows(side), self._content(side))
+            )
+        self._ordered[id(node)] = sides
+        return sides
+
+    def _reads(self, node: Node) -> frozenset[str]:
+        """Return the relations that a node reads."""
+        for current in in_order((node,), self._read):
+            if isinstance(current, TopicScan | TableScan | SeedScan):
+                self._read[id(current)] = frozenset((current.relation,))
+            else:
+                self._read[id(current)] = frozenset[str]().union(*(self._read[id(e)] for e in current.inputs))
+        return self._read[id(node)]
+
+    def _content(self, side: Node) -> str:
+        """Return a digest of a side's columns, by position."""
+        return digest("\n".join(self.column(side, column.name) for column in side.columns))
+
+    def _parts(self, node: Node) -> list[str]:
+        below = [self._rows[id(child)] for child in node.inputs]
+        match node:
+            case Filter():
+                return self._filters(node)
+            case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
+                retention = self.retention(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
+                return [self.rows(root), type(node).__name__, retention]
+            case TopicScan() | TableScan() | SeedScan():
+                return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
+            case Decode():
+                # A record in a model's topic is a row of the model.
+                return below if self._written_columns(node) else [*below, node.on_bad_record, *node.unique_by]
+            case Expand():
+                return [*below, self.of(node.input, node.call), str(node.outer)]
+            case Union():
+                return ["union", *(self._rows[id(side)] for side in self._sides(node))]
+            case Binary():
+                on = sorted(self.of(node, condition) for condition in node.on)
+                return [*below, type(node).__name__, node.kind, *on]
+            case Aggregate():
+                keys = sorted(self.of(node.input, key.expression) for key in node.keys)
+                return [*below, "aggregate", *keys, node.emit, *self._late(node.input)]
+            case Dedupe():
+                keys = sorted(self.column(node.input, key) for key in node.keys)
+                exact = map(" ".join, self.exact(node))
+                return [*below, "first of", *keys, str(node.within), *exact, *self._late(node.input)]
+            case Stateful():
+                facts = self.facts(node, {})
+                return [*below, *(f"{name} {fact}" for name, fact in facts)]
+            case Maintained():
+                rows = self._clauses(node)
+                return self._maintained(node) if rows is None else [self.rows(rows)]
+            case Opaque():
+                return [*map(str, node.pieces), *map(self._all, node.inputs)]
+            case _:
+                return [*below, node.fingerprint]
+
+    def _filters(self, node: Filter) -> list[str]:
+        """Return the conditions of consecutive filters, sorted, because their order does not matter."""
+        conditions: set[str] = set()
+        current: Node = node
+        while (isinstance(current, Filter) or current.one_to_one) and id(current) not in self._ends:
+            if isinstance(current, Filter):
+                conditions.update(self.of(current.input, condition) for condition in current.conditions)
+            (current,) = current.inputs
+        return [self._rows[id(current)], *sorted(conditions)]
+
+    def _late(self, node: Node) -> Iterable[str]:
+        """Return what decides which rows are late, because state drops late rows."""
+        return sorted(fact for _, fact in self._times(node))

@@ -1,0 +1,78 @@
+"""Finds models that have the same rows in two versions, however their SQL is written.
+
+Unlike in `meaning`, expressions are equal if their values are, not only if their texts are. What is not
+proven to be equal counts as different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from millstream.core.cached_property import once
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.nodes import Node
+from millstream.sameness.row_meaning import function_digests
+
+if TYPE_CHECKING:
+    from millstream.sameness.canonical_columns import EqualValues
+
+Version = tuple[Catalog, Mapping[str, Node]]
+"""A catalog, and the root of each model as written."""
+
+
+class SameRows:
+    """Whether models have the same rows, columns and place in two versions."""
+
+    def __init__(self, old: Version, new: Version) -> None:
+        self._old, self._new = old, new
+        self._functions = function_digests(old[0]) == function_digests(new[0])
+        self._answers: dict[str, bool] = {}
+
+    def __contains__(self, id_: str) -> bool:
+        if id_ not in self._answers:
+            self._answers[id_] = self._is_same(id_)
+        return self._answers[id_]
+
+    def _is_same(self, id_: str) -> bool:
+        was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
+        if was is None or now is None or _storage(was) != _storage(now):
+            return False
+        if was == now and self._functions:
+            # The same SQL over the same rows needs no comparison, which takes much longer.
+            views = [relation for relation in was.reads if _is_view(self._old[0], relation)]
+            others = [relation for relation in was.reads if relation not in views]
+            if not all(relation in self for relation in views):
+                return False
+            if all(
+                _declared(self._old[0], relation) == _declared(self._new[0], relation) for relation in others
+            ):
+                return True
+        before, after = self._equal_values
+        return before.model(self._old[1][id_], was) == after.model(self._new[1][id_], now)
+
+    @once
+    def _equal_values(self) -> tuple[EqualValues, EqualValues]:
+        # This imports sqlglot, which a project without changes does not need.
+        from millstream.sameness.canonical_columns import equal_values
+
+        return equal_values(self._old[0], self._new[0])
+
+
+def _storage(model: ModelSpec) -> object:
+    """Return what must be the same besides the rows."""
+    types = {column.name.lower(): (str(column.type), column.nullable) for column in model.columns}
+    kept_out = tuple(check for check in model.checks if check.keeps_out)
+    return model.materialization, types, model.options, kept_out
+
+
+def _is_view(catalog: Catalog, relation: str) -> bool:
+    model = catalog.models.get(relation)
+    return model is not None and model.materialization.inlined
+
+
+def _declared(catalog: Catalog, relation: str) -> object:
+    """Return what can make the rows of a relation others, or the columns of what a model stores."""
+    if (model := catalog.models.get(relation)) is not None:
+        return model.columns
+    return catalog.topics.get(relation) or catalog.seeds.get(relation)

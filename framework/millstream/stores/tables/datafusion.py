@@ -1,0 +1,92 @@
+"""Runs SQL over Delta tables and local rows without a JVM, by DataFusion within delta-rs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+from millstream.core.types import Type
+from millstream.stores.tables.arrow import rows_of, to_arrow
+from millstream.stores.tables.mistakes import problem_of
+from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.values import Answer
+from millstream.stores.tables.words import quoted, respell
+
+
+class OpenedTables:
+    """The tables that one query can name; local rows become Delta tables in a temporary folder."""
+
+    def __init__(self, zone: str, folder: Path) -> None:
+        self.zone = zone
+        self.folder = folder
+        self.builder = QueryBuilder({"datafusion.execution.time_zone": zone})
+        self.spellings: dict[str, set[str]] = {}
+        """Spellings of tables and columns, by their lower case form."""
+        self.schemas: set[str] = set()
+
+    def add(self, relation: Relation, table: DeltaTable) -> None:
+        """Register a table that DataFusion reads directly."""
+        self._add(relation.name, table, {})
+
+    def add_rows(
+        self, relation: Relation, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        arrow, path = to_arrow(columns, rows, self.zone), str(self.folder / relation.name)
+        write_deltalake(path, arrow.table)
+        self._add(relation.name, DeltaTable(path), arrow.casts)
+
+    def answer(self, sql: str, relations: Mapping[str, Relation], limit: int | None) -> Answer:
+        names = {
+            lower: next(iter(spellings)) for lower, spellings in self.spellings.items() if len(spellings) == 1
+        }
+        try:
+            reader = self.builder.execute(respell(sql, names))
+            rows = chain.from_iterable(map(rows_of, reader))
+            fetched = list(rows if limit is None else islice(rows, limit + 1))
+        except Exception as error:  # noqa: BLE001 - DataFusion's own come as bare exceptions
+            raise problem_of(sql, str(error), relations) from None
+        more = limit is not None and len(fetched) > limit
+        return Answer(tuple(reader.schema.names), fetched[:limit], more)
+
+    def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str]) -> None:
+        """Register a table under its name, as a view over it if columns must be cast."""
+        schema, _, short = name.rpartition(".")
+        if schema and schema not in self.schemas:
+            self.schemas.add(schema)
+            self._run(f"create schema {quoted(schema)}")
+        full_name = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
+        fields = [(field.name, field.type) for field in _schema(table)]
+        casts = dict(casts) | self._zoned(fields)
+        for spelling in filter(None, (schema, short, *(field for field, _ in fields))):
+            self.spellings.setdefault(spelling.lower(), set()).add(spelling)
+        if not casts:
+            self.builder.register(full_name, table)
+            return
+        hidden = quoted(f"{name} at rest")
+        self.builder.register(hidden, table)
+        items = (
+            f"arrow_cast({quoted(field)}, '{casts[field]}') as {quoted(field)}"
+            if field in casts
+            else quoted(field)
+            for field, _ in fields
+        )
+        self._run(f"create view {full_name} as select {', '.join(items)} from {hidden}")  # noqa: S608 - all quoted
+
+    def _zoned(self, fields: list[tuple[str, Any]]) -> dict[str, str]:
+        """Read timestamps in the target's zone, so that days and hours are the same as in Spark."""
+        if self.zone == "UTC":
+            return {}
+        cast = f'Timestamp(Microsecond, Some("{self.zone}"))'
+        return {name: cast for name, kind in fields if kind.tz}
+
+    def _run(self, sql: str) -> None:
+        self.builder.execute(sql).read_all()
+
+
+def _schema(table: DeltaTable) -> list[Any]:
+    arrow = table.schema().to_arrow()
+    return [arrow.field(index) for index in range(len(arrow.names))]

@@ -1,0 +1,93 @@
+"""Converts DataFusion's errors to diagnostics with a location in the SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.text import Text
+from millstream.stores.tables.relations import Relation, missing_table
+from millstream.stores.tables.words import mentions
+
+FILE = "query"
+_NO_TABLE = re.compile(r"table '([^']+)' not found")
+_NO_COLUMN = re.compile(r"No field named (.+?)\.(?: |\n|$)")
+_VALID = re.compile(r"Valid fields are (.+?)\.?\s*$", re.DOTALL)
+_NO_FUNCTION = re.compile(r"Invalid function '([^']+)'\.(?:\s*Did you mean '([^']+)'\?)?")
+_PARSER = re.compile(r'ParserError\("(.*?)(?: at Line: (\d+), Column: (\d+))?"\)', re.DOTALL)
+_PREFIX = re.compile(
+    r"^(?:(?:External|Arrow|Cast|Compute|SQL|Schema|Execution|Parquet|Invalid argument|Parser) error: "
+    r"|Error during planning: |This feature is not implemented: |type_coercion\s+caused by\s+)",
+    re.IGNORECASE,
+)
+_TYPES = {
+    "Utf8View": "string", "LargeUtf8": "string", "Utf8": "string", "BinaryView": "binary", "Int64": "bigint",
+    "Int32": "int", "Float64": "double", "Boolean": "boolean", "Date32": "date",
+}  # fmt: skip
+_REMEDY = "DataFusion runs this query; its SQL is similar to PostgreSQL's"
+
+
+def problem_of(sql: str, error_text: str, relations: Mapping[str, Relation]) -> MillstreamError:
+    remedy, start = _REMEDY, None
+    if match := _NO_TABLE.search(error_text):
+        name = match.group(1).removeprefix("datafusion.").removeprefix("public.")
+        if "." in name and (f'"{name}"' in sql or f"`{name}`" in sql):
+            message = f"no table has the name '{name}', with a dot in it"
+            remedy = f"write {name} without quotes, or quote each part: " + ".".join(
+                f'"{part}"' for part in name.split(".")
+            )
+            return query_error(sql, Diagnostic("MS842", message, None, remedy), sql.find(name) - 1)
+        return query_error(sql, missing_table(name, relations), _first(sql, name))
+    if match := _NO_COLUMN.search(error_text):
+        name = match.group(1).replace('"', "")
+        message, start = f"column '{name}' does not exist", _first(sql, name)
+        remedy = _column_remedy(name, _VALID.search(error_text))
+    elif match := _NO_FUNCTION.search(error_text):
+        name, near = match.groups()
+        message, start = f"function '{name}' does not exist", _first(sql, name)
+        remedy = f"did you mean '{near}'?" if near else _REMEDY
+    elif match := _PARSER.search(error_text):
+        message, line, column = match.groups()
+        start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
+        message = message.replace("EOF", "the end").replace('\\"', '"')
+        message = message[0].lower() + message[1:]
+    else:
+        message = clean(error_text)
+    return query_error(sql, Diagnostic("MS845", message, None, remedy), start)
+
+
+def query_error(sql: str, diagnostic: Diagnostic, start: int | None = None) -> MillstreamError:
+    """Add the location in the SQL, if it is known."""
+    if start is None or not 0 <= start <= len(sql):
+        return MillstreamError(diagnostic)
+    text = Text(FILE, sql)
+    word = re.compile(r'"[^"]*"|`[^`]*`|[\w.]+|.', re.DOTALL).match(sql, start)
+    location = text.location(start, word.end() if word else None)
+    return MillstreamError(replace(diagnostic, location=location, line=text.line(location.line)))
+
+
+def clean(error_text: str) -> str:
+    """Return the last cause, without DataFusion's internal names."""
+    # delta-rs prints causes in colour, one on each line.
+    error_text = re.sub(r"\s*\x1b\[\d+m↳\x1b\[0m", ":", error_text)
+    text = re.split(r"\ncaused by\n", error_text)[-1].strip()
+    while (shorter := _PREFIX.sub("", text)) != text:
+        text = shorter
+    for name, shown in _TYPES.items():
+        text = re.sub(rf"\b{name}\b", shown, text)
+    text = " ".join(text.split())
+    return text[:1].lower() + text[1:].rstrip(".") if text else "the query failed"
+
+
+def _column_remedy(name: str, valid: re.Match[str] | None) -> str:
+    columns = [column.replace('"', "").strip() for column in valid.group(1).split(",")] if valid else []
+    short = list(dict.fromkeys(column.rpartition(".")[2] for column in columns))
+    available = f"columns: {', '.join(short)}" if short else _REMEDY
+    return did_you_mean(name.rpartition(".")[2], short, available)
+
+
+def _first(sql: str, name: str) -> int | None:
+    return next((word.start for mention, word in mentions(sql) if mention.lower() == name.lower()), None)

@@ -1,0 +1,40 @@
+"""What runs, put together from the records of queries, is planned as the whole project is."""
+
+from pathlib import Path
+
+from millstream.compile import compile_project
+from millstream.compile.artifacts import manifest_file
+from millstream.compile.manifest import Manifest
+from millstream.core.decoding import from_json
+from millstream.deploy.definitions import definition_of, is_same, what_runs
+from millstream.deploy.records import new_record
+from millstream.queries.topology import compiled_topology, physical_of, read_catalog
+
+EXAMPLE = Path(__file__).parents[3]
+
+
+def test_all_queries_of_the_example():
+    compiled = compile_project(EXAMPLE, use_cache=False)
+    topology = compiled_topology(compiled)
+    physical, manifest = physical_of(topology), from_json(manifest_file(compiled), Manifest)
+    records = [
+        new_record("example", query, {}, definition_of(manifest, topology.catalog, query.stored).packed())
+        for query in physical.queries
+    ]
+    for whole in (None, (manifest, read_catalog(compiled))):
+        found = what_runs(records, manifest, whole)
+        again = physical_of(compiled_topology(found))
+        assert [query.signature for query in again.queries] == [query.signature for query in physical.queries]
+        unread = manifest.nodes.keys() - found.manifest.nodes.keys()
+        assert not any(id_.startswith(("model.", "source.")) for id_ in unread)
+        assert whole is None or not unread
+        assert all(manifest.nodes[id_] == node for id_, node in found.manifest.nodes.items())
+    first, second = records[0].definition, records[1].definition
+    assert is_same(first, bytes(first))
+    assert not is_same(first, second)
+
+
+def test_a_record_without_a_definition():
+    compiled = compile_project(EXAMPLE, use_cache=False)
+    (query, *_) = physical_of(compiled_topology(compiled)).queries
+    assert what_runs([new_record("example", query, {})], compiled.manifest, None) is None

@@ -1,0 +1,190 @@
+"""Models that leave a query that they share: what is rebuilt, and what continues."""
+
+import pytest
+from edits.bases import EVENTS, table
+from edits.test_edited_states import OTHERS, PROFILES
+from msgspec.structs import replace
+from support.runs import job_of
+from support.shops import Shop
+
+from millstream.compile.manifest import Manifest
+from millstream.core.decoding import from_json
+from millstream.core.errors import MillstreamError
+from millstream.deploy.definitions import definition_of
+from millstream.deploy.intents import Apply, FullRefresh, Update
+from millstream.deploy.keeping import with_kept
+from millstream.deploy.leaving import Split
+from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.stages import Refuse, chain, name_of, stages
+from millstream.engine.handover.loading import fitted_to_run
+from millstream.queries.topology import physical_of
+
+MODELS = {
+    "total": table("user", f"select user, sum(value) as total from {EVENTS} group by user"),
+    "number": table("user", f"select user, count(*) as n from {EVENTS} where kind <> 'd' group by user"),
+    "last": table("user", f"select user, max(id) as last from {EVENTS} where id > 1 group by user"),
+}
+MOST = {"total": MODELS["total"].replace("sum(", "max(")}
+TOTAL_ALONE = (Split("events_by_user", "total", ("model.total",)),)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    made = Shop(tmp_path, "")
+    made.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
+    made.more(OTHERS)
+    return made
+
+
+def deployed(shop, models=MODELS):
+    for name, sql in models.items():
+        shop.model(name, sql)
+    job = job_of(shop.root)
+    manifest = from_json(job.manifest, Manifest)
+    records = {
+        query.name: new_record("", query, {}, definition_of(manifest, job.catalog, query.stored).packed())
+        for query in job.physical.queries
+    }
+    return Deployed(records, job.physical.lock)
+
+
+def planned(shop, running, edited, intent, selected=None):
+    """Return the plan of an edited project, and the stages of each model."""
+    for name, sql in edited.items():
+        shop.model(name, sql)
+    job = job_of(shop.root)
+    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent, selected)
+    queries = kept.physical.queries
+    listed = stages(queries, kept.running, intent, queries, kept.physical.lock, kept.misfits)
+    found = {
+        model.removeprefix("model."): " ".join(map(name_of, chain(listed, query.name)))
+        for query in queries
+        for model in query.stored
+    }
+    return kept, found, listed
+
+
+def test_one_query_stores_all_three(shop):
+    assert [record.stored for record in deployed(shop).records.values()] == [
+        ("model.last", "model.number", "model.total")
+    ]
+
+
+def test_apply_rebuilds_the_edited_model_alone(shop):
+    running = deployed(shop)
+    kept, found, _ = planned(shop, running, MOST, Apply())
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+
+
+def test_build_names_the_edited_model_alone(shop):
+    _, found, listed = planned(shop, deployed(shop), MOST, Update())
+    assert set(found.values()) == {"refuse"}
+    (problem,) = (stage.diagnostic for stage in listed if isinstance(stage, Refuse))
+    assert problem.message.startswith("total can't continue from its checkpoint: ")
+    assert problem.message.endswith("; last, number share its query, and continue then")
+    assert problem.help.endswith(": millstream apply")
+    kept, found, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}
+
+
+def test_a_model_that_is_refreshed_leaves_the_others(shop):
+    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset({"model.total"}))
+    assert kept.splits == TOTAL_ALONE
+    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset(f"model.{m}" for m in MODELS))
+    assert kept.splits == ()
+
+
+def test_an_edit_that_is_taken_back_finds_its_state(shop):
+    running = deployed(shop)
+    kept, _, _ = planned(shop, running, MOST, Apply())
+    again, found, _ = planned(shop, kept.running, MODELS, Update())
+    assert (again.splits, set(found.values())) == ((), {"continue start"})
+    assert {query.name: len(query.stored) for query in again.physical.queries} == {
+        "events_by_user": 2,
+        "total": 1,
+    }
+
+
+def test_models_leave_one_after_the_other(shop):
+    kept, _, _ = planned(shop, deployed(shop), MOST, Apply())
+    running = kept.running
+    more = {"number": MODELS["number"].replace("count(*)", "sum(id)")}
+    again, found, _ = planned(shop, running, more, Apply())
+    assert again.splits == (Split("events_by_user", "number", ("model.number",)),)
+    assert found["last"] == "continue start"
+    taken_back, found, _ = planned(shop, again.running, MODELS, Update())
+    assert (taken_back.splits, set(found.values())) == ((), {"continue start"})
+
+
+def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
+    shop.source(on_bad_record="dead_letter")
+    models = {name: table("id", f"select id, {name} from {EVENTS}") for name in ("kind", "value")}
+    models["sent"] = "{{ config(materialized='sink') }} " + f"select id from {EVENTS}"
+    running = deployed(shop, models)
+    before = [query.name for query in running_queries(shop) if query.dead_letter_source]
+    edited = {"kind": models["kind"].replace("id, kind", "id, upper(kind) as kind")}
+    kept, found, _ = planned(shop, running, edited, Apply())
+    assert kept.splits == (Split("events_tables", "kind", ("model.kind",)),)
+    assert found == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
+    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+    # A topic without state is sent again.
+    kept, found, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    assert kept.splits == ()
+    assert found == {"kind": "continue start", "value": "continue start", "sent": "rebuild swap"}
+    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+
+
+def running_queries(shop):
+    return job_of(shop.root).physical.queries
+
+
+def test_a_removed_model_leaves_the_others_their_state(shop):
+    running = deployed(shop)
+    (shop.root / "models/total.sql").unlink()
+    for intent in (Update(), Apply()):
+        _, found, _ = planned(shop, running, {}, intent)
+        assert found == dict.fromkeys(["number", "last"], "continue start")
+
+
+def test_an_edited_function_concerns_its_models_only(shop):
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value * 2\n")
+    scored = {"total": MODELS["total"].replace("sum(value)", "sum(twice(value))")}
+    running = deployed(shop, MODELS | scored)
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value + value\n")
+    kept, found, _ = planned(shop, running, {}, Apply())
+    assert kept.splits == TOTAL_ALONE
+    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+    # A function that returns another type would need another state.
+    shop.write("macros/twice.py", "\ndef twice(value: float) -> int:\n    return int(value)\n")
+    _, found, _ = planned(shop, kept.running, {}, Apply())
+    assert found["number"] == "rebuild compare swap"
+
+
+def test_a_run_takes_over_removed_models_and_others_after_a_split(shop):
+    running = deployed(shop)
+    for name, sql in MOST.items():
+        shop.model(name, sql)
+    with pytest.raises(MillstreamError, match="'total' can't leave a query that others share"):
+        fitted_to_run(replace(job_of(shop.root), intent=Apply()), running)
+    for edited in (MODELS["total"], None):
+        if edited:
+            shop.model("total", edited)
+        else:
+            shop.root.joinpath("models/total.sql").unlink()
+        queries = fitted_to_run(replace(job_of(shop.root), intent=Apply()), running).physical.queries
+        assert [query.name for query in queries] == ["events_by_user"]
+
+
+def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):
+    running = deployed(shop)
+    kept, _, _ = planned(shop, running, MOST, Apply())
+    (shop.root / "models/total.sql").unlink()
+    shop.root.joinpath("models/sources.yml").write_text(
+        shop.root.joinpath("models/sources.yml")
+        .read_text()
+        .replace("value, type: double", "value, type: int", 1)
+    )
+    _, found, _ = planned(shop, kept.running, {}, Apply())
+    assert found == dict.fromkeys(["number", "last"], "rebuild compare swap")

@@ -1,0 +1,93 @@
+"""No secret is in a command line or in the environment of a process that does not need it."""
+
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+
+from millstream.core.errors import MillstreamError
+from millstream.engine.spark.session import spark_settings, start_spark
+from millstream.local.environment import for_java, for_spark
+from millstream.local.server.folder import ServerFolder
+from millstream.local.server.state import read_pid
+from millstream.project.values import Target
+
+
+@pytest.fixture
+def conf(spark):
+    return spark.sparkContext._jsc.hadoopConfiguration()
+
+
+def test_spark_has_settings_that_no_command_line_shows(spark, conf):
+    process = SparkContext._gateway.proc
+    arguments = [*process.args, Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()]
+    assert conf.get("fs.tests.account.id") == "swordfish"
+    assert spark._jvm.System.getProperty("millstream.tests") == "swordfish"
+    assert "spark.master=local[2]" in arguments
+    assert not [each for each in arguments if "swordfish" in each]
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077", "yarn"])
+def test_no_master_serves_a_web_ui(tmp_path, master):
+    settings = spark_settings(Target("shop", "local", {"master": master}), [], tmp_path)
+    assert settings["spark.ui.enabled"] == "false"
+
+
+def environment(pid):
+    content = Path(f"/proc/{pid}/environ").read_bytes().decode()
+    return dict(each.partition("=")[::2] for each in content.split("\0") if each)
+
+
+def test_the_jvm_and_its_workers_see_only_what_they_need(spark):
+    pids = [SparkContext._gateway.proc.pid, *seen_by_workers(spark, "__import__('os').getpid()")]
+    for pid in pids:
+        found = environment(pid)
+        assert "MILLSTREAM_TESTS_TOKEN" not in found
+        assert "swordfish" not in found.values()
+        assert found["MILLSTREAM_TESTS_REGION"] == "north"
+        assert found["PATH"]
+    assert len(pids) > 1
+    assert {*seen_by_workers(spark, "__import__('os').environ.get('MILLSTREAM_TESTS_TOKEN', '')")} == {""}
+
+
+def seen_by_workers(spark, expression):
+    seen = spark.range(2).rdd.map(lambda _: eval(expression)).collect()
+    return [*dict.fromkeys(seen)]
+
+
+def test_the_broker_sees_only_what_it_needs(broker_server):
+    found = environment(read_pid(ServerFolder(broker_server.folder, "broker")))
+    assert "MILLSTREAM_TESTS_TOKEN" not in found
+    assert found["PATH"]
+
+
+def test_what_is_needed():
+    given = {
+        "PATH": "/bin", "LC_ALL": "C", "SPARK_HOME": "/s", "PYTHONPATH": "/p", "AWS_SECRET_ACCESS_KEY": "a", "PGPASS": "b",
+        "DB_PWD": "c", "GITHUB_PAT": "d", "STRIPE_KEY": "e", "REGION": "f", "https_proxy": "g",
+    }  # fmt: skip
+    assert [*for_java(given)] == ["PATH", "LC_ALL"]
+    found = for_spark(given, ("REGION",))
+    assert {*given} - {*found} == {"PGPASS", "DB_PWD", "GITHUB_PAT", "STRIPE_KEY"}
+
+
+def test_the_file_with_java_options_is_gone(spark):
+    name = "spark.driver.extraJavaOptions="
+    (options,) = (each for each in SparkContext._gateway.proc.args if each.startswith(name))
+    file = options.partition("=@")[2]
+    assert file
+    assert not Path(file).exists()
+
+
+def test_spark_redacts_settings_from_the_environment(spark, conf):
+    shown = {each.key: each.value for each in spark.sql("set -v").collect()}
+    shown |= {each.key: each.value for each in spark.sql("set").collect()}
+    assert "swordfish" not in shown.values()
+    assert shown["spark.hadoop.fs.tests.account.id"] == "*********(redacted)"
+
+
+def test_spark_is_not_started_in_a_folder_that_java_can_not_open(tmp_path: Path) -> None:
+    folder = tmp_path / "two\nlines"
+    with pytest.raises(MillstreamError, match=r"MS820: Java can't use the folder"):
+        start_spark("tests", Target("shop", "local", {}), [], folder)
+    assert not folder.exists()

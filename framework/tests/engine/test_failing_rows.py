@@ -1,0 +1,203 @@
+"""Rows that fail a data test with severity `error`: which rows, how to go on, and that all else goes on."""
+
+import json
+import subprocess
+
+import pytest
+from support.commands import MILLSTREAM
+from support.postgres import rows
+from support.running import running
+from support.runs import built, create_topics, problems, received, statuses, table_rows
+from support.shops import POSTGRES, PROFILES, UNOPTIMIZED, Shop, event, with_one_partition
+from support.spark import SPARK_WARNINGS
+
+from millstream.deploy.intents import Apply
+from millstream.engine.values import Failed, LeftOut
+from millstream.local.broker import keep_broker, stop_broker
+
+pytestmark = SPARK_WARNINGS
+
+EVENTS = "from {{ source('web', 'events') }}"
+LATEST = "{{ config(materialized='table', unique_key='id') }} select id, kind, value " + EVENTS
+KINDS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, count(*) as n, sum(value) as value from {{ ref('latest') }} group by kind
+"""
+SINK = "{{ config(materialized='sink', key='id') }} select id, kind, value " + EVENTS
+SUMS = """
+    {{ config(materialized='table', unique_key='kind') }}
+    select kind, sum(value) as value from {{ source('web', 'events') }} group by kind
+"""
+
+
+def small(shop, **severities):
+    """Let models test that values are small."""
+    tests = "".join(
+        f"""
+  - name: {name}
+    tests: [{{expression: {{expression: "value < 10", severity: {severity}}}}}]"""
+        for name, severity in severities.items()
+    )
+    shop.write("models/tests.yml", f"models:{tests}")
+
+
+def failures(told):
+    return [*problems(told), *(each.diagnostic for each in told if isinstance(each, LeftOut))]
+
+
+def kinds(shop, name):
+    return sorted(row["kind"] for row in table_rows(shop.root, f"model.{name}"))
+
+
+def test_a_table_over_tables_fails_alone_whatever_the_severity(shop, first_spark):
+    shop.write("profiles.yml", with_one_partition(PROFILES))
+    shop.model("latest", LATEST)
+    names = {"strict": "error", "warned": "warn", "dropped": "drop", "parted": "dead_letter"}
+    for name in names:
+        shop.model(name, KINDS)
+    small(shop, **names)
+    shop.send(event(1), event(2, kind="y", value=20.0))
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {
+        "latest": "success", "strict": "error", "warned": "success", "dropped": "success", "parted": "success",
+    }  # fmt: skip
+    (problem,) = failures(told)
+    assert problem.code == "MS863"
+    assert "a row fails a data test: model strict, test expression_strict: kind = y, value = 20.0" in (
+        problem.message
+    )
+    assert {name: kinds(shop, name) for name in ("warned", "dropped", "parted")} == {
+        "warned": ["x", "y"], "dropped": ["x"], "parted": ["x"],
+    }  # fmt: skip
+    assert [each.key() for each in received(shop.bootstrap, "parted.dead_letter")] == [b"y"]
+    for name in ("warned", "dropped", "parted"):
+        (shop.root / f"models/{name}.sql").unlink()
+    # As its remedy says: without the row as long as it is dropped; then its SQL still gives the row.
+    small(shop, strict="drop")
+    results, told = built(shop.root, first_spark)
+    assert failures(told) == []
+    assert kinds(shop, "strict") == ["x"]
+    shop.send(event(2, kind="y", value=2.0))
+    small(shop, strict="error")
+    results, told = built(shop.root, first_spark)
+    assert failures(told) == []
+    assert kinds(shop, "strict") == ["x", "y"]
+
+
+@pytest.mark.long
+def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spark):
+    shop.model("latest", LATEST)
+    shop.model("strict", KINDS)
+    small(shop, strict="error")
+    shop.send(event(1), event(2, kind="y", value=20.0))
+    with running(shop.root, first_spark) as going:
+        failed = going.until(lambda: going.of(Failed))
+        assert {each.diagnostic.code for each in failed} == {"MS863"}
+        shop.send(event(2, kind="y", value=2.0))
+        going.until(lambda: kinds(shop, "strict") == ["x", "y"])
+    assert {each.query for each in going.of(Failed)} == {"strict"}
+
+
+@pytest.mark.long
+def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
+    shop.model("latest", LATEST)
+    shop.model("strict", KINDS.replace("unique_key", "store='postgres', unique_key"))
+    small(shop, strict="error")
+    shop.send(event(1), event(2, kind="y", value=20.0))
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == {"latest": "success", "strict": "error"}
+    (problem,) = failures(told)
+    assert problem.code == "MS863"
+    assert "model strict, test expression_strict: kind = y, value = 20.0" in problem.message
+    small(shop, strict="drop")
+    results, told = built(shop.root, first_spark)
+    assert failures(told) == []
+    shop.send(event(2, kind="y", value=2.0))
+    small(shop, strict="error")
+    results, told = built(shop.root, first_spark)
+    assert failures(told) == []
+    assert rows(postgres, "select kind, n, value from strict order by 1") == [
+        ("x", 1, 1.0), ("y", 1, 2.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sql", "edited"), [(SUMS, "sum(10 * value)"), (KINDS, "sum(10 * value)")])
+def test_an_apply_reports_the_row_and_keeps_the_running_version(shop, first_spark, sql, edited):
+    shop.model("latest", LATEST)
+    shop.model("strict", sql)
+    small(shop, strict="error")
+    shop.send(event(1), event(2, kind="y", value=2.0))
+    assert not built(shop.root, first_spark)[0].failed
+    before = table_rows(shop.root, "model.strict")
+    shop.model("strict", sql.replace("sum(value)", edited))
+    results, told = built(shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}))
+    assert statuses(results)["strict"] == "error"
+    assert {each.code for each in failures(told)} == {"MS863"}
+    assert table_rows(shop.root, "model.strict") == before
+    small(shop, strict="drop")
+    results, told = built(
+        shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}, accept_differences=True)
+    )
+    assert failures(told) == []
+    assert table_rows(shop.root, "model.strict") == []
+
+
+@pytest.mark.long
+def test_run_results_have_the_row(tmp_path):
+    shop = Shop(tmp_path, keep_broker(tmp_path).address)
+    try:
+        create_topics(shop.bootstrap, "events", partitions=1)
+        shop.model("latest", LATEST)
+        shop.model("strict", KINDS)
+        small(shop, strict="error")
+        shop.send(event(2, kind="y", value=20.0))
+        done = subprocess.run(
+            [*MILLSTREAM, "build"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        results = json.loads((tmp_path / "target/run_results.json").read_text())["results"]
+        found = {each["id"]: (each["status"], each["message"]) for each in results}
+        assert found["model.latest"] == ("success", "")
+        assert found["model.strict"][0] == "error"
+        assert "test expression_strict: kind = y, value = 20.0" in found["model.strict"][1]
+        assert "MS863" in done.stdout + done.stderr
+    finally:
+        stop_broker(tmp_path)
+
+
+STRICT = {
+    "sink": (SINK, ", topic events, partition 0, offset 1: id = 2, value = 20.0"),
+    "table": (LATEST, ": id = 2, value = 20.0; the batch reads topic events, partition 0, offset 1"),
+    "sums": (SUMS, ": kind = x, value = 21.0; the batch reads topic events, partition 0, offset 1"),
+}
+"""Models of each kind, and what the error says of the row."""
+
+
+@pytest.mark.parametrize("severity", ["drop", "dead_letter"])
+def test_the_error_names_the_record_and_each_remedy_goes_on(shop, first_spark, severity):
+    shop.write("profiles.yml", with_one_partition(UNOPTIMIZED))
+    small(shop, **dict.fromkeys(STRICT, "error"))
+    for name, (sql, _) in STRICT.items():
+        shop.model(name, sql)
+    shop.send(event(1))
+    assert not built(shop.root, first_spark)[0].failed
+    shop.send(event(2, value=20.0))
+    results, told = built(shop.root, first_spark)
+    assert statuses(results) == dict.fromkeys(STRICT, "error")
+    found = failures(told)
+    assert {each.code for each in found} == {"MS863"}
+    for name, (_, row) in STRICT.items():
+        (problem,) = (each for each in found if f"model {name}, " in each.message)
+        assert problem.message.endswith(f"model {name}, test expression_{name}{row}")
+        assert "set its severity to drop or dead_letter, and back after the next build" in problem.help
+    small(shop, **dict.fromkeys(STRICT, severity))
+    assert not built(shop.root, first_spark)[0].failed
+    small(shop, **dict.fromkeys(STRICT, "error"))
+    shop.send(event(3, kind="z"))
+    assert not built(shop.root, first_spark)[0].failed
+    for name in STRICT:
+        letters = received(shop.bootstrap, f"{name}.dead_letter") if severity == "dead_letter" else []
+        assert len(letters) == (severity == "dead_letter")

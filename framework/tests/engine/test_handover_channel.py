@@ -1,0 +1,87 @@
+"""Commands reach the run of a target, and nobody else does."""
+
+import json
+import socket
+import threading
+
+import pytest
+
+from millstream import __version__
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.intents import Apply
+from millstream.engine.handover.asking import ask
+from millstream.engine.handover.channel import listening, run_of
+from millstream.engine.handover.values import Finished, ProjectVersion, Step
+from millstream.engine.spark.target_lock import target_lock
+from millstream.engine.values import Setup
+from millstream.project.values import Target
+from millstream.queries.verdict import Accepted
+
+LOCAL = Target("shop", "local", {})
+VERSION = ProjectVersion("/shop", "local", b"{}", "digest")
+INTENT = Apply({"model.totals": ["user"]}, accepted=Accepted(stored=frozenset({"model.totals"})))
+
+
+def address(root):
+    return json.loads((root / ".millstream/local/run.json").read_text())
+
+
+def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
+    asked, told = [], []
+
+    def handle(request, caller):
+        asked.append(request)
+        caller.tell(Step("Spark", "4.2", done=True))
+        return Finished(("totals",), ("odd",))
+
+    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
+        assert ask(run_of(LOCAL, tmp_path), VERSION, INTENT, told.append) == Finished(("totals",), ("odd",))
+        assert ask(run_of(LOCAL, tmp_path), VERSION, None, told.append) == Finished(("totals",), ("odd",))
+        assert (tmp_path / ".millstream/local/run.json").stat().st_mode & 0o777 == 0o600
+    assert asked[0].intent == INTENT
+    assert asked[0].version == asked[1].version == VERSION
+    assert told == [Setup("Spark", "4.2", done=True)] * 2
+    assert run_of(LOCAL, tmp_path) is None
+
+
+def test_only_one_command_at_a_time_and_its_end_is_noticed(tmp_path):
+    began, gone = threading.Event(), threading.Event()
+
+    def handle(_request, caller):
+        began.set()
+        while caller.waits:
+            pass
+        gone.set()
+        raise MillstreamError(Diagnostic("MS890", "the command has ended", None, ""))
+
+    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
+        first = socket.create_connection(("127.0.0.1", address(tmp_path)["port"]))
+        first.sendall(hello(address(tmp_path)["token"]))
+        assert began.wait(10)
+        with pytest.raises(MillstreamError, match="MS874: another apply"):
+            ask(run_of(LOCAL, tmp_path), VERSION, INTENT, lambda _: None)
+        first.close()
+        assert gone.wait(10)
+
+
+def test_another_version_and_another_user_are_refused(tmp_path):
+    def handle(_request, _caller):
+        raise AssertionError
+
+    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
+        assert answered(tmp_path, hello("another")) == b""
+        assert answered(tmp_path, b"GET / HTTP/1.1\r\n\r\n") == b""
+        assert b"MS898" in answered(tmp_path, hello(address(tmp_path)["token"], "0.0.0"))
+        assert json.loads(hello("x"))["millstream"] == __version__
+
+
+def hello(token, version=__version__):
+    version_sent = {"root": "/", "target": "local", "manifest": "", "contents": ""}
+    request = {"type": "roll_back", "version": version_sent}
+    return json.dumps({"token": token, "millstream": version, "request": request}).encode() + b"\n"
+
+
+def answered(root, sent):
+    with socket.create_connection(("127.0.0.1", address(root)["port"]), 10) as connection:
+        connection.sendall(sent)
+        return connection.makefile("rb").readline()

@@ -1,0 +1,99 @@
+"""Spark's real-time mode on real Kafka."""
+
+import json
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from msgspec.structs import replace
+from support.runs import job_of
+from support.spark import SPARK_WARNINGS
+
+from millstream.core.errors import MillstreamError
+from millstream.engine.deployment.prepare import prepare
+from millstream.engine.deployment.stages import planned
+from millstream.engine.engine import engine
+from millstream.engine.queries.realtime import check_slots, start_realtime
+
+pytestmark = SPARK_WARNINGS
+
+SINK = "{{ config(materialized='sink', key='user') }} "
+EVENTS = "{{ source('web', 'events') }}"
+
+
+@contextmanager
+def running(shop, spark):
+    """Run the only query of a project in real-time mode."""
+    job = job_of(shop.root)
+    (query,) = job.physical.queries
+    with ExitStack() as stack:
+        made = stack.enter_context(engine(job, [query], shop.root / ".millstream", lambda _: None, spark))
+        made = replace_trigger(made)
+        _, around = prepare(made, query, planned(made, [query]))
+        streaming = start_realtime(made.spark, query, around)
+        stack.callback(streaming.stop)
+        yield streaming
+
+
+def replace_trigger(made):
+    return replace(made, kafka=replace(made.kafka, trigger="realtime"))
+
+
+@contextmanager
+def listening(shop, topic):
+    """Yield a function that returns what comes into a topic within a time."""
+    consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "tests", "fetch.wait.max.ms": 10})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+
+    def take(count, seconds):
+        found, until = [], time.monotonic() + seconds
+        while len(found) < count and time.monotonic() < until:
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                found.append(json.loads(message.value()))
+        return found
+
+    try:
+        yield take
+    finally:
+        consumer.close()
+
+
+def test_records_come_through_while_a_batch_still_runs(shop, first_spark):
+    shop.model("large", SINK + f"select user, id, upper(kind) as kind from {EVENTS} where value > 1")
+    shop.model("kinds", SINK + f"select user, kind from {EVENTS} where kind <> 'z'")
+    with (
+        running(shop, first_spark) as streaming,
+        listening(shop, "large") as large,
+        listening(shop, "kinds") as kinds,
+    ):
+        shop.send(("a", {"id": 1, "kind": "x", "value": 2.0}))
+        assert large(1, 40) == [{"user": "a", "id": 1, "kind": "X"}]
+        began = time.monotonic()
+        for number in range(2, 12):
+            shop.send(("a", {"id": number, "kind": "y", "value": 2.0}))
+            assert [each["id"] for each in large(1, 10)] == [number]
+        assert time.monotonic() - began < 15, "ten batches of five seconds would take longer"
+        assert len(kinds(11, 10)) == 11
+        assert streaming.exception() is None
+
+
+def test_what_prevents_it_is_told(shop, first_spark):
+    shop.model("totals", SINK + f"select user, count(*) as n from {EVENTS} group by user")
+    with (
+        pytest.raises(MillstreamError, match=r"MS878: totals can't run in real-time mode: .* keeps state"),
+        running(shop, first_spark),
+    ):
+        pass
+
+
+def test_fewer_slots_than_partitions_are_refused(shop, first_spark):
+    shop.model("plain", SINK + f"select user from {EVENTS}")
+    (query,) = job_of(shop.root).physical.queries
+    check_slots(first_spark, [(query, 2)])
+    with pytest.raises(
+        MillstreamError,
+        match=r"MS879: real-time mode needs a core for each partition: 3 in total, but Spark has 2 \(plain reads 3\)",
+    ):
+        check_slots(first_spark, [(query, 3)])

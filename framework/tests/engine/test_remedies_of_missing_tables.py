@@ -1,0 +1,120 @@
+"""Models over tables that nobody has built, or that someone has removed."""
+
+import shutil
+
+import psycopg
+import pytest
+from support.running import running
+from support.runs import built, problems, statuses, table_rows
+from support.shops import POSTGRES, TOTALS, event
+from support.spark import SPARK_WARNINGS
+
+from millstream.deploy.intents import FullRefresh
+from millstream.engine.values import Failed
+from millstream.project.load import load_project
+from millstream.stores.delta.folder import delta_folder
+
+pytestmark = SPARK_WARNINGS
+
+READERS = {
+    "joined": """
+        {{ config(materialized='sink', key='user') }}
+        select e.user, e.id, t.total from {{ source('web', 'events') }} as e
+        left join {{ ref('totals') }} as t on e.user = t.user
+    """,
+    "copied": """
+        {{ config(materialized='table', unique_key='user') }}
+        select user, total * 2 as total from {{ ref('totals') }}
+    """,
+    "changes": """
+        {{ config(materialized='sink', key='user') }}
+        select user, total from {{ ref('totals') }}
+    """,
+}
+
+
+@pytest.fixture
+def shop_with_readers(shop):
+    shop.model("totals", TOTALS)
+    for name, sql in READERS.items():
+        shop.model(name, sql)
+    shop.send(event(1))
+    return shop
+
+
+def remove(shop, name):
+    shutil.rmtree(delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(name))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_build_over_a_table_that_was_never_built_says_what_to_build(shop_with_readers, first_spark, name):
+    shop = shop_with_readers
+    results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+    (problem,) = problems(told)
+    assert statuses(results) == {name: "error"}
+    assert (problem.code, problem.message) == ("MS843", "'totals' has not been built")
+    assert problem.help == "build it first: `millstream build --select +totals`"
+    built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+    assert statuses(results) == {name: "success"}, problems(told)
+
+
+def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exists(
+    shop_with_readers, first_spark
+):
+    shop = shop_with_readers
+    with running(shop.root, first_spark, models=frozenset({"model.copied"})) as run:
+        run.until(lambda: run.of(Failed))
+    assert {(each.diagnostic.code, each.diagnostic.message) for each in run.of(Failed)} == {
+        ("MS843", "'totals' has not been built")
+    }
+    built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    with running(shop.root, first_spark, models=frozenset({"model.copied"})) as run:
+        run.until(lambda: table_rows(shop.root, "model.copied"))
+    assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 2.0}]
+
+
+def test_a_table_that_is_gone_is_not_continued_without_its_rows(shop_with_readers, first_spark):
+    shop = shop_with_readers
+    results, told = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(told)
+    remove(shop, "model.totals")
+    shop.send(event(2))
+    results, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    (problem,) = problems(told)
+    assert problem.code == "MS696"
+    assert problem.help.startswith(
+        "compute it from the start: millstream build --full-refresh --select totals "
+    )
+    for name in READERS:
+        results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+        assert [each.code for each in problems(told)] == ["MS843"], name
+    built(shop.root, first_spark, models=frozenset({"model.totals"}), intent=FullRefresh())
+    assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2.0}]
+    results, told = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(told)
+    assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 4.0}]
+
+
+@pytest.mark.long
+def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark, postgres, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    shop.write("profiles.yml", POSTGRES.format(postgres))
+    shop.model("totals", TOTALS)
+    shop.model("joined", READERS["joined"])
+    shop.send(event(1))
+    joined, totals = frozenset({"model.joined"}), frozenset({"model.totals"})
+    _, told = built(shop.root, first_spark, models=joined)
+    assert [each.code for each in problems(told)] == ["MS843"]
+    results, told = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(told)
+    login = {"user": postgres.username, "password": postgres.password.reveal()}
+    with psycopg.connect(postgres.url, **login) as connection:
+        connection.execute(f'drop table "{postgres.schema}"."totals"')
+    shop.send(event(2))
+    for models, code in ((totals, "MS696"), (joined, "MS843")):
+        _, told = built(shop.root, first_spark, models=models)
+        assert [each.code for each in problems(told)] == [code]
+    built(shop.root, first_spark, models=totals, intent=FullRefresh())
+    results, told = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(told)

@@ -1,0 +1,132 @@
+"""Checkpoints that only Spark's file system can read, here Hadoop's `viewfs`."""
+
+import os
+import socket
+from datetime import datetime, timezone
+
+import msgspec
+import pytest
+from support.runs import built, problems, table_rows
+from support.spark import SPARK_WARNINGS
+
+from millstream.core.errors import MillstreamError
+from millstream.deploy.intents import Apply
+from millstream.engine.spark.query_locks import Sign
+from millstream.engine.spark.target_lock import checkpoints_lock
+from millstream.local.holders import Holder
+from millstream.stores.hadoop_files import HadoopFiles
+
+pytestmark = SPARK_WARNINGS
+
+PROFILES = """
+    shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded,
+           checkpoints: "viewfs://remote/checkpoints"}}}
+"""
+TOTALS = """
+    {{{{ config(materialized='table', unique_key='user') }}}}
+    select user, {measure} as total from {{{{ source('web', 'events') }}}} group by user
+"""
+
+
+@pytest.fixture
+def remote(first_spark, tmp_path):
+    settings = first_spark._jsc.hadoopConfiguration()
+    place = tmp_path / "far"
+    place.mkdir()
+    settings.set("fs.viewfs.mounttable.remote.link./checkpoints", place.as_uri())
+    settings.set("fs.viewfs.impl.disable.cache", "true")
+    yield place
+    settings.unset("fs.viewfs.mounttable.remote.link./checkpoints")
+
+
+def test_files_are_written_read_listed_and_removed(first_spark, remote):
+    files, folder = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one"
+    assert (files.read(f"{folder}/a"), files.names(folder)) == (None, [])
+    files.write(f"{folder}/a", b"\x00\xff")
+    assert (files.read(f"{folder}/a"), files.names(folder)) == (b"\x00\xff", ["a"])
+    files.write(f"{folder}/b/c", b"1")
+    files.copy(folder, "viewfs://remote/checkpoints/more/two")
+    assert (remote / "more/two/b/c").read_bytes() == b"1"
+    files.copy(f"{folder}/none", f"{folder}/nothing")
+    assert sorted(files.names(folder)) == ["a", "b"]
+    files.remove(folder)
+    assert not (remote / "one").exists()
+
+
+@pytest.mark.long
+def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    shop.model("totals", TOTALS.format(measure="sum(value)"))
+    shop.send(("a", {"id": 1, "value": 1.0}))
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert (remote / "groups.lock").is_file()
+    # Rebuilt, both would be one group, and begin at the start.
+    shop.model("counts", TOTALS.format(measure="count(value)"))
+    shop.send(("a", {"id": 2, "value": 2.0}))
+    results, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    read = {each.id: (each.query, each.rows_read) for each in results.results}
+    assert read == {"model.totals": ("totals", 1), "model.counts": ("counts", 2)}
+    assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
+    assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [2]
+
+
+@pytest.mark.long
+def test_a_model_leaves_the_query_that_it_shares(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    shop.model("totals", TOTALS.format(measure="sum(value)"))
+    shop.model("counts", TOTALS.format(measure="count(value)"))
+    shop.send(("a", {"id": 1, "value": 1.0}), ("a", {"id": 2, "value": 2.0}))
+    built(shop.root, first_spark)
+    shop.model("totals", TOTALS.format(measure="max(value)"))
+    results, told = built(shop.root, first_spark, intent=Apply())
+    assert problems(told) == []
+    assert {each.id: each.rows_read for each in results.results} == {"model.totals": 2, "model.counts": 0}
+    shop.send(("a", {"id": 3, "value": 3.0}))
+    built(shop.root, first_spark)
+    assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
+    assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [3]
+
+
+def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):
+    shop.write("profiles.yml", PROFILES)
+    sink = "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}"
+    shop.model("one", sink)
+    shop.send(("a", {"id": 1}))
+    built(shop.root, first_spark)
+    shop.model("two", sink)
+    _, told = built(shop.root, first_spark)
+    assert problems(told) == []
+    assert shop.values("two") == [{"id": 1}]
+
+
+def test_a_file_is_replaced_as_a_whole(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one/a"
+    files.write(place, b"before")
+    files.write(place, b"after")
+    assert files.read(place) == b"after"
+    assert [each.name for each in (remote / "one").iterdir() if not each.name.startswith(".")] == ["a"]
+
+
+@pytest.mark.long
+def test_two_machines_exclude_each_other(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    with (
+        checkpoints_lock(place, files, "production"),
+        pytest.raises(MillstreamError, match="MS874") as refused,
+        checkpoints_lock(place, files, "production"),
+    ):
+        pass
+    assert f"(process {os.getpid()}, since" in str(refused.value)
+    assert f" on {socket.gethostname()} is using" in str(refused.value)
+    assert files.names(f"{place}/locks") == []
+
+
+@pytest.mark.long
+def test_who_was_killed_excludes_nobody(first_spark, remote):
+    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    killed = Sign("x", "far", Holder("millstream run", 1, datetime.now(timezone.utc)), alone=True)
+    files.write(f"{place}/locks/x.json", msgspec.json.encode(killed))
+    with checkpoints_lock(place, files, "production"):
+        assert "x.json" not in files.names(f"{place}/locks")

@@ -1,0 +1,113 @@
+"""Batches of few records: the same rows as those of many, from fewer tasks."""
+
+import pytest
+from pyspark.sql import functions as f
+from support.runs import built, problems, table_rows
+from support.shops import TOTALS, event
+from support.spark import SPARK_WARNINGS
+
+from millstream.engine.queries import deliveries
+from millstream.engine.queries.small_batches import FEW, Interpretation, evaluated, planned_small
+from millstream.stores.session_settings import using
+
+pytestmark = SPARK_WARNINGS
+
+VALUES = """
+    select id, if(id % 7 = 0, null, concat('ü', id)) as text, encode(string(id), 'UTF-8') as bytes,
+      cast(id * 1.5 as decimal(38, 9)) as exact,
+      case id % 4 when 0 then double('NaN') when 1 then -0d when 2 then double('-Infinity') else id / 3 end as real,
+      timestamp_micros(id - 12219292800000000L) as at, date_add(date'0001-01-01', int(id)) as day,
+      timestamp_ntz'1582-10-10 00:00:00' as local, make_dt_interval(0, 0, 0, id) as took,
+      named_struct('a', array(id, null), 'b', map(id, named_struct('c', id))) as nested,
+      parse_json(to_json(struct(id))) as json, array() as none
+    from range(0, {most}, 1, {partitions})
+"""
+
+
+def shown(rows):
+    return [tuple(map(str, row)) for row in rows.collect()]
+
+
+def test_rows_of_all_types_and_their_order_are_kept(spark):
+    rows = spark.sql(VALUES.format(most=100, partitions=3))
+    with evaluated(rows) as found:
+        assert found.few
+        assert found.count() == 100
+        assert found.rows.schema == rows.schema
+        with planned_small(spark, few=True):
+            assert shown(found.rows) == shown(rows)
+            numbered = found.rows.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
+            assert [row.id for row in numbered.collect()] == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("most", "width", "partitions"), [(10_001, 1, 3), (20, 2_000_000, 1), (20, 400_000, 4)]
+)
+def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partitions):
+    sql = f"select id, repeat('x', {width}) as text from range(0, {most}, 1, {partitions})"
+    with evaluated(spark.sql(sql)) as found:
+        assert not found.few
+        total = found.rows.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
+        assert total == (most, most * (most - 1) // 2, most * width)
+
+
+def test_a_query_runs_once(spark):
+    seen = spark.sparkContext.accumulator(0)
+    many = spark.range(0, 20_000, 1, 4).rdd.map(lambda row: seen.add(1) or row).toDF("id bigint")
+    with evaluated(many) as found:
+        assert (found.few, found.count(), found.rows.agg(f.max("id")).first()[0], seen.value) == (
+            False,
+            20_000,
+            19_999,
+            20_000,
+        )
+
+
+@pytest.mark.parametrize("rows", [0, 7, 20_000])
+def test_what_a_query_observes_is_known_afterwards(spark, rows):
+    counted = spark.range(rows).observe("seen", f.count("*").alias("seen"))
+    few = counted.join(spark.range(5).withColumnRenamed("id", "other"), f.expr("id = other"), "full")
+    with evaluated(few.where("id < 3 or id is null or id > 10")) as found:
+        assert found.observed("seen") == rows
+
+
+def test_settings_are_those_of_before(spark):
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    names = (
+        "spark.sql.shuffle.partitions",
+        "spark.sql.adaptive.enabled",
+        "spark.sql.leafNodeDefaultParallelism",
+    )
+    before = {name: spark.conf.get(name, None) for name in names}
+    with planned_small(spark, few=True):
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "1"
+    with using(spark, {"spark.sql.shuffle.partitions": "3"}):
+        pass
+    assert {name: spark.conf.get(name, None) for name in names} == before
+
+
+@pytest.mark.long
+def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=2.0))
+    built(shop.root, first_spark)
+    scheduler, tasks = first_spark._jsc.sc().taskScheduler(), []
+    for number, most in enumerate((deliveries.MOST, -1), start=2):
+        monkeypatch.setattr(deliveries, "MOST", most)
+        shop.send(event(number, value=3.0))
+        before = scheduler.newTaskId()
+        _, told = built(shop.root, first_spark)
+        assert problems(told) == []
+        tasks.append(scheduler.newTaskId() - before)
+    assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [8.0]
+    assert tasks[0] < tasks[1]
+
+
+def test_a_batch_after_a_small_one_is_interpreted(spark):
+    name, choice = "spark.sql.codegen.factoryMode", Interpretation()
+    spark.conf.set(name, "FALLBACK")
+    seen = []
+    for records in (FEW + 1, FEW, 0, FEW + 1):
+        choice.follow(spark, records)
+        seen.append(spark.conf.get(name))
+    assert seen == ["FALLBACK", "NO_CODEGEN", "NO_CODEGEN", "FALLBACK"]

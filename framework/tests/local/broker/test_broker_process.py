@@ -1,0 +1,89 @@
+"""Whose process it is: nothing else is ever ended."""
+
+import base64
+import subprocess
+import sys
+
+import pytest
+
+from millstream.core.errors import MillstreamError
+from millstream.local.broker import broker_folder_of, broker_status, shared_broker, stop_broker
+from millstream.local.broker.kafka import new_cluster
+from millstream.local.locks import is_locked, lock, opened
+
+
+@pytest.fixture
+def stranger():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = broker_folder_of(tmp_path)
+    place.path.mkdir(parents=True)
+    return place
+
+
+def test_a_stale_id_is_no_broker(place, tmp_path, stranger):
+    place.pid.write_text(str(stranger.pid))
+    place.state.write_text('{"port": 9092, "identity": "x"}')
+    assert broker_status(tmp_path).state == "stopped"
+    assert stop_broker(tmp_path) == "not running"
+    assert stranger.poll() is None
+
+
+def test_a_process_that_is_not_the_broker_is_left_alone(place, tmp_path, stranger, monkeypatch):
+    monkeypatch.setattr("millstream.local.server.process._PATIENCE", 0.05)
+    place.pid.write_text(str(stranger.pid))
+    with opened(place.process_lock) as held:
+        lock(held, 0)
+        with pytest.raises(MillstreamError, match=r"MS815.*can't be stopped"):
+            stop_broker(tmp_path)
+    assert stranger.poll() is None
+
+
+def test_a_lock_ends_with_its_process_only(place):
+    with opened(place.process_lock) as held:
+        lock(held, 0)
+        with subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
+        ) as child:
+            pass_on = child
+            assert is_locked(place.process_lock)
+            child.stdin.close()
+    assert pass_on.returncode == 1
+    assert not is_locked(place.process_lock)
+
+
+def test_who_asks_disturbs_nobody_who_asks(place):
+    with opened(place.process_lock) as held:
+        lock(held, 0, shared=True)
+        assert not is_locked(place.process_lock)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"port": "no"}'])
+def test_a_broken_state_is_none(place, tmp_path, content):
+    place.state.write_text(content)
+    assert broker_status(tmp_path).state == "stopped"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / ".millstream").write_text("")
+    with pytest.raises(MillstreamError, match=r"MS814"), shared_broker(tmp_path):
+        pass
+
+
+def test_no_java(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(MillstreamError, match=r"MS801"), shared_broker(tmp_path):
+        pass
+    assert broker_status(tmp_path).state == "stopped"
+
+
+def test_the_id_of_a_cluster_never_looks_like_an_option():
+    ids = {new_cluster() for _ in range(500)}
+    assert len(ids) == 500
+    assert not any(id_.startswith("-") for id_ in ids)
+    assert {len(base64.urlsafe_b64decode(f"{id_}==")) for id_ in ids} == {16}

@@ -1,0 +1,83 @@
+"""Java as it is found and judged."""
+
+import os
+
+import pytest
+
+from millstream.core.errors import MillstreamError
+from millstream.local.java import java, java_version
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs sh")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Return a function that makes a JAVA_HOME of a shell script."""
+
+    def make(script, mode=0o755):
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin/java").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bin/java").chmod(mode)
+        return tmp_path / "bin/java"
+
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    return make
+
+
+def test_the_java_of_java_home(home):
+    program = home("echo 'openjdk version \"21.0.4\" 2024-07-16' >&2")
+    found = java()
+    assert (found.program, found.version, found.major) == (program, "21.0.4", 21)
+
+
+def test_java_sees_no_secrets(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_PLAIN_NAME", "swordfish")
+    home(f"env > {tmp_path}/seen; echo 'openjdk version \"21.0.4\"' >&2")
+    java()
+    seen = (tmp_path / "seen").read_text()
+    assert f"JAVA_HOME={tmp_path}\n" in seen
+    assert "swordfish" not in seen
+
+
+def test_the_java_on_the_path(home, monkeypatch):
+    program = home("echo 'openjdk version \"17\"' >&2")
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert java().program == program
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("echo 'java version \"1.8.0_432\"' >&2", "MS802", "1.8.0_432 at "),
+        ("echo Usage", "MS803", "does not report a version"),
+    ],
+)
+def test_what_is_no_java_for_us(home, script, code, said):
+    home(script)
+    with pytest.raises(MillstreamError) as caught:
+        java()
+    (found,) = caught.value.diagnostics
+    assert found.code == code
+    assert said in found.message
+    assert "Java 17 or newer" in found.help
+
+
+def test_no_java(home):
+    with pytest.raises(MillstreamError, match=r"MS801.*not found in JAVA_HOME"):
+        java()
+
+
+def test_a_java_that_cannot_be_run(home):
+    program = home("")
+    program.write_bytes(b"\x7fELF but not really")
+    with pytest.raises(MillstreamError, match=r"MS803.*can't be run"):
+        java()
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [('openjdk version "21" 2023', (21, "21")), ('version "1.8.0"', (8, "1.8.0")), ("x", None)],
+)
+def test_java_versions(said, version):
+    assert java_version(said) == version

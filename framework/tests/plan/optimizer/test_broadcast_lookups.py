@@ -1,0 +1,34 @@
+"""Small relations at rest are sent to the rows."""
+
+import pytest
+from support.building import after, kept, sink
+from support.plans import Hints, applied, lookup, output, plan, plan_text, seed, select, table, topic, where
+
+from millstream.plan.optimizer.rules.broadcast_lookups import broadcast_lookups
+
+
+@pytest.mark.parametrize("kind", ["inner", "left", "semi", "anti"])
+def test_a_seed_is_small(kind):
+    looked = lookup(topic("a"), where(select(seed("id"), "id"), "id > 1"), "a = id", kind)
+    assert f"{kind} lookup on a = id (broadcast)" in after(broadcast_lookups, sink(looked, "m"))
+
+
+@pytest.mark.parametrize("kind", ["right", "full"])
+def test_all_rows_of_the_right_side_are_kept(kind):
+    assert kept(broadcast_lookups, [output(lookup(seed("a"), seed("id"), "a = id", kind), "m")])
+
+
+def test_a_table_may_be_large():
+    assert kept(broadcast_lookups, [output(lookup(topic("a"), table("id"), "a = id"), "m")])
+
+
+@pytest.mark.parametrize(("count", "small"), [(1000, True), (50_000_000, False)])
+def test_a_table_is_as_large_as_hints_say(count, small):
+    before = plan(lookup(topic("a"), table("id"), "a = id"))
+    found = applied(broadcast_lookups, before, Hints(distinct={("model.users", "id"): count}))
+    assert ("(broadcast)" in plan_text(found)) == small
+
+
+def test_switched_off():
+    outputs = [output(lookup(topic("a"), seed("id"), "a = id"), "m")]
+    assert kept(broadcast_lookups, outputs, m=frozenset({"broadcast_lookups"}))

@@ -1,0 +1,154 @@
+"""A topic that is written and read in one project is not read back."""
+
+from inspect import cleandoc
+
+import pytest
+from msgspec.structs import replace
+from support.building import after, kept, of, read, sink, text
+from support.plans import by, group, opaque, select, topic, watermark, where
+
+from millstream.core.types import INTERVAL, STRING
+from millstream.formats import Encoding
+from millstream.plan.nodes import Column, Output
+from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
+
+
+def enriched(*items: str) -> Output:
+    return sink(
+        select(topic("type", "a", "b"), "type", "a", *(items or ("b",)), label="enriched"), "enriched"
+    )
+
+
+def test_the_reader_reads_what_is_written():
+    first = enriched()
+    last = sink(where(read(first), "a > 1"), "final")
+    assert after(bypass_topics, first, last) == text("""
+        sink enriched
+          enriched = project type, a, b
+            decode json: type, a, b
+              topic events
+        sink final
+          filter a > 1
+            ^ enriched
+    """)
+
+
+def test_a_reader_of_some_columns_gets_these():
+    first = enriched()
+    assert after(bypass_topics, first, sink(read(first, "b", "type"), "final")).endswith(text("""
+        sink final
+          project b, type
+            ^ enriched
+    """))  # fmt: skip
+
+
+def test_a_chain_of_topics_is_read_once():
+    first = enriched()
+    second = sink(select(read(first), "type", "a = a + 1"), "second")
+    third = sink(select(read(second), "type"), "third")
+    found = after(bypass_topics, first, second, third)
+    assert found.count("topic events") == 1
+    assert "topic enriched" not in found
+    assert "topic second" not in found
+
+
+def test_the_newest_rows_by_a_key_are_read_as_such():
+    counts = sink(group(by(topic("a"), "a"), ("a",), "n = count(*)"), "counts", "a")
+    final = sink(where(read(counts, unique_by=("a",)), "n > 1"), "final", "a")
+    assert "topic counts" not in after(bypass_topics, counts, final)
+
+
+def test_events_of_a_topic_of_newest_rows_are_all_its_versions():
+    counts = sink(group(by(topic("a"), "a"), ("a",), "n = count(*)"), "counts", "a")
+    assert kept(bypass_topics, [counts, sink(read(counts), "final")])
+
+
+def test_another_key_is_another_relation():
+    counts = sink(group(by(topic("a", "b"), "a", "b"), ("a", "b"), "n = count(*)"), "counts", "a", "b")
+    assert kept(bypass_topics, [counts, sink(read(counts, unique_by=("a",)), "final", "a")])
+
+
+def test_metadata_are_of_the_records_that_were_written():
+    first = enriched()
+    assert kept(bypass_topics, [first, sink(read(first, metadata=("_offset",)), "final")])
+
+
+def test_what_is_not_deterministic_is_read_as_it_was_written():
+    first = enriched("r = rand()")
+    assert kept(bypass_topics, [first, sink(read(first), "final")])
+
+
+def test_what_is_not_understood_is_read_as_it_was_written():
+    first = sink(opaque(topic("a")), "odd")
+    assert kept(bypass_topics, [first, sink(read(first), "final")])
+
+
+@pytest.mark.parametrize("format_", ["csv", "xml", "binary"])
+def test_a_format_that_loses_something(format_):
+    first = enriched()
+    first = replace(first, materialization=replace(first.materialization, format=format_))
+    assert kept(bypass_topics, [first, sink(read(first, format=Encoding(format_)), "final")])
+
+
+def test_a_format_of_one_column_loses_only_null():
+    made = select(topic("type"), "type")
+    (item,) = made.items
+    never = replace(made, items=(replace(item, expression=replace(item.expression, nullable=False)),))
+    for node, stays in ((made, True), (never, False)):
+        first = sink(node, "plain", format="string")
+        assert kept(bypass_topics, [first, sink(read(first, format=Encoding("string")), "final")]) == stays
+
+
+def test_a_topic_that_is_read_as_another_format():
+    first = enriched()
+    assert kept(bypass_topics, [first, sink(read(first, format=Encoding("xml")), "final")])
+
+
+@pytest.mark.parametrize(
+    "field", [Column("a", STRING), Column("missing", STRING), Column("a", INTERVAL)], ids=str
+)
+def test_columns_that_are_read_as_something_else(field):
+    first = enriched()
+    assert kept(bypass_topics, [first, sink(read(first, fields=(field,)), "final")])
+
+
+def test_a_column_that_is_said_to_be_never_null():
+    first = enriched()
+    never = replace(first.columns[1], nullable=False)
+    assert kept(bypass_topics, [first, sink(read(first, fields=(never,)), "final")])
+
+
+def test_the_writer_switches_it_off():
+    first = enriched()
+    off = {"model.enriched": frozenset({"bypass_topics"})}
+    assert kept(bypass_topics, [first, sink(read(first), "final")], **off)
+
+
+def test_a_reader_switches_it_off():
+    first = enriched()
+    reader = of(where(read(first), "a > 1"), "model.final")
+    assert kept(
+        bypass_topics, [first, sink(reader, "final")], **{"model.final": frozenset({"bypass_topics"})}
+    )
+
+
+def test_the_reader_has_its_own_event_time_and_the_topic_none():
+    first = sink(where(watermark(topic("ts", "a")), "a > 1"), "timed")
+    final = sink(replace(watermark(read(first)), delay="1 hour"), "final")
+    assert (
+        after(bypass_topics, first, final)
+        == cleandoc(
+            """
+        sink timed
+          filter a > 1
+            watermark ts delay 10 seconds
+              events = decode json: ts, a
+                topic events
+        sink final
+          watermark ts delay 1 hour
+            filter a > 1
+              ^ events
+        """
+        )
+        + "\n"
+    )
