@@ -1,8 +1,8 @@
 """Fails on names that say nothing of a value: `uv run python .ci/words.py`.
 
-These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. A local, a parameter, an
-attribute, a function or a class can't be called by such a word alone, unless its line has a comment `# name: ` with the reason.
-`.ci/words.txt` lists files and folders that are not checked yet.
+These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. Locals,
+parameters, attributes, functions and classes can't be called by such a word alone, unless the line has a comment
+`# name: ` with the reason. `.ci/words.txt` lists files and folders that are not checked yet.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ _STEPS = {
     "compile": "compiling",
     "sql": "analyzing",
     "plan": "planning",
-    "optimizer": "optimizing",
-    "physical": "planning the queries of",
+    "plan.optimizer": "optimizing",
+    "queries": "planning the queries of",
     "explain": "explaining",
     "review": "reviewing",
     "docs": "documenting",
     "testing": "testing",
-    "runner": "running",
+    "engine": "running",
     "kafka": "reading and writing records of",
 }
 _PACKAGES = ("jinja2", "msgspec", "pyspark", "pyyaml", "sqlglot", "deltalake", "confluent-kafka")
@@ -56,7 +56,7 @@ def crash_location(error: BaseException) -> CrashLocation:
     for frame in reversed([*_frames(error)]):
         package = str(frame.f_globals.get("__name__", "")).split(".")
         if package[0] == "millstream":
-            step = step or _STEPS.get(package[1] if len(package) > 1 else "", "")
+            step = step or _STEPS.get(".".join(package[1:3])) or _STEPS.get("".join(package[1:2]), "")
             path = path or next(_paths(frame), "")
     return CrashLocation(step, path)
 

@@ -1,7 +1,7 @@
 """The times and headers of a sink's records, as they are compiled."""
 
 import pytest
-from runner.test_record_times import CLICKS, VISITS
+from engine.test_record_times import CLICKS, VISITS
 from support.shops import PROFILES, UNOPTIMIZED, Shop
 
 from millstream.compile import compile_project

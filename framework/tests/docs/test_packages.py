@@ -1,8 +1,13 @@
 """docs/design.md lists the packages of Millstream, in the order of the import contract."""
 
 import re
-import tomllib
+import sys
 from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[3]
 

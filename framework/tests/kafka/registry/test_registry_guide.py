@@ -13,7 +13,7 @@ from millstream.kafka.registry.settings import address_of, client_settings
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 
-PAGE = Path(__file__).parents[3] / "docs/formats.md"
+PAGE = Path(__file__).parents[4] / "docs/formats.md"
 SECTION = PAGE.read_text(encoding="utf-8").partition("## Schema registries")[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
 YAML = [text for kind, text in BLOCKS if kind == "yaml"]

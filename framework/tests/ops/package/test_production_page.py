@@ -12,7 +12,7 @@ from millstream.ops.package.facts import facts_of
 from millstream.ops.package.project_files import project_files
 from millstream.project.load import load_project
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/production.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[4] / "docs/production.md").read_text(encoding="utf-8")
 COMMANDS = [
     shlex.split(line, comments=True)
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

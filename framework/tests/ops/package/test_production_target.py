@@ -19,7 +19,7 @@ from support.shops import TOTALS, Shop, event
 
 pytestmark = pytest.mark.long
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/production.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/production.md"
 BIG = """
     {{ config(materialized='sink', topic='big', topic_config={'cleanup.policy': 'delete'}) }}
     select user, id, value from {{ source('web', 'events') }} where value > 5

@@ -15,7 +15,7 @@ from millstream.ops.package.requirements import check_lock, closure, needed
 from millstream.ops.package.wheels import write_wheel
 from millstream.ops.package.workers import worker_packages, write_workers
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def installed(wheel, folder):
