@@ -1,7 +1,7 @@
 """Fails on names that say nothing of a value: `uv run python .ci/words.py`.
 
-These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. Locals,
-parameters, attributes, functions and classes can't be called by such a word alone, unless the line has a comment
+These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. No local,
+parameter, attribute, function or class can be called by such a word alone, unless its line has a comment
 `# name: ` with the reason. `.ci/words.txt` lists files and folders that are not checked yet.
 """
 
