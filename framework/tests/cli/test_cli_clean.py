@@ -26,7 +26,7 @@ def fill(root, *paths):
 @pytest.fixture
 def built(shop):
     fill(
-        shop, "target/manifest.json", ".millstream/local/tables/t/1.parquet", ".millstream/local/broker/data/a/0.log",
+        shop, "target/manifest.json", ".millstream/local/tables/t/1.parquet", ".millstream/broker/data/a/0.log",
         ".millstream/old/checkpoints/q/metadata",
     )  # fmt: skip
     return shop
@@ -58,7 +58,7 @@ def test_one_target_alone_though_profiles_have_it_no_more(run, built):
 def test_a_target_that_is_named_as_the_broker_s_folder_leaves_the_topics_alone(run, built):
     fill(built, ".millstream/@62roker/tables/t/1.parquet")
     assert run("clean", "--target", "broker").out.startswith("removed .millstream/@62roker: 1 file")
-    assert (built / ".millstream/local/broker/data/a/0.log").is_file()
+    assert (built / ".millstream/broker/data/a/0.log").is_file()
 
 
 PROFILES = """

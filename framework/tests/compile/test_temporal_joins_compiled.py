@@ -65,7 +65,7 @@ def test_only_the_columns_that_are_read_are_part_of_the_state(tmp_path):
 
 def test_each_batch_reads_all_records_of_the_versions(tmp_path):
     query = query_of(written(tmp_path))
-    assert [(source.relation, source.whole) for source in query.sources] == [
+    assert [(source.relation, source.reads_all) for source in query.sources] == [
         ("source.shop.events", False),
         ("source.shop.plans", True),
     ]

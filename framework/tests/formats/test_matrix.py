@@ -10,15 +10,15 @@ from millstream.formats import BY_FUNCTION, NAMES
 
 TESTS = Path(__file__).parents[1]
 ROLES = ("source", "sink", "key", "dead letter", "produce and consume", "unit test", "evolution")
-KAFKA = "runner/test_formats_on_kafka.py::test_from_topic_to_topic"
-KEYS = "runner/test_keys_on_kafka.py::test_from_topic_to_topic"
-ONE_COLUMN = "runner/test_single_sinks.py::test_columns_are_read_from_where_they_are"
-REGISTERED = "runner/test_sinks_with_registry.py::test_other_software_reads_what_sinks_write"
-DAMAGED = "runner/test_damaged_records.py::test_each_record_is_a_row_a_dead_letter_or_skipped"
+KAFKA = "engine/test_formats_on_kafka.py::test_from_topic_to_topic"
+KEYS = "engine/test_keys_on_kafka.py::test_from_topic_to_topic"
+ONE_COLUMN = "engine/test_single_sinks.py::test_columns_are_read_from_where_they_are"
+REGISTERED = "engine/test_sinks_with_registry.py::test_other_software_reads_what_sinks_write"
+DAMAGED = "engine/test_damaged_records.py::test_each_record_is_a_row_a_dead_letter_or_skipped"
 PRODUCED = "kafka/test_produced_formats.py::test_other_software_and_consume_read_what_generators_write"
 UNITS = "testing/units/test_formats_in_unit_tests.py::test_rows_in_every_format"
-EVOLVED = "runner/test_evolved_records.py::test_old_and_new_records_in_one_batch"
-FUNCTIONS = "runner/test_python_formats.py::test_bad_records_of_several_batches_are_dead_letters"
+EVOLVED = "engine/test_evolved_records.py::test_old_and_new_records_in_one_batch"
+FUNCTIONS = "engine/test_python_formats.py::test_bad_records_of_several_batches_are_dead_letters"
 
 
 def cells(*tests):
@@ -54,7 +54,7 @@ MATRIX = {
     ),
     "avro": cells(
         f"{KAFKA} avro", f"{KAFKA} avro with a schema", f"{KEYS} avro_record", f"{DAMAGED} avro", f"{PRODUCED} avro",
-        f"{UNITS} avro", "runner/test_random_avro.py::test_many_random_schemas",
+        f"{UNITS} avro", "engine/test_random_avro.py::test_many_random_schemas",
     ),
     "avro, framed": cells(
         f"{DAMAGED} avro_framed", f"{REGISTERED} avros", f"{EVOLVED} avro_key", f"{DAMAGED} avro_framed",

@@ -29,7 +29,7 @@ MS808 The mirror's address is not valid
     `file:///…`. Include a login as `https://user:password@host/…`.
 MS811 The local broker does not start
     Kafka exited during startup. The last lines of its log are shown; the whole log is in
-    `.millstream/local/broker/logs/broker.log`. If you need nothing of what the project has on this machine,
+    `.millstream/broker/logs/broker.log`. If you need nothing of what the project has on this machine,
     `millstream clean` removes all of it: topics, schemas, and the tables, checkpoints and logs of all
     targets.
 MS812 The local broker does not respond
@@ -49,7 +49,7 @@ MS816 The local schema registry needs a newer Java
     without the registry.
 MS817 The local schema registry does not start
     It exited during startup. The last lines of its log are shown; the whole log is in
-    `.millstream/local/broker/registry/logs/registry.log`.
+    `.millstream/broker/registry/logs/registry.log`.
 MS818 The local schema registry does not respond
     It runs but is not ready after a minute. `millstream broker stop` stops it.
 MS820 Java can't use the project's folder

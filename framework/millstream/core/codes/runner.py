@@ -138,7 +138,7 @@ MS883 Spark's JVM died
 MS884 A disk is full
     Spark had no room to write a checkpoint, state, a table, or its own files (`spark: {spark.local.dir: …}`).
     A batch that was not fully written runs again, so nothing is lost. `run` tries again until there is room.
-MS896 Too many open files
+MS800 Too many open files
     Each state store of RocksDB keeps some files open, and each topic that a query reads some connections.
     Linux limits how many a process may have open. Let it have more (`ulimit -n 100000`; `LimitNOFILE` of a
     service, `ulimits` of a container). Unfinished batches run again, so nothing is lost.

@@ -126,7 +126,7 @@ def test_a_port_that_was_taken_meanwhile(root):
 
 
 def test_a_broker_that_ends_at_its_start_is_told_with_its_log(tmp_path):
-    data = tmp_path / ".millstream/local/broker/data"
+    data = tmp_path / ".millstream/broker/data"
     data.mkdir(parents=True)
     (data / "meta.properties").write_text("version=1\ncluster.id=abc\nnode.id=7\n")
     with shared_broker(tmp_path) as starting, pytest.raises(MillstreamError) as caught:
