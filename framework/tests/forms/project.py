@@ -7,7 +7,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 from expressions import EXPRESSIONS
-from queries import CLOSING, JOINED, REFUSED, STATEFUL, STATELESS, E, H, P, T
+from statements import CLOSING, JOINED, REFUSED, STATEFUL, STATELESS, E, H, P, T
 
 _SOURCES = """
 sources:

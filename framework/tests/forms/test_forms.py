@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from project import TABLES, TOPICS, models, refused, written
-from queries import REFUSED
+from statements import REFUSED
 from support.long import BUILDS
 from support.streamed import attempted, streamed
 
