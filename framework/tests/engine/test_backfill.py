@@ -14,6 +14,8 @@ from support.runs import built, headers, problems, received, table_rows
 from support.shops import SHARE
 from support.spark import SPARK_WARNINGS
 
+from millstream.engine.values import DiagnosticEvent
+
 pytestmark = SPARK_WARNINGS
 
 SINK = "{{ config(materialized='sink') }} "
@@ -31,7 +33,7 @@ def few(first, stop):
 
 
 def warnings(told):
-    return [each.diagnostic.code for each in told if hasattr(each, "diagnostic")]
+    return [each.diagnostic.code for each in told if isinstance(each, DiagnosticEvent)]
 
 
 def ids(shop, topic):

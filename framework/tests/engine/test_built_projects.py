@@ -26,7 +26,7 @@ from millstream.core.errors import MillstreamError
 from millstream.deploy.intents import FullRefresh, Update
 from millstream.engine.commands.build import build
 from millstream.engine.spark.target_lock import target_lock
-from millstream.engine.values import Ended, Setup
+from millstream.engine.values import DiagnosticEvent, Ended, Setup
 from millstream.queries.verdict import Accepted
 
 pytestmark = SPARK_WARNINGS
@@ -406,7 +406,7 @@ def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
     shop.source(partitions="3")
     shop.model("totals", TOTALS)
     _, told = built(shop.root, first_spark)
-    (warning,) = [each.diagnostic for each in told if hasattr(each, "diagnostic")]
+    (warning,) = [each.diagnostic for each in told if isinstance(each, DiagnosticEvent)]
     assert (warning.code, warning.message) == (
         "MS826", "topic 'events' has partitions 1, but the project configures 3"
     )  # fmt: skip

@@ -16,7 +16,7 @@ from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.results import Counts
-from millstream.engine.values import Batched, DataTested, Failed, Idle, LeftOut
+from millstream.engine.values import Batched, DataTested, DiagnosticEvent, Failed, Idle, LeftOut
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications import sending
 from millstream.ops.notifications.notices import Notices
@@ -91,7 +91,7 @@ def webhook(receiver, **more):
 
 
 def warnings(told):
-    return [each.diagnostic for each in told if hasattr(each, "diagnostic")]
+    return [each.diagnostic for each in told if isinstance(each, DiagnosticEvent)]
 
 
 def test_slack_gets_a_text(receiver):
