@@ -55,7 +55,7 @@ BACK = ("apply", "--rollback")
 
 def models(version):
     """Return the models of a version: two are rebuilt, one continues, and one comes or goes."""
-    found = {
+    sqls = {
         # rebuilt, since the state of one version does not fit the other
         "totals": "{{ config(materialized='table', unique_key='user') }} "
         f"select user, count(*) as events, sum(id + {version}) as ids from {EVENTS} group by user",
@@ -70,8 +70,8 @@ def models(version):
         f"from {EVENTS} e left join {{{{ source('crm', 'users') }}}} u on e.user = u.user where e.id % 10 = 0",
     }
     if version % 2:
-        found["odd"] = f"{{{{ config(materialized='sink') }}}} select id from {EVENTS} where id % 10 = 1"
-    return found
+        sqls["odd"] = f"{{{{ config(materialized='sink') }}}} select id from {EVENTS} where id % 10 = 1"
+    return sqls
 
 
 class Traffic:
@@ -132,22 +132,26 @@ class Topic:
     def read(self):
         """Read what has come since."""
         if not self._consumer.assignment():
-            found = self._consumer.list_topics(self._name, timeout=10).topics[self._name]
-            if found.error is not None:
+            metadata = self._consumer.list_topics(self._name, timeout=10).topics[self._name]
+            if metadata.error is not None:
                 return self  # not made yet
             self._consumer.assign(
-                [TopicPartition(self._name, each, OFFSET_BEGINNING) for each in found.partitions]
+                [TopicPartition(self._name, partition, OFFSET_BEGINNING) for partition in metadata.partitions]
             )
-        places = {each.partition: each for each in self._consumer.assignment()}
+        partitions = {assigned.partition: assigned for assigned in self._consumer.assignment()}
         ends = {
-            each: self._consumer.get_watermark_offsets(place, timeout=10)[1] for each, place in places.items()
+            number: self._consumer.get_watermark_offsets(partition, timeout=10)[1]
+            for number, partition in partitions.items()
         }
-        at = {each.partition: each.offset for each in self._consumer.position(list(places.values()))}
-        while any(max(at[each], 0) < end for each, end in ends.items()):
+        offsets = {
+            position.partition: position.offset
+            for position in self._consumer.position(list(partitions.values()))
+        }
+        while any(max(offsets[number], 0) < end for number, end in ends.items()):
             for message in self._consumer.consume(10_000, timeout=1):
                 assert message.error() is None, message.error()
                 self._add(message)
-                at[message.partition()] = message.offset() + 1
+                offsets[message.partition()] = message.offset() + 1
         return self
 
     def _add(self, message):
@@ -163,14 +167,14 @@ class Topic:
         self._seen.add(identity)
 
 
-class Bed:
-    """The project, its run, and what is known of its versions."""
+class Handovers:
+    """The project, its run, and the state of its versions."""
 
     def __init__(self, shop):
         self.shop = shop
         self.traffic = Traffic(shop.bootstrap)
         fields = {"plain": ["id"], "counts": ["events", "ids"], "named": ["id", "name"], "odd": ["id"]}
-        self.topics = {name: Topic(shop.bootstrap, name, *each) for name, each in fields.items()}
+        self.topics = {name: Topic(shop.bootstrap, name, *columns) for name, columns in fields.items()}
         self.run = None
         self.twice = 0
         """Records that came twice so far, since the run was killed."""
@@ -196,9 +200,9 @@ class Bed:
     def until_done(self, arguments):
         """Repeat a command until it succeeds; a run that was killed starts again afterwards."""
         for _ in range(3):
-            found = self.command(arguments)
-            said, _ = found.communicate(timeout=PATIENCE)
-            if found.returncode == 0:
+            process = self.command(arguments)
+            said, _ = process.communicate(timeout=PATIENCE)
+            if process.returncode == 0:
                 if self.run.process.poll() is not None:
                     self.start()
                 return said
@@ -206,143 +210,147 @@ class Bed:
 
     def longest_gap(self, since, until):
         """Return the longest time between two commits of a table."""
-        found = 0.0
+        gap = 0.0
         for table in ("totals", "kinds"):
             (log,) = self.shop.root.glob(f".millstream/local/tables/{table}/_delta_log")
             times = [file.stat().st_mtime for file in log.glob("*.json")]
-            times = [since, *sorted(each for each in times if since < each < until), until]
-            longest, at = max((later - at, at) for at, later in pairwise(times))
-            say(f"    {table}: no new row for {longest:.1f} s, {at - since:.1f} s after the start")
-            found = max(found, longest)
-        return found
+            times = [since, *sorted(written for written in times if since < written < until), until]
+            longest, before = max((later - before, before) for before, later in pairwise(times))
+            say(f"    {table}: no new row for {longest:.1f} s, {before - since:.1f} s after the start")
+            gap = max(gap, longest)
+        return gap
 
 
 @pytest.fixture
-def bed(tmp_path):
+def handovers(tmp_path):
     broker = keep_broker(tmp_path)
     shop = Shop(tmp_path, broker.address)
     shop.write("profiles.yml", PROFILES)
     shop.write("models/crm.yml", NAMES)
     create_topics(shop.bootstrap, "events", "users")
     send(shop.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(USERS)]})
-    made = Bed(shop)
-    yield made
-    made.traffic.end()
-    if made.run is not None:
-        made.run.kill(whole=True)
+    handovers = Handovers(shop)
+    yield handovers
+    handovers.traffic.end()
+    if handovers.run is not None:
+        handovers.run.kill(whole=True)
     stop_broker(tmp_path, force=True)
 
 
 @pytest.mark.skipif(not ROUNDS, reason="MILLSTREAM_HANDOVERS is not set")
-def test_each_table_and_topic_is_exact_whatever_is_killed(bed):
+def test_each_table_and_topic_is_exact_whatever_is_killed(handovers):
     dice = random.Random(SEED)
-    bed.write(0)
-    bed.traffic.go()
-    bed.start()
+    handovers.write(0)
+    handovers.traffic.go()
+    handovers.start()
     time.sleep(10)
-    bed.traffic.pause()
-    check(bed, 0, killed=True)
+    handovers.traffic.pause()
+    check(handovers, 0, killed=True)
     for number in range(1, ROUNDS + 1):
         kind = ("run", "nothing", "apply")[(number + SEED) % 3]
         step = STEPS[number // 3 % len(STEPS)]
-        killed = one_round(bed, number, kind, step, dice)
-        check(bed, number, killed=killed)
-    if bed.gaps:
-        longest, usual = map(max, zip(*bed.gaps, strict=True))
+        killed = one_round(handovers, number, kind, step, dice)
+        check(handovers, number, killed=killed)
+    if handovers.gaps:
+        longest, usual = map(max, zip(*handovers.gaps, strict=True))
         say(
-            f"longest time without a new row in {len(bed.gaps)} applies: {longest:.1f} s, usually {usual:.1f} s"
+            f"longest time without a new row in {len(handovers.gaps)} applies: {longest:.1f} s, usually {usual:.1f} s"
         )
         # On a machine that is too busy for the trigger, batches take as long before an apply.
-        assert longest < 2 * max(TRIGGER, usual), bed.gaps
+        assert longest < 2 * max(TRIGGER, usual), handovers.gaps
 
 
-def one_round(bed, version, kind, step, dice):
+def one_round(handovers, version, kind, step, dice):
     """Apply the next version under load, and kill a process meanwhile; return whether the run was killed."""
-    bed.traffic.go()
-    if bed.run.process.poll() is not None:
-        bed.start()
+    handovers.traffic.go()
+    if handovers.run.process.poll() is not None:
+        handovers.start()
     before = time.time()
-    bed.run.go_on(3 * TRIGGER)
-    bed.write(version)
+    handovers.run.go_on(3 * TRIGGER)
+    handovers.write(version)
     began = time.time()
-    usual = bed.longest_gap(before, began) if kind == "nothing" else 0.0
+    usual = handovers.longest_gap(before, began) if kind == "nothing" else 0.0
     killed = False
     if kind != "nothing":
-        command = bed.command(APPLY)
-        until_step(bed.run, step)
+        command = handovers.command(APPLY)
+        until_step(handovers.run, step)
         moment = dice.uniform(0, 3)
-        bed.run.go_on(moment)
+        handovers.run.go_on(moment)
         say(f"round {version}: {kind} killed {moment:.1f} s after {step}")
         if kind == "apply":
             os.killpg(command.pid, signal.SIGKILL)
         else:
-            bed.run.kill(whole=True)
+            handovers.run.kill(whole=True)
             killed = True
         command.communicate(timeout=PATIENCE)
-    said = bed.until_done(APPLY)
+    said = handovers.until_done(APPLY)
     took = time.time() - began
-    bed.run.go_on(2 * TRIGGER)
+    handovers.run.go_on(2 * TRIGGER)
     if kind == "nothing":
         say(f"round {version}: applied in {took:.1f} s")
         assert "while the project runs" in said, said
-        bed.gaps.append((bed.longest_gap(began, time.time()), usual))
-    bed.traffic.pause()
+        handovers.gaps.append((handovers.longest_gap(began, time.time()), usual))
+    handovers.traffic.pause()
     return killed
 
 
 def until_step(run, step):
     """Wait until an apply is at a step, or has ended."""
     while True:
-        told = json.loads(run._line(PATIENCE))
-        if told["event"] == "apply" and told["step"] in {step, "replaced", "failed"}:
+        event = json.loads(run._line(PATIENCE))
+        if event["event"] == "apply" and event["step"] in {step, "replaced", "failed"}:
             return
 
 
-def check(bed, version, *, killed):
+def check(handovers, version, *, killed):
     """Compare all tables and topics with what was sent, once the run has read it."""
-    sent = bed.traffic.sent
+    sent = handovers.traffic.sent
     ids = defaultdict(list)
     of_kind = defaultdict(list)
     for number in range(sent):
         ids[f"u{number % USERS}"].append(number)
         of_kind[f"k{number % KINDS}"].append(number)
-    expected = {user: (len(each), sum(each) + version * len(each)) for user, each in ids.items()}
-    kinds = {kind: (len(each), max(each)) for kind, each in of_kind.items()}
-    counts = {kind: (len(each), sum(each) + version * len(each)) for kind, each in of_kind.items()}
+    expected = {user: (len(numbers), sum(numbers) + version * len(numbers)) for user, numbers in ids.items()}
+    kinds = {kind: (len(numbers), max(numbers)) for kind, numbers in of_kind.items()}
+    counts = {
+        kind: (len(numbers), sum(numbers) + version * len(numbers)) for kind, numbers in of_kind.items()
+    }
 
     def topic(name):
-        return bed.topics[name].read()
+        return handovers.topics[name].read()
 
-    until_equal(bed, lambda: rows(bed, "totals", "user", "events", "ids"), expected)
-    until_equal(bed, lambda: rows(bed, "kinds", "kind", "events", "last"), kinds)
-    until_equal(bed, lambda: {key.decode(): row for key, row in topic("counts").newest.items()}, counts)
-    until_equal(bed, lambda: topic("plain").rows, {(number,) for number in range(sent)})
+    until_equal(handovers, lambda: rows(handovers, "totals", "user", "events", "ids"), expected)
+    until_equal(handovers, lambda: rows(handovers, "kinds", "kind", "events", "last"), kinds)
+    until_equal(handovers, lambda: {key.decode(): row for key, row in topic("counts").newest.items()}, counts)
+    until_equal(handovers, lambda: topic("plain").rows, {(number,) for number in range(sent)})
     until_equal(
-        bed,
+        handovers,
         lambda: topic("named").rows,
         {(number, f"user {number % USERS}") for number in range(0, sent, 10)},
     )
     if version % 2:
-        until_equal(bed, lambda: topic("odd").rows, {(number,) for number in range(1, sent, 10)})
+        until_equal(handovers, lambda: topic("odd").rows, {(number,) for number in range(1, sent, 10)})
     twice = sum(topic(name).repeated for name in ("plain", "named", "counts"))
     say(f"    version {version}: {sent:,} records, {twice} repeated so far")
-    assert killed or twice == bed.twice
-    bed.twice = twice
+    assert killed or twice == handovers.twice
+    handovers.twice = twice
 
 
 def say(text):
     print(text, flush=True)  # noqa: T201 -- the figures of a long run
 
 
-def rows(bed, table, key, *names):
-    if not any(bed.shop.root.glob(f".millstream/local/tables/{table}/_delta_log/*.json")):
+def rows(handovers, table, key, *names):
+    if not any(handovers.shop.root.glob(f".millstream/local/tables/{table}/_delta_log/*.json")):
         return {}
-    return {r[key]: tuple(r[name] for name in names) for r in table_rows(bed.shop.root, f"model.{table}")}
+    return {
+        r[key]: tuple(r[name] for name in names) for r in table_rows(handovers.shop.root, f"model.{table}")
+    }
 
 
-def until_equal(bed, found, expected):
+def until_equal(handovers, read, expected):
     deadline = time.monotonic() + PATIENCE
-    while (now := found()) != expected:
+    while (now := read()) != expected:
         if time.monotonic() > deadline:
             assert now == expected
-        bed.run.go_on(0.5)
+        handovers.run.go_on(0.5)

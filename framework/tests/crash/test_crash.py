@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 CRASHES = int(os.environ.get("MILLSTREAM_CRASHES", "30"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
-EACH = 120
+PER_ROUND = 120
 """Records of a round."""
 PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
 NAMES = """
@@ -58,7 +58,7 @@ class Traffic:
         rows = [row(number) for number in range(len(self.sent), len(self.sent) + count)]
         send(
             self.bootstrap,
-            {"events": [(each["user"], {k: v for k, v in each.items() if k != "user"}) for each in rows]},
+            {"events": [(row["user"], {k: v for k, v in row.items() if k != "user"}) for row in rows]},
         )
         self.sent += rows
 
@@ -66,21 +66,21 @@ class Traffic:
 def row(number):
     minute, second = divmod(number * 10, 60)
     day, minute = divmod(minute, 1440)
-    at = f"2026-01-{1 + day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}Z"
-    return {"user": f"u{number % 5}", "id": number, "kind": "x", "value": float(number % 3), "at": at}
+    timestamp = f"2026-01-{1 + day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}Z"
+    return {"user": f"u{number % 5}", "id": number, "kind": "x", "value": float(number % 3), "at": timestamp}
 
 
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    made.write("models/crm.yml", NAMES)
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.write("models/crm.yml", NAMES)
     for name, sql in MODELS.items():
-        made.model(name, sql)
-    create_topics(made.bootstrap, "events", "users")
-    send(made.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(5)]})
-    yield made
+        shop.model(name, sql)
+    create_topics(shop.bootstrap, "events", "users")
+    send(shop.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(5)]})
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_lost_and_tables_are_exact(shop):
     traffic = Traffic(shop.bootstrap)
     for _ in range(CRASHES):
         crash(shop, traffic, dice)
-    traffic.more(EACH)
+    traffic.more(PER_ROUND)
     succeed(shop.root, "build")
     check(shop, traffic.sent)
 
@@ -100,12 +100,12 @@ def crash(shop, traffic, dice):
     run = Run(shop.root)
     try:
         run.until("started")
-        traffic.more(EACH)
+        traffic.more(PER_ROUND)
         run.go_on(dice.uniform(0, 6))
         if dice.random() < 0.4:
             os.kill(read_pid(broker_folder_of(shop.root)), signal.SIGKILL)
             run.until("broker")
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             run.go_on(dice.uniform(0, 6))
     finally:
         run.kill(whole=dice.random() < 0.5)
@@ -113,39 +113,39 @@ def crash(shop, traffic, dice):
 
 def check(shop, sent):
     expected = {
-        "plain": {each["id"] for each in sent if each["value"] >= 1},
-        "odd": {each["id"] for each in sent if each["id"] % 2},
-        "named": {each["id"] for each in sent},
+        "plain": {row["id"] for row in sent if row["value"] >= 1},
+        "odd": {row["id"] for row in sent if row["id"] % 2},
+        "named": {row["id"] for row in sent},
     }
     for topic, ids in expected.items():
         once(received(shop.bootstrap, topic), ids)
-    named = {(each["id"], each["name"]) for each in shop.values("named")}
-    assert named == {(each["id"], f"user {each['id'] % 5}") for each in sent}
+    named = {(row["id"], row["name"]) for row in shop.values("named")}
+    assert named == {(row["id"], f"user {row['id'] % 5}") for row in sent}
 
     totals = defaultdict(list)
-    for each in sent:
-        totals[each["user"]].append(each["id"])
+    for row in sent:
+        totals[row["user"]].append(row["id"])
     assert {r["user"]: (r["events"], r["ids"], r["last"]) for r in table_rows(shop.root, "model.totals")} == {
         user: (len(ids), sum(ids), max(ids)) for user, ids in totals.items()
     }
     # The watermark is a minute behind the newest record: what ended before it is told.
-    windows = Counter((each["at"][:16], each["user"]) for each in sent)
-    told = {
+    windows = Counter((row["at"][:16], row["user"]) for row in sent)
+    emitted = {
         (r["minute"].strftime("%Y-%m-%dT%H:%M"), r["user"]): r["events"]
         for r in table_rows(shop.root, "model.windows")
     }
-    assert told.items() <= windows.items()
-    open_ones = {key for key in windows if key not in told}
+    assert emitted.items() <= windows.items()
+    open_ones = {key for key in windows if key not in emitted}
     assert {minute for minute, _ in open_ones} <= set(sorted({minute for minute, _ in windows})[-3:])
 
 
 def once(messages, ids):
     """Check that each record came, and what came twice says so in its headers."""
-    found = defaultdict(list)
-    for each in messages:
-        found[json.loads(each.value())["id"]].append(headers(each))
-    assert set(found) == ids
-    for number, listed in found.items():
-        if len(listed) > 1:
-            places = {each["millstream.position"] for each in listed}
-            assert len(places) == 1, (number, listed)
+    by_id = defaultdict(list)
+    for message in messages:
+        by_id[json.loads(message.value())["id"]].append(headers(message))
+    assert set(by_id) == ids
+    for number, copies in by_id.items():
+        if len(copies) > 1:
+            positions = {copy["millstream.position"] for copy in copies}
+            assert len(positions) == 1, (number, copies)

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 KILLS = int(os.environ.get("MILLSTREAM_EXACTLY_KILLS", "20"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
-EACH = 57
+PER_ROUND = 57
 """Records that are sent before each of the moments at which something may be killed."""
 PROFILES = """
     shop:
@@ -43,11 +43,11 @@ FEW = ("plain", "odd", "parts", "totals")
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    write_models(made)
-    create_topics(made.bootstrap, "events")
-    yield made
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    write_models(shop)
+    create_topics(shop.bootstrap, "events")
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -56,7 +56,7 @@ def test_each_record_is_there_once(shop):
     traffic = Traffic(shop.bootstrap)
     for _ in range(KILLS):
         crash(shop, traffic, dice)
-    traffic.more(EACH)
+    traffic.more(PER_ROUND)
     succeed(shop.root, "build")
     check_once(shop, traffic)
 
@@ -68,22 +68,22 @@ def test_each_record_is_there_once_although_a_worker_of_a_cluster_dies(shop):
         (shop.root / f"models/{name}.sql").unlink()
     with standalone(shop.root, shop.bootstrap, "exactly_once") as workers:
         for killed in (workers[1].kill, None):
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             run = Run(shop.root, "--target", "cluster")
             try:
                 run.until("batch")
                 for _ in range(5):
-                    traffic.more(EACH)
+                    traffic.more(PER_ROUND)
                     run.go_on(dice.uniform(0, 2))
                 if killed is not None:
                     killed()
-                    traffic.more(EACH)
+                    traffic.more(PER_ROUND)
                     run.until("batch")
-                    traffic.more(EACH)
+                    traffic.more(PER_ROUND)
                     run.until("batch")
             finally:
                 run.kill(whole=True)
-        traffic.more(EACH)
+        traffic.more(PER_ROUND)
         succeed(shop.root, "build", "--target", "cluster")
     check_once(shop, traffic, FEW)
 
@@ -95,12 +95,12 @@ def crash(shop, traffic, dice):
     try:
         run.until("started")
         for _ in range(dice.randrange(1, 8)):
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             run.go_on(dice.uniform(0, 2))
         if dice.random() < 0.15:
             os.kill(read_pid(broker_folder_of(shop.root)), signal.SIGKILL)
             run.until("broker")
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             run.go_on(dice.uniform(0, 6))
     finally:
         run.kill(whole=dice.random() < 0.5)

@@ -35,12 +35,12 @@ def totals(change):
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
-    create_topics(made.bootstrap, "events")
+    shop = Shop(tmp_path, broker.address)
+    shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
+    create_topics(shop.bootstrap, "events")
     rows = [(f"u{number % 5}", {"id": number, "kind": "x", "value": 1.0}) for number in range(COUNT)]
-    send(made.bootstrap, {"events": rows})
-    yield made
+    send(shop.bootstrap, {"events": rows})
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -59,7 +59,7 @@ def test_a_table_is_never_half_of_each(shop):
         shop.model("totals", totals("sum(id)"))
         succeed(shop.root, "build")
         assert rows(shop) == before
-    assert sorted(each["id"] for each in shop.values("plain")) == list(range(COUNT))
+    assert sorted(row["id"] for row in shop.values("plain")) == list(range(COUNT))
 
 
 def until_done(shop, command, dice, allowed):
@@ -87,8 +87,8 @@ def expected(how):
     ids = defaultdict(list)
     for number in range(COUNT):
         ids[f"u{number % 5}"].append(number)
-    return {user: (len(each), how(each)) for user, each in ids.items()}
+    return {user: (len(numbers), how(numbers)) for user, numbers in ids.items()}
 
 
 def rows(shop):
-    return {each["user"]: (each["events"], each["ids"]) for each in table_rows(shop.root, "model.totals")}
+    return {row["user"]: (row["events"], row["ids"]) for row in table_rows(shop.root, "model.totals")}

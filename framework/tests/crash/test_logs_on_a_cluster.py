@@ -46,8 +46,8 @@ def test_functions_log_in_workers(tmp_path, broker):
             code = run.stop()
         said = [*run.said, *iter(run.lines.get, "")]
     assert code == 0, said[-5:]
-    lines = [json.loads(each) for each in said if '"event": "log"' in each]
-    functions = sorted((each["message"], each["models"]) for each in lines if "function" in each)
+    events = [json.loads(line) for line in said if '"event": "log"' in line]
+    functions = sorted((event["message"], event["models"]) for event in events if "function" in event)
     assert functions == [("value 20.0", ["checked_events"]), ("value 30.0", ["checked_events"])]
-    assert all(each["topic"] == "events" for each in lines)
-    assert [each["row"] for each in lines if "row" in each] == [{"id": 3, "value": 30.0}]
+    assert all(event["topic"] == "events" for event in events)
+    assert [event["row"] for event in events if "row" in event] == [{"id": 3, "value": 30.0}]

@@ -20,7 +20,7 @@ from millstream.local.broker import keep_broker, stop_broker
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 KILLS = int(os.environ.get("MILLSTREAM_REPEATS", "2"))
-EACH = 20_000
+PER_BATCH = 20_000
 """Records of a batch: it must last long enough to be killed within it."""
 PARTITIONS = 3
 PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
@@ -46,27 +46,27 @@ COUNTS = """
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    made.model(
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.model(
         "plain",
         "{{ config(materialized='sink', partitions=3) }} select id from {{ source('web', 'events') }} where id % 3 > 0",
     )
-    create_topics(made.bootstrap, "events")
-    create_topics(made.bootstrap, "plain", partitions=PARTITIONS)
-    yield made
+    create_topics(shop.bootstrap, "events")
+    create_topics(shop.bootstrap, "plain", partitions=PARTITIONS)
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
 @pytest.fixture
 def reader(shop, tmp_path):
     """Another project, which reads the sink's topic."""
-    made = Shop(tmp_path / "reader", shop.bootstrap)
-    made.write("profiles.yml", READER.format(shop.bootstrap))
-    made.write("models/sources.yml", SOURCE.format())
+    reader = Shop(tmp_path / "reader", shop.bootstrap)
+    reader.write("profiles.yml", READER.format(shop.bootstrap))
+    reader.write("models/sources.yml", SOURCE.format())
     for name in ("plain", "raw"):
-        made.model(f"of_{name}", COUNTS.format(name))
-    return made
+        reader.model(f"of_{name}", COUNTS.format(name))
+    return reader
 
 
 def test_readers_have_each_record_once(shop, reader):
@@ -76,18 +76,18 @@ def test_readers_have_each_record_once(shop, reader):
     command(shop, "build")
     command(reader, "build")
 
-    sent = [number for number in range(KILLS * EACH) if number % 3]
+    sent = [number for number in range(KILLS * PER_BATCH) if number % 3]
     records = received(shop.bootstrap, "plain")
-    times = Counter(json.loads(each.value())["id"] for each in records)
+    times = Counter(json.loads(record.value())["id"] for record in records)
     assert set(times) == set(sent)
     repeated = sum(times.values()) - len(times)
     assert repeated > 0, "no batch was killed before its end"
     # The headers alone tell which records are repeated.
-    own = {
+    batch_positions = {
         (headers(e)["millstream.batch"].rpartition("/")[0], headers(e)["millstream.position"])
         for e in records
     }
-    assert len(own) == len(sent)
+    assert len(batch_positions) == len(sent)
     sys.stdout.write(f"{len(sent):,} records; {repeated:,} were sent again after {KILLS} kills\n")
 
     read = table_rows(reader.root, "model.of_plain")
@@ -99,11 +99,11 @@ def test_readers_have_each_record_once(shop, reader):
 
 
 def counted(ids):
-    found = {}
-    for each in ids:
-        rows, total = found.get(each % 10, (0, 0))
-        found[each % 10] = rows + 1, total + each
-    return found
+    groups = {}
+    for number in ids:
+        rows, total = groups.get(number % 10, (0, 0))
+        groups[number % 10] = rows + 1, total + number
+    return groups
 
 
 def kill_within_a_batch(shop, number):
@@ -111,7 +111,7 @@ def kill_within_a_batch(shop, number):
     consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "sizes"})
     consumer.list_topics("plain", timeout=20)
     before = size(consumer, "plain")
-    produce(shop, range(number * EACH, (number + 1) * EACH))
+    produce(shop, range(number * PER_BATCH, (number + 1) * PER_BATCH))
     run = Run(shop.root)
     try:
         run.until("started")
@@ -124,16 +124,16 @@ def kill_within_a_batch(shop, number):
 
 def produce(shop, ids):
     producer = Producer({"bootstrap.servers": shop.bootstrap, "linger.ms": 50})
-    for each in ids:
-        producer.produce("events", key=str(each), value=json.dumps({"id": each}))
+    for number in ids:
+        producer.produce("events", key=str(number), value=json.dumps({"id": number}))
         producer.poll(0)
     assert producer.flush(60) == 0
 
 
 def size(consumer, topic):
     """Return how many records a topic has."""
-    places = (TopicPartition(topic, number) for number in range(PARTITIONS))
-    return sum(consumer.get_watermark_offsets(place, timeout=20)[1] for place in places)
+    partitions = (TopicPartition(topic, number) for number in range(PARTITIONS))
+    return sum(consumer.get_watermark_offsets(partition, timeout=20)[1] for partition in partitions)
 
 
 def command(shop, *arguments):

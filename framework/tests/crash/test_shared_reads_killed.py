@@ -32,13 +32,13 @@ TOTALS = """
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    made.source(max_rows_per_trigger=30_000)
-    made.model("twice", TWICE)
-    made.model("totals", TOTALS)
-    create_topics(made.bootstrap, "events", partitions=2)
-    yield made
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.source(max_rows_per_trigger=30_000)
+    shop.model("twice", TWICE)
+    shop.model("totals", TOTALS)
+    create_topics(shop.bootstrap, "events", partitions=2)
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -46,8 +46,8 @@ def records(shop, topic):
     """Return how many records a topic has."""
     client = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "test"})
     try:
-        found = client.list_topics(timeout=10).topics.get(topic)
-        numbers = found.partitions if found is not None else ()
+        metadata = client.list_topics(timeout=10).topics.get(topic)
+        numbers = metadata.partitions if metadata is not None else ()
         return sum(client.get_watermark_offsets(TopicPartition(topic, n), timeout=10)[1] for n in numbers)
     finally:
         client.close()
@@ -69,14 +69,14 @@ def test_a_build_goes_on_where_another_one_ended(shop, number):
         while records(shop, "twice") <= before and build.poll() is None:
             time.sleep(0.1)
         if number == signal.SIGKILL:
-            for each in [build.pid, *descendants(build.pid)]:
-                os.kill(each, number)
+            for pid in [build.pid, *descendants(build.pid)]:
+                os.kill(pid, number)
         else:
             build.send_signal(number)
         assert build.wait(PATIENCE) != 0
         before = records(shop, "twice")
     succeed(shop.root, "build")
-    found = Counter((each["id"], each["twice"]) for each in shop.values("twice"))
-    assert sorted(found) == [(n, n % 11 * 2.0) for n in range(EVENTS)]
-    counts = {each["kind"]: each["events"] for each in shop.values("totals")}
+    rows = Counter((row["id"], row["twice"]) for row in shop.values("twice"))
+    assert sorted(rows) == [(n, n % 11 * 2.0) for n in range(EVENTS)]
+    counts = {row["kind"]: row["events"] for row in shop.values("totals")}
     assert counts == Counter("xyz"[n % 3] for n in range(EVENTS))

@@ -9,7 +9,7 @@ import random
 import time
 
 import pytest
-from crash.test_crash import EACH, SEED, Traffic, check
+from crash.test_crash import PER_ROUND, SEED, Traffic, check
 from crash.test_crash import shop as shop  # noqa: PLC0414 -- a fixture
 from support.commands import Run, succeed
 
@@ -28,7 +28,7 @@ def test_runs_that_are_killed_are_taken_over(shop):
     times = {"restart": [], "standby": []}
     runs = [started(shop, models) for models in SHARES]
     try:
-        traffic.more(EACH)
+        traffic.more(PER_ROUND)
         for run in runs:
             run.until("batch")
         for number in range(TAKEOVERS):
@@ -37,12 +37,12 @@ def test_runs_that_are_killed_are_taken_over(shop):
             if kind == "standby":
                 next_one = started(shop, SHARES[index])
                 next_one.until("Spark")
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             runs[index].go_on(dice.uniform(0, 2))
             killed = time.monotonic()
             runs[index].kill(whole=True)
             runs[index] = next_one or started(shop, SHARES[index])
-            traffic.more(EACH)
+            traffic.more(PER_ROUND)
             runs[index].until("batch")
             times[kind].append(time.monotonic() - killed)
         codes = [run.stop() for run in runs]
@@ -53,4 +53,4 @@ def test_runs_that_are_killed_are_taken_over(shop):
     assert codes == [0, 0]
     succeed(shop.root, "build")
     check(shop, traffic.sent)
-    print({kind: [f"{each:.1f} s" for each in found] for kind, found in times.items()})  # noqa: T201 -- the figures
+    print({kind: [f"{seconds:.1f} s" for seconds in durations] for kind, durations in times.items()})  # noqa: T201 -- the figures

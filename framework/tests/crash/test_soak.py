@@ -55,11 +55,11 @@ EXPECTED = {"MillstreamDeadLetters"}
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    write_models(made, CHOSEN)
-    create_topics(made.bootstrap, "events")
-    yield made
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    write_models(shop, CHOSEN)
+    create_topics(shop.bootstrap, "events")
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -110,18 +110,18 @@ class Watch:
         while (now := time.monotonic() - self._start) < share * MINUTES * 60:
             self.run.go_on(min(20, MINUTES))
             self.memory.append((now, resident(self.run.process.pid)))
-            firing = {each["metric"]["alertname"] for each in self._series('ALERTS{alertstate="firing"}')}
+            firing = {series["metric"]["alertname"] for series in self._series('ALERTS{alertstate="firing"}')}
             self.began |= dict.fromkeys(firing - self.began.keys(), now)
             self.ended |= dict.fromkeys(self.began.keys() - firing - self.ended.keys(), now)
-            lag = sum(float(each["value"][1]) for each in self._series("millstream_lag"))
+            lag = sum(float(series["value"][1]) for series in self._series("millstream_lag"))
             say(
                 f"{now / 60:6.2f} min: {self.memory[-1][1]:5.0f} MB, lag {lag:9,.0f} {' '.join(sorted(firing))}"
             )
 
     def is_done(self, records):
         """Whether all queries have read so many records."""
-        rows = [float(each["value"][1]) for each in self._series("millstream_rows_total")]
-        lags = [float(each["value"][1]) for each in self._series("millstream_lag")]
+        rows = [float(series["value"][1]) for series in self._series("millstream_rows_total")]
+        lags = [float(series["value"][1]) for series in self._series("millstream_lag")]
         return bool(rows) and min(rows) >= records and not any(lags)
 
     def take_in(self, traffic, records):
@@ -140,8 +140,8 @@ class Watch:
     def grown(self):
         """Return the memory of the last sixth of the time divided by that of a sixth before the middle."""
         end = self.memory[-1][0]
-        before = median(memory for at, memory in self.memory if end / 3 <= at < end / 2)
-        return median(memory for at, memory in self.memory if at >= end * 5 / 6) / before
+        before = median(memory for time, memory in self.memory if end / 3 <= time < end / 2)
+        return median(memory for time, memory in self.memory if time >= end * 5 / 6) / before
 
 
 def say(text):
@@ -150,9 +150,9 @@ def say(text):
 
 def resident(process):
     """Return the megabytes of a process and those that it started."""
-    listed = ",".join(map(str, [process, *descendants(process)]))
-    found = subprocess.run(["ps", "-o", "rss=", "-p", listed], capture_output=True, text=True, check=False)
-    return sum(map(int, found.stdout.split())) / 1024
+    pids = ",".join(map(str, [process, *descendants(process)]))
+    ps = subprocess.run(["ps", "-o", "rss=", "-p", pids], capture_output=True, text=True, check=False)
+    return sum(map(int, ps.stdout.split())) / 1024
 
 
 def test_nothing_is_lost_and_memory_does_not_grow(shop):

@@ -24,12 +24,12 @@ SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    made.more(TOPICS)
-    made.model("joined", JOINED)
-    create_topics(made.bootstrap, "events", "orders", "prices", partitions=2)
-    yield made
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.more(TOPICS)
+    shop.model("joined", JOINED)
+    create_topics(shop.bootstrap, "events", "orders", "prices", partitions=2)
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -51,5 +51,5 @@ def test_rows_are_those_of_a_run_that_was_not_killed(shop):
     traffic.more()
     traffic.end()
     succeed(shop.root, "build")
-    found = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
-    assert found == traffic.joined()
+    prices = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
+    assert prices == traffic.joined()

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 KILLS = int(os.environ.get("MILLSTREAM_TTL_KILLS", "5"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
-EACH = 60
+PER_ROUND = 60
 """Records of each topic that are sent before each kill."""
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 TTL = timedelta(minutes=30)
@@ -67,14 +67,14 @@ MODELS = {
 @pytest.fixture
 def shop(tmp_path):
     broker = keep_broker(tmp_path)
-    made = Shop(tmp_path, broker.address)
-    made.write("profiles.yml", PROFILES)
-    made.more(HITS)
-    made.write("macros/visits.py", VISITS)
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.more(HITS)
+    shop.write("macros/visits.py", VISITS)
     for name, sql in MODELS.items():
-        made.model(name, sql)
-    create_topics(made.bootstrap, "events", "hits", partitions=1)
-    yield made
+        shop.model(name, sql)
+    create_topics(shop.bootstrap, "events", "hits", partitions=1)
+    yield shop
     stop_broker(tmp_path, force=True)
 
 
@@ -90,13 +90,17 @@ class Traffic:
 
     def more(self):
         records = {"events": [], "hits": []}
-        for _ in range(EACH):
+        for _ in range(PER_ROUND):
             for topic, sent in (("events", self.events), ("hits", self.hits)):
                 self.time += timedelta(seconds=self.dice.choice((10, 100, 1000)))
-                user, number, at = self.dice.choice("abc"), len(sent), f"{self.time:%Y-%m-%dT%H:%M:%SZ}"
+                user, number, timestamp = (
+                    self.dice.choice("abc"),
+                    len(sent),
+                    f"{self.time:%Y-%m-%dT%H:%M:%SZ}",
+                )
                 sent.append((user, number, self.time))
                 names = ("id", "at") if topic == "events" else ("hit", "seen")
-                records[topic].append((user, dict(zip(names, (number, at), strict=True))))
+                records[topic].append((user, dict(zip(names, (number, timestamp), strict=True))))
         send(self.bootstrap, records)
 
 
@@ -122,13 +126,13 @@ def test_rows_are_those_of_a_run_that_was_not_killed(shop):
 
 
 def expected_visits(events):
-    seen, last, found = {}, {}, set()
+    seen, last, visits = {}, {}, set()
     for user, number, time in events:
         if user in last and time - last[user] > TTL:
             seen.pop(user)
         last[user], seen[user] = time, f"{seen.get(user, '')} {number}"
-        found.add(seen[user])
-    return found
+        visits.add(seen[user])
+    return visits
 
 
 def expected_pairs(traffic):

@@ -58,8 +58,8 @@ def any_edit(number: int, files: Files) -> AnyEdit:
     """Return the edit with a number."""
     random = Random(f"edit {number}")
     while True:
-        kind = random.choices([*_EDITS], [each[0] for each in _EDITS.values()])[0]
-        path = random.choice([each for each in files if re.search(kind, each)])
+        kind = random.choices([*_EDITS], [weighted[0] for weighted in _EDITS.values()])[0]
+        path = random.choice([path for path in files if re.search(kind, path)])
         changes = _EDITS[kind][1]
         change = random.choice(changes)
         text = change(files[path], random)
@@ -71,20 +71,20 @@ def any_edit(number: int, files: Files) -> AnyEdit:
 
 
 def _tokens(text: str, *kinds: str) -> list[re.Match[str]]:
-    return [each for each in _TOKEN.finditer(text) if each.lastgroup in kinds]
+    return [token for token in _TOKEN.finditer(text) if token.lastgroup in kinds]
 
 
-def _put(text: str, found: re.Match[str], other: str) -> str:
-    return text[: found.start()] + other + text[found.end() :]
+def _put(text: str, match: re.Match[str], other: str) -> str:
+    return text[: match.start()] + other + text[match.end() :]
 
 
 def _literal(text: str, random: Random) -> str | None:
-    found = [*_tokens(text, "string", "number")]
+    tokens = [*_tokens(text, "string", "number")]
     # Numbers and names in a macro's call, or in config(), count too.
-    found += list(re.finditer(r"(?<=[ (=\[])(?:\d+|'[\w ]+')(?=[,)\]}])", text))
-    if not found:
+    tokens += list(re.finditer(r"(?<=[ (=\[])(?:\d+|'[\w ]+')(?=[,)\]}])", text))
+    if not tokens:
         return None
-    token = random.choice(found)
+    token = random.choice(tokens)
     if token[0].startswith("'"):
         pool = ["'d'", "'c'", "'none'", "'x'", "'60 seconds'", "'2 minutes'", "'1 minute'", "'3 hours'", "'180 minutes'", "'user'", "'id'", "'kind'"]  # fmt: skip
     else:
@@ -93,18 +93,18 @@ def _literal(text: str, random: Random) -> str | None:
 
 
 def _word(text: str, random: Random) -> str | None:
-    found = [(t, kind) for t in _tokens(text, "word") for kind in _KINDS if t[0].lower() in kind]
-    if not found:
+    words = [(t, kind) for t in _tokens(text, "word") for kind in _KINDS if t[0].lower() in kind]
+    if not words:
         return None
-    token, kind = random.choice(found)
+    token, kind = random.choice(words)
     return _put(text, token, random.choice(kind))
 
 
 def _sign(text: str, random: Random) -> str | None:
-    found = [(t, kind) for t in _tokens(text, "sign") for kind in _SIGNS if t[0] in kind]
-    if not found:
+    signs = [(t, kind) for t in _tokens(text, "sign") for kind in _SIGNS if t[0] in kind]
+    if not signs:
         return None
-    token, kind = random.choice(found)
+    token, kind = random.choice(signs)
     return _put(text, token, random.choice(kind))
 
 
@@ -126,33 +126,33 @@ def _condition(text: str, random: Random) -> str | None:
 
 def _columns(text: str, random: Random) -> str | None:
     """Swap, remove or add what is selected."""
-    found = re.search(r"(?<=select )(?!\*)(?:[^()]|\([^()]*(?:\([^()]*\)[^()]*)*\))*?(?=\s+from )", text)
-    if found is None:
+    selected = re.search(r"(?<=select )(?!\*)(?:[^()]|\([^()]*(?:\([^()]*\)[^()]*)*\))*?(?=\s+from )", text)
+    if selected is None:
         return None
-    items = re.split(r",\s*(?![^(]*\))", found[0])
-    at = random.randrange(len(items))
+    items = re.split(r",\s*(?![^(]*\))", selected[0])
+    index = random.randrange(len(items))
     match random.choice(["swap", "remove", "add", "name"]):
         case "swap":
-            items[at], items[-1] = items[-1], items[at]
+            items[index], items[-1] = items[-1], items[index]
         case "remove" if len(items) > 1:
-            del items[at]
+            del items[index]
         case "add":
             items.append(random.choice(["count(*) as more", "max(id) as more", "user as more", "1 as more", "id as more"]))  # fmt: skip
         case _:
-            items[at] = re.sub(r" as \w+$", "", items[at]) + " as renamed"
-    return _put(text, found, ", ".join(items))
+            items[index] = re.sub(r" as \w+$", "", items[index]) + " as renamed"
+    return _put(text, selected, ", ".join(items))
 
 
 def _operands(text: str, random: Random) -> str | None:
     """Say the same otherwise: operands and conditions turned round, and synonyms."""
     turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "*": "*", "+": "+"}
-    found = [*re.finditer(r"(?<![\w.')])([\w.]+) (<=|>=|<>|=|<|>|\*|\+) ([\w.]+|'\w+')(?![\w.(])", text)]
+    operations = [*re.finditer(r"(?<![\w.')])([\w.]+) (<=|>=|<>|=|<|>|\*|\+) ([\w.]+|'\w+')(?![\w.(])", text)]
     pairs = [*re.finditer(r"(?<=where )([\w.]+ [<>=]+ [\w.]+) and ([\w.]+ [<>=]+ [\w.]+)", text)]
     if pairs and random.random() < 0.3:
         token = random.choice(pairs)
         return _put(text, token, f"{token[2]} and {token[1]}")
-    if found and random.random() < 0.7:
-        token = random.choice(found)
+    if operations and random.random() < 0.7:
+        token = random.choice(operations)
         return _put(text, token, f"{token[3]} {turned[token[2]]} {token[1]}")
     for old, new in random.sample([("count(*)", "count(1)"), ("avg(", "mean("), ("upper(", "ucase("), ("<>", "!="), ("'1 minute'", "'60 seconds'"), ("left join", "left outer join"), (" join ", " inner join "), ("coalesce(", "ifnull(")], 8):  # fmt: skip
         if old in text:
@@ -179,16 +179,18 @@ def _layout(text: str, random: Random) -> str | None:
 
 def _config(text: str, random: Random) -> str | None:
     """Add, change or remove an option in config()."""
-    found = re.search(r"config\((.*)\) \}\}", text)
-    if found is None:
+    call = re.search(r"config\((.*)\) \}\}", text)
+    if call is None:
         return None
-    options = re.split(r", (?=\w+=)", found[1])
+    options = re.split(r", (?=\w+=)", call[1])
     if random.random() < 0.4 and len(options) > 1:
         del options[random.randrange(1, len(options))]
     else:
         more = random.choice(_CONFIG)
-        options = [each for each in options if each.partition("=")[0] != more.partition("=")[0]] + [more]
-    return text[: found.start(1)] + ", ".join(options) + text[found.end(1) :]
+        options = [option for option in options if option.partition("=")[0] != more.partition("=")[0]] + [
+            more
+        ]
+    return text[: call.start(1)] + ", ".join(options) + text[call.end(1) :]
 
 
 def _macro(text: str, random: Random) -> str | None:
@@ -211,9 +213,9 @@ def _macro(text: str, random: Random) -> str | None:
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
+    for key, nested in items:
         yield (*path, key)
-        yield from _places(each, (*path, key))
+        yield from _places(nested, (*path, key))
 
 
 _VALUES: dict[str, list[Any]] = {
@@ -281,31 +283,31 @@ def _kind(path: tuple[Any, ...], value: dict[str, Any]) -> str:
 
 def _changed(value: Any, random: Random) -> bool:
     """Change, remove or add a value anywhere; return whether one was."""
-    places = [each for each in _places(value) if each[-1] != "version"]
-    if not places:
+    paths = [path for path in _places(value) if path[-1] != "version"]
+    if not paths:
         return False
-    path = random.choice(places)
+    path = random.choice(paths)
     parent = value
     for key in path[:-1]:
         parent = parent[key]
-    key, found = path[-1], parent[path[-1]]
+    key, nested = path[-1], parent[path[-1]]
     action = random.choice(["value", "value", "value", "remove", "add", "order"])
-    if action == "value" and not isinstance(found, dict):
-        parent[key] = _other(key, found, random)
+    if action == "value" and not isinstance(nested, dict):
+        parent[key] = _other(key, nested, random)
         return parent[key] is not None
     if action == "remove":
         del parent[key]
         return True
-    if action == "add" and isinstance(found, dict):
-        more = _MORE.get(_kind(path, found))
+    if action == "add" and isinstance(nested, dict):
+        more = _MORE.get(_kind(path, nested))
         if more:
             name, content = random.choice(more)
-            old = found.get(name)
+            old = nested.get(name)
             merged = {**old, **content} if isinstance(old, dict) and isinstance(content, dict) else content
-            found[name] = copy.deepcopy(merged)
+            nested[name] = copy.deepcopy(merged)
             return True
-    if action == "order" and isinstance(found, list) and len(found) > 1:
-        random.shuffle(found)
+    if action == "order" and isinstance(nested, list) and len(nested) > 1:
+        random.shuffle(nested)
         return True
     return False
 
@@ -347,20 +349,22 @@ def _profiles(text: str, random: Random) -> str | None:
 def _toml(text: str, random: Random) -> str | None:
     lines = text.splitlines()
     places = [n for n, line in enumerate(lines) if re.match(r"zz_|unbounded|owner", line)]
-    at = random.choice(places)
-    key, _, written = lines[at].partition(" = ")
+    index = random.choice(places)
+    key, _, written = lines[index].partition(" = ")
     value = tomllib.loads(f"x = {written}")["x"]
     match random.choice(["value", "remove", "add", "comment"]):
         case "value":
             other = {"zz_day": "60 seconds", "zz_least": 2}.get(key) if random.random() < 0.5 else None
-            lines[at] = f"{key} = {json.dumps(other or _other(key, value, random))}"
+            lines[index] = f"{key} = {json.dumps(other or _other(key, value, random))}"
         case "remove":
-            del lines[at]
+            del lines[index]
         case "add":
-            name, content = random.choice([each for each in _MORE["folder"] if not isinstance(each[1], dict)])
+            name, content = random.choice(
+                [option for option in _MORE["folder"] if not isinstance(option[1], dict)]
+            )
             lines.append(f"{name} = {json.dumps(content)}")
         case _:
-            lines.insert(at, "# why")
+            lines.insert(index, "# why")
     return "\n".join(lines) + "\n"
 
 
@@ -373,11 +377,11 @@ def _python(text: str, random: Random) -> str | None:
     if not tree.body:
         return "EMPTY = 1\n"
     nodes = [
-        each
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Constant | ast.BinOp | ast.Compare | ast.Attribute | ast.Name | ast.Return)
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.Attribute | ast.Name | ast.Return)
     ]
-    names = sorted({each.id for each in nodes if isinstance(each, ast.Name)})
+    names = sorted({node.id for node in nodes if isinstance(node, ast.Name)})
     node = random.choice(nodes)
     match node:
         case ast.Constant(value=bool()):
@@ -420,12 +424,12 @@ def _python_layout(text: str, random: Random) -> str | None:
 
 def _csv(text: str, random: Random) -> str | None:
     rows = [line.split(",") for line in text.splitlines()]
-    at, column = random.randrange(1, len(rows)), random.randrange(len(rows[0]))
+    index, column = random.randrange(1, len(rows)), random.randrange(len(rows[0]))
     match random.choice(["cell", "remove", "add", "rows", "columns", "column", "same"]):
         case "cell":
-            rows[at][column] = random.choice(["c", "d", "7", "2", "3", "x", ""])
+            rows[index][column] = random.choice(["c", "d", "7", "2", "3", "x", ""])
         case "remove":
-            del rows[at]
+            del rows[index]
         case "add":
             rows.append(["x", "other", "9"])
         case "rows":

@@ -319,14 +319,14 @@ def without(prefix_of: str, text: str) -> str:
 def files_of_all() -> dict[str, str]:
     models = {f"models/zz/zz_{name}.sql": sql for name, sql in SQL.items()}
     settings = {f"models/zz/zz_{name}.yml": text for name, text in YAML.items()}
-    listed = {**SHARED, **models, **settings, "pyproject.toml": SETTINGS, "profiles.yml": PROFILES}
-    return {path: text.lstrip("\n") for path, text in listed.items()}
+    files = {**SHARED, **models, **settings, "pyproject.toml": SETTINGS, "profiles.yml": PROFILES}
+    return {path: text.lstrip("\n") for path, text in files.items()}
 
 
 def upstream() -> dict[str, set[str]]:
     """Return the models that each model reads, at any depth, inputs first."""
     direct = {name: set(re.findall(r"ref\('zz_(\w+)'\)", sql)) & SQL.keys() for name, sql in SQL.items()}
-    found: dict[str, set[str]] = {}
+    ancestors: dict[str, set[str]] = {}
     for name in TopologicalSorter(direct).static_order():
-        found[name] = direct[name].union(*(found[each] for each in direct[name]))
-    return found
+        ancestors[name] = direct[name].union(*(ancestors[parent] for parent in direct[name]))
+    return ancestors

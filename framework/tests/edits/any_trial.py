@@ -29,7 +29,7 @@ from millstream.queries.memory import Memory
 
 HALF = 60
 """How many events there are when the project is edited."""
-WHOLE = ("pyproject.toml", "profiles.yml")
+PROJECT_FILES = ("pyproject.toml", "profiles.yml")
 FILES = files_of_all()
 UPSTREAM = upstream()
 
@@ -42,7 +42,7 @@ class Trial:
     more: tuple[AnyEdit, ...] = ()
     """Edits of other files at the same time."""
     compiled: bool = True
-    problem: str = ""
+    error: str = ""
     verdicts: dict[str, str] = field(default_factory=dict)
     """By model: one that runs differently, or that has another verdict than `same`."""
     planned: frozenset[str] = frozenset()
@@ -64,17 +64,17 @@ class Trial:
         return (self.edit, *self.more)
 
     @property
-    def whole(self) -> bool:
-        return any(each.path in WHOLE for each in self.edits)
+    def changes_project(self) -> bool:
+        return any(edit.path in PROJECT_FILES for edit in self.edits)
 
     @property
     def models(self) -> frozenset[str]:
         """Return the models to run: those that may have other rows, and what they read."""
-        return self.chosen.union(*(UPSTREAM[each] for each in self.chosen))
+        return self.chosen.union(*(UPSTREAM[model] for model in self.chosen))
 
 
 def write(root: Path, name: str, target: str, *, edits: tuple[AnyEdit, ...] = (), models=None) -> None:
-    edited = {each.path: each.text for each in edits}
+    edited = {edit.path: edit.text for edit in edits}
     for path, text in FILES.items():
         model = re.fullmatch(r"models/zz/zz_(\w+)\.(?:sql|yml)", path)
         if model and models is not None and model[1] not in models:
@@ -122,28 +122,28 @@ class Teller:
     def edited(self, edit: AnyEdit, *more: AnyEdit) -> Trial:
         """Tell what becomes of each model after edits of different files."""
         trial = Trial(edit, more)
-        for each in trial.edits:
-            (self._root / each.path).write_text(each.text.replace("TARGET", "told"))
+        for file_edit in trial.edits:
+            (self._root / file_edit.path).write_text(file_edit.text.replace("TARGET", "told"))
         try:
             after = job_of(self._root)
         except (AssertionError, MillstreamError) as error:
             trial.compiled = False
-            trial.problem = str(error)[:300]
+            trial.error = str(error)[:300]
             return trial
         else:
             self._tell(trial, after)
             return trial
         finally:
-            for each in trial.edits:
-                (self._root / each.path).write_text(FILES[each.path].replace("TARGET", "told"))
+            for file_edit in trial.edits:
+                (self._root / file_edit.path).write_text(FILES[file_edit.path].replace("TARGET", "told"))
 
     def _tell(self, trial: Trial, after) -> None:
         running = Deployed({query.name: new_record("", query, {}) for query in self._before.physical.queries})
-        kept = kept_form(after.topology, after.physical, running, self._before.catalog)
-        now = by_model(kept.physical)
-        ran = executed(structs.replace(after, topology=kept.topology, physical=kept.physical), self._root)
+        reused = kept_form(after.topology, after.physical, running, self._before.catalog)
+        now = by_model(reused.physical)
+        ran = executed(structs.replace(after, topology=reused.topology, physical=reused.physical), self._root)
         trial.planned = frozenset(now.keys() & self._queries.keys())
-        changed = {each for each, form in self._executed.items() if ran.get(each) != form}
+        changed = {model for model, form in self._executed.items() if ran.get(model) != form}
         for model, query in self._queries.items():
             if model not in now:
                 continue
@@ -171,17 +171,17 @@ def executed(job, root: Path) -> dict[str, object]:
     seeds = {str(path): path.read_text() for path in sorted(root.rglob("seeds/*"))}
     target = job.project.target
     settings = {name: value for name, value in target.settings.items() if name != "outputs"}
-    found = {}
+    forms = {}
     for model, query in by_model(job.physical).items():
-        read = [each.relation for each in (*query.sources, *query.reads)]
-        found[model] = (
+        read = [source.relation for source in (*query.sources, *query.reads)]
+        forms[model] = (
             structs.replace(query, signature=None, memory=Memory(None, "")),
             python if query.functions or query.decoders or query.encoders or "zz_totals" in query.sql else {},
-            seeds if any(each.startswith("seed.") for each in read) else {},
-            [job.catalog.topics.get(each) for each in read],
+            seeds if any(relation.startswith("seed.") for relation in read) else {},
+            [job.catalog.topics.get(relation) for relation in read],
             settings,
         )
-    return found
+    return forms
 
 
 # -- what is seen
@@ -198,21 +198,21 @@ class Batch:
         self.target, self.trials, self._spark = f"t{number:02}", trials, spark
         self.root, self.fresh = root / "running", root / "fresh"
         self._bootstrap = {}
-        for place, server in zip((self.root, self.fresh), servers, strict=True):
-            folder = broker_folder(place)
+        for project_root, server in zip((self.root, self.fresh), servers, strict=True):
+            folder = broker_folder(project_root)
             folder.parent.mkdir(parents=True)
             folder.symlink_to(server.folder, target_is_directory=True)
-            self._bootstrap[place] = server.address
+            self._bootstrap[project_root] = server.address
         self._refused: frozenset[str] = frozenset()
         self._edited = False
 
     def write(self, root: Path, *, edited: bool) -> None:
         self._edited = edited
-        if not any(trial.whole for trial in self.trials):
+        if not any(trial.changes_project for trial in self.trials):
             write_settings(root, [trial.name for trial in self.trials], self.target)
         for trial in self.trials:
-            kept = {"pyproject.toml", "profiles.yml"} if not trial.whole else set()
-            saved = {path: (root / path).read_text() for path in kept}
+            unedited = {"pyproject.toml", "profiles.yml"} if not trial.changes_project else set()
+            saved = {path: (root / path).read_text() for path in unedited}
             write(
                 root,
                 trial.name,
@@ -228,8 +228,8 @@ class Batch:
         version = "edited" if self._edited else "unedited"
         environment = self._spark.sparkContext.environment
         environment |= {"PYTHONPATH": str(root), "MILLSTREAM_TESTS_VERSION": version}
-        results, told = built(root, self._session(root), **options)
-        return statuses(results), told
+        results, events = built(root, self._session(root), **options)
+        return statuses(results), events
 
     def _session(self, root: Path):
         """Return a session whose queries have the settings of the target, as in a process of its own."""
@@ -237,37 +237,40 @@ class Batch:
         settings = load_project(root, None, None, None).target.settings.get("spark") or {}
 
         def configured():
-            found = create()
+            spark = create()
             for name, value in flat(settings):
-                if name.startswith("spark.sql.") and found.conf.isModifiable(name):
-                    found.conf.set(name, str(value).lower() if isinstance(value, bool) else value)
-            return found
+                if name.startswith("spark.sql.") and spark.conf.isModifiable(name):
+                    spark.conf.set(name, str(value).lower() if isinstance(value, bool) else value)
+            return spark
 
         session.newSession = configured
         return session
 
     def first(self) -> None:
         self.write(self.root, edited=False)
-        found, told = self.build(self.root)
-        assert set(found.values()) == {"success"}, ({n: s for n, s in found.items() if s != "success"}, told)
+        statuses, events = self.build(self.root)
+        assert set(statuses.values()) == {"success"}, (
+            {n: s for n, s in statuses.items() if s != "success"},
+            events,
+        )
 
     def second(self) -> None:
         """Build the edited project: refused queries are rebuilt, with all that reads them."""
         self.write(self.root, edited=True)
-        found, _ = self.build(self.root)
+        statuses, _ = self.build(self.root)
         self._refused = frozenset(
-            name for name, status in found.items() if status != "success" and name.startswith("e")
+            name for name, status in statuses.items() if status != "success" and name.startswith("e")
         )
         if self._refused:
             below = {
                 f"{trial.name}_{model}"
                 for trial in self.trials
                 for model in trial.models
-                if {f"{trial.name}_{each}" for each in UPSTREAM[model]} & self._refused
+                if {f"{trial.name}_{parent}" for parent in UPSTREAM[model]} & self._refused
             }
             self._refused |= below
-            found, _told = self.build(self.root, intent=Update(frozenset(map(_id, self._refused))))
-        self._continued = found
+            statuses, _events = self.build(self.root, intent=Update(frozenset(map(_id, self._refused))))
+        self._continued = statuses
         self.write(self.fresh, edited=True)
         self._fresh, _ = self.build(self.fresh)
 
@@ -275,22 +278,22 @@ class Batch:
         for trial in self.trials:
             for model in sorted(trial.chosen):
                 name = f"{trial.name}_{model}"
-                told = trial.verdicts.get(model, "same")
+                verdict = trial.verdicts.get(model, "same")
                 if self._fresh.get(name) != "success":
                     trial.ran[model] = "the edited model fails"
                     continue
                 if self._continued.get(name) != "success":
-                    trial.ran[model] = f"{told}, but it fails"
-                    trial.unsafe[model] = (told, self._continued.get(name))
+                    trial.ran[model] = f"{verdict}, but it fails"
+                    trial.unsafe[model] = (verdict, self._continued.get(name))
                     continue
-                mine, fresh = (self.rows(name, each, model) for each in (self.root, self.fresh))
+                mine, fresh = (self.rows(name, root, model) for root in (self.root, self.fresh))
                 seen = "equal" if before and fresh == before[model] else "differs" if before else "compared"
                 trial.ran[model] = seen
-                if (told == "same") == (name in self._refused) and told == "same":
+                if (verdict == "same") == (name in self._refused) and verdict == "same":
                     trial.ran[model] += ", rebuilt with what it reads"
                 if mine != fresh:
                     trial.unsafe[model] = (
-                        told,
+                        verdict,
                         sorted((mine - fresh).items())[:3],
                         sorted((fresh - mine).items())[:3],
                     )
@@ -302,8 +305,10 @@ class Batch:
         topic = re.search(r"target\.name ~ '(\w+)'", sql)
         records = received(self._bootstrap[root], f"{self.target}{topic[1]}" if topic else name)
         if model == "sent":  # records stay as they were sent: those of later records count
-            return Counter(repr((each.key(), each.value())) for each in records if _is_later(each))
-        return Counter(repr(each) for each in {each.key(): each.value() for each in records}.items())
+            return Counter(repr((record.key(), record.value())) for record in records if _is_later(record))
+        return Counter(
+            repr(record) for record in {record.key(): record.value() for record in records}.items()
+        )
 
 
 def _id(name: str) -> str:
@@ -313,8 +318,8 @@ def _id(name: str) -> str:
 
 def _is_later(record) -> bool:
     """Return whether a record is of the second half of all events."""
-    found = json.loads(record.value() or b"{}").get("id")
-    return isinstance(found, int) and found >= HALF
+    id_ = json.loads(record.value() or b"{}").get("id")
+    return isinstance(id_, int) and id_ >= HALF
 
 
 def _counted(rows) -> Counter[str]:

@@ -21,9 +21,9 @@ def table(key, sql, **options):
     return f"{{{{ config(materialized='table', unique_key={key!r}{more}) }}}}\n{sql}"
 
 
-def edits(base, *listed):
+def edits(base, *cases):
     """Return edits of one SQL: name, verdict, and what is replaced by what."""
-    for name, verdict, *replaced in listed:
+    for name, verdict, *replaced in cases:
         after = base
         for old, new in zip(replaced[::2], replaced[1::2], strict=True):
             assert old in after, (name, old)

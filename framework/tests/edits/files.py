@@ -53,12 +53,12 @@ def edit(name, verdict, sql, before=None, after=None, model_after=None):
 
 def of_sources():
     """Yield edits of sources; the verdicts are those of groups, windows and rows."""
-    listed = (
+    edits = (
         ("a source's description", "same same same", source("NAME", more="description: what people did")),
         ("a topic's description", "same same same", source("NAME", topic="description: what people did")),
         (
             "descriptions of columns", "same same same",
-            source("NAME", tuple(f"{each}, description: said" for each in COLUMNS)),
+            source("NAME", tuple(f"{column}, description: said" for column in COLUMNS)),
         ),
         ("columns in another order", "same same same", source("NAME", COLUMNS[::-1])),
         ("a column that nobody reads", "same same same", source("NAME", (*COLUMNS, "extra, type: string"))),
@@ -74,7 +74,7 @@ def of_sources():
         ("a freshness of a source", "same same same", source("NAME", topic="owner: nobody")),
         ("tags of a source", "same same same", source("NAME", topic="tags: [daily]")),
     )  # fmt: skip
-    for name, verdicts, after in listed:
+    for name, verdicts, after in edits:
         for (base, sql), verdict in zip(BASES.items(), verdicts.split(), strict=True):
             yield edit(f"{name} ({base})", verdict, sql, after={"models/NAME_source.yml": after})
 
@@ -102,7 +102,7 @@ def properties(column="user", model="", more=""):
 
 def of_properties():
     """Yield edits of a model's YAML."""
-    listed = (
+    edits = (
         ("a model's description", properties(model="    description: what is counted\n")),
         ("a column's description", properties(more="        description: who\n")),
         ("a model's tags", properties(model="    config: {tags: [daily]}\n")),
@@ -116,7 +116,7 @@ def of_properties():
             + "exposures:\n  - name: board_NAME\n    type: dashboard\n    depends_on: [ref('NAME')]\n",
         ),
     )
-    for name, after in listed:
+    for name, after in edits:
         for base, sql in BASES.items():
             yield edit(
                 f"{name} ({base})", "same", sql, {"models/NAME.yml": properties()}, {"models/NAME.yml": after}
@@ -141,7 +141,7 @@ def of_macros():
     row = table("id", "select id, {{ much_NAME('value') }} as much from SOURCE")
     path = "macros/NAME.sql"
     for base, sql, counted in (("groups", group, "rebuild"), ("rows", row, "stored")):
-        listed = (
+        edits = (
             ("another factor in a macro", counted, MACRO.format("{{ column }} * 3")),
             ("spaces in a macro", "same", MACRO.format("\n  {{ column }}\n  *  2\n")),
             ("a comment in a macro", "same", MACRO.format("{# twice #}" + MUCH)),
@@ -154,7 +154,7 @@ def of_macros():
             ),
             ("factors of a macro swapped", "same", MACRO.format("2 * {{ column }}")),
         )
-        for name, verdict, after in listed:
+        for name, verdict, after in edits:
             yield edit(f"{name} ({base})", verdict, sql, {path: MACRO.format(MUCH)}, {path: after})
 
 
@@ -166,7 +166,7 @@ def of_functions():
     row = table("id", "select id, scored_NAME(value) as score from SOURCE")
     path = "macros/NAME.py"
     for base, sql, counted in (("groups", group, "rebuild"), ("rows", row, "stored")):
-        listed = (
+        edits = (
             ("another factor in a function", counted, FUNCTION.replace("2", "3")),
             ("a comment in a function", "same", FUNCTION.replace("    result", "    # twice\n    result", 1)),
             ("a docstring of a function", "same", FUNCTION.replace(":\n", ':\n    """Twice."""\n', 1)),
@@ -175,7 +175,7 @@ def of_functions():
             ("an import that nobody uses", "same", "import math\n\n\n" + FUNCTION),
             ("parentheses in a function", "same", FUNCTION.replace("value * 2", "(value * 2)")),
         )
-        for name, verdict, after in listed:
+        for name, verdict, after in edits:
             yield edit(f"{name} ({base})", verdict, sql, {path: FUNCTION}, {path: after})
 
 
@@ -188,13 +188,13 @@ def of_seeds():
     row = table("id", f"select e.id, k.name from {joined}")
     path = "seeds/kinds_NAME.csv"
     for base, sql, counted in (("groups", group, "mixed"), ("rows", row, "stored")):
-        listed = (
+        edits = (
             ("another name in a seed", counted, SEED.replace("drag", "drop")),
             ("a row more in a seed", counted, SEED + "a,again,w\n"),
             ("a row less in a seed", counted, SEED.replace("e,enter,z\n", "")),
             ("quotes in a seed", counted, SEED.replace("drag", '"drag"')),
         )
-        for name, verdict, after in listed:
+        for name, verdict, after in edits:
             yield edit(f"{name} ({base})", verdict, sql, {path: SEED}, {path: after})
 
 

@@ -23,15 +23,15 @@ def join(columns, where="", kind="", on=ON, left=E):
 
 
 def joins(columns, where="", **options):
-    return [join(each, where, **options) for each in columns]
+    return [join(selected, where, **options) for selected in columns]
 
 
 def grouped(columns, where="", inner=f"{GROUPED} from {E} group by user_id"):
-    return [f"{table('user_id')}select {each} from ({inner}) {where}" for each in columns]
+    return [f"{table('user_id')}select {selected} from ({inner}) {where}" for selected in columns]
 
 
 def closed(columns, inner, where=""):
-    return [f"{CLOSED}select {each} from ({inner}) {where}" for each in columns]
+    return [f"{CLOSED}select {selected} from ({inner}) {where}" for selected in columns]
 
 
 SHORT = {
@@ -76,7 +76,7 @@ def _of_kind(kind):
 
 LONG = {
     **SHORT,
-    **{f"{kind} join: {name}": listed for kind in KINDS for name, listed in _of_kind(kind).items()},
+    **{f"{kind} join: {name}": queries for kind in KINDS for name, queries in _of_kind(kind).items()},
     "semi join": joins(("e.user_id", "e.user_id, e.value", "e.user_id, e.value, e.type", "e.user_id, e.at", "e.user_id, upper(e.type) as t"), kind="left semi"),
     "semi join: condition": joins(("e.user_id", "e.user_id, e.value", "e.user_id, e.value, e.type"), "where e.value > 1", kind="left semi"),
     "semi join: condition in ON": joins(("e.user_id", "e.user_id, e.value"), kind="left semi", on=f"{ON} and h.path > 'a'"),

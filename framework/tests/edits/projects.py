@@ -112,7 +112,7 @@ models:
 
 def of_tests(name, model, verdict, before, after, **files):
     """Return an edit of a data test of the first of some models: severities, and maybe conditions."""
-    models = {f"models/{each}.sql": sql for each, sql in files.items()}
+    models = {f"models/{file}.sql": sql for file, sql in files.items()}
     path, first = f"models/{model}.yml", next(iter(files))
     return ProjectEdit(
         name, model, verdict, models | {path: data_test(first, *before)}, {path: data_test(first, *after)}

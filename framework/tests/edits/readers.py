@@ -53,7 +53,7 @@ class TopicEdit(NamedTuple):
     before: str
     after: str
     """YAML of the topic."""
-    whole: bool
+    changes_others: bool
     """Whether it also changes what a model reads that does not read the column."""
 
 
@@ -78,63 +78,74 @@ def _edits():
         "a computed column",
         topic(columns=derived.format("raw * 2")),
         topic(columns=derived.format("raw * 3")),
-        whole=False,
+        changes_others=False,
     )
     yield TopicEdit(
         "a computed column of a part",
         topic(columns=nested.format("x")),
         topic(columns=nested.format("y")),
-        whole=False,
+        changes_others=False,
     )
     yield TopicEdit(
         "a computed column by a format",
         topic(columns=stamp.format("d")),
         topic(columns=stamp.format("D")),
-        whole=False,
+        changes_others=False,
     )
     yield TopicEdit(
         "a column is computed",
         topic(columns=COLUMNS + ", {name: raw, type: int}"),
         topic(columns=derived.format("raw * 3")),
-        whole=False,
+        changes_others=False,
     )
     yield TopicEdit(
         "another function of a computed column",
         topic(columns=called.format("twice")),
         topic(columns=called.format("thrice")),
-        whole=False,
+        changes_others=False,
     )
-    yield TopicEdit("columns of CSV trade places", topic(csv), topic(csv, columns=traded), whole=True)
-    yield TopicEdit("another type", plain, topic(columns=COLUMNS.replace("int", "bigint")), whole=False)
     yield TopicEdit(
-        "another delimiter", topic(csv), topic(csv, "format_options: {delimiter: ';'}"), whole=True
+        "columns of CSV trade places", topic(csv), topic(csv, columns=traded), changes_others=True
     )
-    yield TopicEdit("a header", topic(csv), topic(csv, "format_options: {header: true}"), whole=True)
-    yield TopicEdit("another quote", topic(csv), topic(csv, 'format_options: {quote: "\'"}'), whole=True)
-    yield TopicEdit("lenient decoding", plain, topic("decoding: lenient"), whole=True)
-    yield TopicEdit("bad records are skipped", plain, topic("on_bad_record: skip"), whole=True)
-    yield TopicEdit("bad records are sent on", plain, topic("on_bad_record: dead_letter"), whole=True)
-    yield TopicEdit("records of another format", plain, topic(csv), whole=True)
-    yield TopicEdit("records of another topic", plain, topic("topic: more_people"), whole=True)
+    yield TopicEdit(
+        "another type", plain, topic(columns=COLUMNS.replace("int", "bigint")), changes_others=False
+    )
+    yield TopicEdit(
+        "another delimiter", topic(csv), topic(csv, "format_options: {delimiter: ';'}"), changes_others=True
+    )
+    yield TopicEdit("a header", topic(csv), topic(csv, "format_options: {header: true}"), changes_others=True)
+    yield TopicEdit(
+        "another quote", topic(csv), topic(csv, 'format_options: {quote: "\'"}'), changes_others=True
+    )
+    yield TopicEdit("lenient decoding", plain, topic("decoding: lenient"), changes_others=True)
+    yield TopicEdit("bad records are skipped", plain, topic("on_bad_record: skip"), changes_others=True)
+    yield TopicEdit(
+        "bad records are sent on", plain, topic("on_bad_record: dead_letter"), changes_others=True
+    )
+    yield TopicEdit("records of another format", plain, topic(csv), changes_others=True)
+    yield TopicEdit("records of another topic", plain, topic("topic: more_people"), changes_others=True)
     yield TopicEdit(
         "another column that makes records bad",
         topic("on_bad_record: skip"),
         topic("on_bad_record: skip", columns=COLUMNS + ", {name: age, type: int}"),
-        whole=True,
+        changes_others=True,
     )
     yield TopicEdit(
-        "another format of keys", topic(), topic("key: {name: user, type: string, format: json}"), whole=True
+        "another format of keys",
+        topic(),
+        topic("key: {name: user, type: string, format: json}"),
+        changes_others=True,
     )
-    yield TopicEdit("versions", plain, topic("versions: 30 days"), whole=True)
+    yield TopicEdit("versions", plain, topic("versions: 30 days"), changes_others=True)
 
 
 EDITS = tuple(_edits())  # fmt: skip
 SAME = (
-    TopicEdit("a column that nobody reads", topic(), topic(columns=COLUMNS + ", {name: age, type: int}"), whole=False),
-    TopicEdit("another order", topic(), topic(columns="{name: name, type: string}, {name: weight, type: int}"), whole=False),
-    TopicEdit("a description", topic(), topic("description: people"), whole=False),
-    TopicEdit("a computed column that nobody reads", topic(columns=COLUMNS + ", {name: age, type: int, from: weight * 2}"), topic(columns=COLUMNS + ", {name: age, type: int, from: weight * 3}"), whole=False),
-    TopicEdit("another last column of CSV", topic("format: csv"), topic("format: csv", columns=COLUMNS + ", {name: age, type: int}"), whole=False),
+    TopicEdit("a column that nobody reads", topic(), topic(columns=COLUMNS + ", {name: age, type: int}"), changes_others=False),
+    TopicEdit("another order", topic(), topic(columns="{name: name, type: string}, {name: weight, type: int}"), changes_others=False),
+    TopicEdit("a description", topic(), topic("description: people"), changes_others=False),
+    TopicEdit("a computed column that nobody reads", topic(columns=COLUMNS + ", {name: age, type: int, from: weight * 2}"), topic(columns=COLUMNS + ", {name: age, type: int, from: weight * 3}"), changes_others=False),
+    TopicEdit("another last column of CSV", topic("format: csv"), topic("format: csv", columns=COLUMNS + ", {name: age, type: int}"), changes_others=False),
 )  # fmt: skip
 FUNCTIONS = """
 def twice(value: int) -> int:

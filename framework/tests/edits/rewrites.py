@@ -19,15 +19,15 @@ def rewritten(random: Random, text: str) -> tuple[str, str] | None:
     """Return a name of what was done, and SQL in which one random part is written otherwise."""
     tree = parse_one(text, read="duckdb")
     nodes = [node for node in tree.walk() if isinstance(node, exp.Condition)]
-    found = [(node, name, new) for node in nodes for name, new in _others(node)]
-    if not found:
+    rewrites = [(node, name, new) for node in nodes for name, new in _others(node)]
+    if not rewrites:
         return None
-    node, name, new = random.choice(found)
-    made = parse_one(new, read="duckdb")
-    made = exp.paren(made) if isinstance(made, exp.Binary) else made
+    node, name, new = random.choice(rewrites)
+    replacement = parse_one(new, read="duckdb")
+    replacement = exp.paren(replacement) if isinstance(replacement, exp.Binary) else replacement
     if node is tree:
-        return name, made.sql("duckdb")
-    node.replace(made)
+        return name, replacement.sql("duckdb")
+    node.replace(replacement)
     return name, tree.sql("duckdb")
 
 
@@ -37,8 +37,8 @@ def _others(node: exp.Expression) -> Iterator[tuple[str, str]]:
 
 
 def _sql(part: exp.Expression | None) -> str:
-    found = part.sql("duckdb") if part is not None else ""
-    return f"({found})" if isinstance(part, exp.Binary) else found
+    text = part.sql("duckdb") if part is not None else ""
+    return f"({text})" if isinstance(part, exp.Binary) else text
 
 
 def _other_conditions(node: exp.Expression) -> Iterator[tuple[str, str]]:

@@ -29,13 +29,13 @@ def test_rows_after_an_edit_that_was_accepted(tmp_path, broker, first_spark):
 
     write(shop, CHOSEN, "after")
     new = by_model(job_of(shop.root).physical)
-    found = {
-        name_of(each): verdict(old[model].signature, new[model].signature)
-        for each in CHOSEN
-        for model in [f"model.{name_of(each)}"]
+    verdicts = {
+        name_of(edit): verdict(old[model].signature, new[model].signature)
+        for edit in CHOSEN
+        for model in [f"model.{name_of(edit)}"]
     }
     send(shop.bootstrap, half(1))
-    succeeded(built(shop.root, first_spark, intent=Update(accepted=accepting(found.values())))[0])
+    succeeded(built(shop.root, first_spark, intent=Update(accepted=accepting(verdicts.values())))[0])
     succeeded(built(shop.root, first_spark, target="fresh")[0])
 
     neither = {}
@@ -46,19 +46,19 @@ def test_rows_after_an_edit_that_was_accepted(tmp_path, broker, first_spark):
         old_rows = {with_nulls(row, columns) for row in before[name_of(edit)]}
         neither[edit.name] = [row for row in rows(shop, edit) if only(row, columns) not in fresh | old_rows]
     wrong = {
-        e.name: neither[e.name] for e in CHOSEN if found[name_of(e)].kind == "stored" and neither[e.name]
+        e.name: neither[e.name] for e in CHOSEN if verdicts[name_of(e)].kind == "stored" and neither[e.name]
     }
     assert wrong == {}
-    mixed = [e.name for e in CHOSEN if found[name_of(e)].kind == "mixed"]
+    mixed = [e.name for e in CHOSEN if verdicts[name_of(e)].kind == "mixed"]
     shown = [name for name in mixed if neither[name]]
     assert STEP > 1 or 3 * len(shown) > len(mixed), (len(mixed), shown)
 
 
-def accepting(found):
+def accepting(verdicts):
     """Accept of each model what its verdict says, and no more."""
     return Accepted(
-        stored=frozenset(model for each in found for model in each.stored),
-        mixed=frozenset(model for each in found for model in each.mixed),
+        stored=frozenset(model for verdict in verdicts for model in verdict.stored),
+        mixed=frozenset(model for verdict in verdicts for model in verdict.mixed),
     )
 
 
@@ -69,5 +69,5 @@ def only(row, columns):
 
 def with_nulls(row, columns):
     """Return an older row as the table shows it: columns that were added are NULL."""
-    found = json.loads(row)
-    return json.dumps({k: found.get(k) for k in columns}, sort_keys=True)
+    values = json.loads(row)
+    return json.dumps({k: values.get(k) for k in columns}, sort_keys=True)

@@ -40,26 +40,26 @@ TOPICS = ("events", "others", "lines", "people")
 def trials(tmp_path_factory):
     root = tmp_path_factory.mktemp("told")
     teller = Teller(root)
-    found: list[Trial] = []
+    trials: list[Trial] = []
     number = FIRST
-    while sum(each.compiled for each in found) < EDITS:
-        found.append(teller.trial(number))
+    while sum(trial.compiled for trial in trials) < EDITS:
+        trials.append(teller.trial(number))
         number += 1
-    return found
+    return trials
 
 
 def test_edits_are_of_any_file_and_mostly_compile(trials):
     files = files_of_all()
     edited = {any_edit(number, files).path for number in range(1500)}
     assert edited == files.keys()
-    assert sum(each.compiled for each in trials) > len(trials) / 2
+    assert sum(trial.compiled for trial in trials) > len(trials) / 2
 
 
 def test_no_query_goes_on_with_other_rows(trials, tmp_path, first_spark):
-    chosen = [each for each in trials if each.compiled and to_run(each)]
-    together = [each for each in chosen if not each.whole]
+    chosen = [trial for trial in trials if trial.compiled and to_run(trial)]
+    together = [trial for trial in chosen if not trial.changes_project]
     groups = [together[start : start + TOGETHER] for start in range(0, len(together), TOGETHER)]
-    groups += [[each] for each in chosen if each.whole]
+    groups += [[trial] for trial in chosen if trial.changes_project]
     with shared_broker(tmp_path / "broker") as one, shared_broker(tmp_path / "fresh") as other:
         servers = one.ready(), other.ready()
         batches = [
@@ -99,38 +99,38 @@ def to_run(trial: Trial) -> bool:
     """Choose what is run of a trial; return whether anything is."""
     models = sorted(trial.executed)
     if not RUN_ALL:
-        models = [each for each in models if trial.verdicts.get(each, "same") == "same"]
+        models = [model for model in models if trial.verdicts.get(model, "same") == "same"]
     trial.chosen = frozenset(Random(trial.edit.number).sample(models, min(MODELS, len(models))))
     return bool(models)
 
 
 def records(number):
     """Return records of ten minutes, ten seconds from one another, and an hour without any after five."""
-    found = {topic: [] for topic in TOPICS}
+    by_topic = {topic: [] for topic in TOPICS}
     start = dt.datetime(2026, 1, 1, 1 + 2 * number, tzinfo=dt.timezone.utc)
-    for place in range(number * HALF, number * HALF + HALF):
-        at = (start + dt.timedelta(seconds=10 * (place % HALF))).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for position in range(number * HALF, number * HALF + HALF):
+        timestamp = (start + dt.timedelta(seconds=10 * (position % HALF))).strftime("%Y-%m-%dT%H:%M:%SZ")
         for topic, shift in (("events", 0), ("others", 3)):
-            user = "abc"[(place + shift) % 3] + "xy"[place % 2]
+            user = "abc"[(position + shift) % 3] + "xy"[position % 2]
             value = {
-                "id": place,
-                "kind": "cdex"[place % 4],
-                "value": (place * 7 + shift) % 11 - 1.0,
-                "at": at,
+                "id": position,
+                "kind": "cdex"[position % 4],
+                "value": (position * 7 + shift) % 11 - 1.0,
+                "at": timestamp,
             }
-            if topic == "events" and place % 5:
-                value["note"] = f"n{place % 4}"
-            found[topic].append((user, value))
-        line = f"{place};{(place * 7) % 12};{(place * 5) % 11};2026-01-{1 + place % 28:02}"
-        found["lines"].append(("ab"[place % 2], line))
+            if topic == "events" and position % 5:
+                value["note"] = f"n{position % 4}"
+            by_topic[topic].append((user, value))
+        line = f"{position};{(position * 7) % 12};{(position * 5) % 11};2026-01-{1 + position % 28:02}"
+        by_topic["lines"].append(("ab"[position % 2], line))
     # Bad for all models, then for those that read one of its columns.
-    found["events"] += [("ax", "{not json"), ("bx", "[1]")]
-    for place, wrong in enumerate(
+    by_topic["events"] += [("ax", "{not json"), ("bx", "[1]")]
+    for position, wrong in enumerate(
         ({"id": "many"}, {"value": "much"}, {"kind": 7.5}, {"at": "soon"}, {"note": [0]})
     ):
-        value = {"id": number * HALF + 7 * place, "kind": "d", "value": 3.0, "note": "n1"}
-        at = (start + dt.timedelta(seconds=95 * place)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        found["events"].append(("bx", {**value, "at": at, **wrong}))
+        value = {"id": number * HALF + 7 * position, "kind": "d", "value": 3.0, "note": "n1"}
+        timestamp = (start + dt.timedelta(seconds=95 * position)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        by_topic["events"].append(("bx", {**value, "at": timestamp, **wrong}))
     if number == 0:
         people = [
             ("ax", "Ann", 30),
@@ -139,18 +139,18 @@ def records(number):
             ("ay", "Ann", 25),
             ("by", "Bea", 70),
         ]
-        found["people"] = [(user, json.dumps({"name": name, "age": age})) for user, name, age in people]
-        found["people"] += [("cx", None)]
-    return found
+        by_topic["people"] = [(user, json.dumps({"name": name, "age": age})) for user, name, age in people]
+        by_topic["people"] += [("cx", None)]
+    return by_topic
 
 
 def report(trials, chosen):
-    kinds = Counter(each.edit.path.rpartition(".")[2] for each in trials if each.compiled)
-    compiled = [each for each in trials if each.compiled]
-    same = [each for each in compiled if set(each.verdicts.values()) <= {"same"}]
+    kinds = Counter(trial.edit.path.rpartition(".")[2] for trial in trials if trial.compiled)
+    compiled = [trial for trial in trials if trial.compiled]
+    same = [trial for trial in compiled if set(trial.verdicts.values()) <= {"same"}]
     worst = Counter(
-        next((kind for kind in ("rebuild", "mixed", "stored") if kind in each.verdicts.values()), "same")
-        for each in compiled
+        next((kind for kind in ("rebuild", "mixed", "stored") if kind in trial.verdicts.values()), "same")
+        for trial in compiled
     )
     queries = Counter(
         f"{trial.verdicts.get(model, 'same')}: {seen}"
@@ -158,20 +158,20 @@ def report(trials, chosen):
         for model, seen in trial.ran.items()
     )
     harmless = [
-        each
-        for each in chosen
-        if each.ran and each.executed == each.ran.keys() and all(map(_is_equal, each.ran.values()))
+        trial
+        for trial in chosen
+        if trial.ran and trial.executed == trial.ran.keys() and all(map(_is_equal, trial.ran.values()))
     ]
-    stopped = [each for each in harmless if not set(each.verdicts.values()) <= {"same"}]
-    nothing = [each for each in compiled if not each.executed and each not in same]
+    stopped = [trial for trial in harmless if not set(trial.verdicts.values()) <= {"same"}]
+    nothing = [trial for trial in compiled if not trial.executed and trial not in same]
     lines = [
         f"edits {FIRST} to {trials[-1].edit.number}: {len(trials)} edits, {len(compiled)} compile: {dict(kinds)}",
         f"the strictest verdict of each: {dict(worst)}",
-        f"{len(chosen)} run, with {sum(len(each.ran) for each in chosen)} queries: {dict(sorted(queries.items()))}",
-        f"{len(nothing)} execute nothing else and are not `same`: {[each.edit[:3] for each in nothing]}",
+        f"{len(chosen)} run, with {sum(len(trial.ran) for trial in chosen)} queries: {dict(sorted(queries.items()))}",
+        f"{len(nothing)} execute nothing else and are not `same`: {[trial.edit[:3] for trial in nothing]}",
         (
             f"{len(harmless)} run with the rows of before, {len(stopped)} of them not `same`: "
-            f"{[(*each.edit[:3], each.verdicts) for each in stopped]}"
+            f"{[(*trial.edit[:3], trial.verdicts) for trial in stopped]}"
         ),
     ]
     sys.stdout.write("\n" + "\n".join(lines) + "\n")

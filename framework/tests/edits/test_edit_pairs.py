@@ -90,17 +90,17 @@ def random_pair(number):
 def weaker(teller, first, *more):
     """Return the verdicts of edits together, of models that one of them alone stops for more."""
     alone = teller.edited(first)
-    others = [teller.edited(each) for each in more]
+    others = [teller.edited(edit) for edit in more]
     both = teller.edited(first, *more)
-    if not all(each.compiled for each in (alone, *others, both)):
+    if not all(trial.compiled for trial in (alone, *others, both)):
         return both, {}
-    found = {}
-    for each in (alone, *others):
-        for model, kind in each.verdicts.items():
+    weakened = {}
+    for trial in (alone, *others):
+        for model, kind in trial.verdicts.items():
             together = both.verdicts.get(model, "same")
             if STRICTER[together] < STRICTER[kind] and model in both.planned:
-                found[model] = (each.edit.path, each.edit.what, kind, together)
-    return both, found
+                weakened[model] = (trial.edit.path, trial.edit.what, kind, together)
+    return both, weakened
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def teller(tmp_path_factory):
 def test_harmless_edits_change_nothing(teller):
     edits = harmless()
     trial = teller.edited(*edits)
-    assert trial.problem == ""
+    assert trial.error == ""
     assert {model: kind for model, kind in trial.verdicts.items() if kind != "same"} == {}
 
 
@@ -120,34 +120,35 @@ def test_no_edit_goes_on_next_to_harmless_ones(teller):
     for path, old, new in OTHERS:
         edit = replaced(path, new, old, new)
         alone, together = teller.edited(edit), teller.edited(edit, *harmless())
-        assert alone.compiled, alone.problem
-        assert together.compiled, together.problem
+        assert alone.compiled, alone.error
+        assert together.compiled, together.error
         stops = {model: kind for model, kind in alone.verdicts.items() if kind != "same"}
         stopped += bool(stops)
         assert stops, edit[:3]
-        found = {model: (kind, together.verdicts.get(model, "same")) for model, kind in stops.items()}
-        if wrong := {model: pair for model, pair in found.items() if STRICTER[pair[1]] < STRICTER[pair[0]]}:
+        pairs = {model: (kind, together.verdicts.get(model, "same")) for model, kind in stops.items()}
+        if wrong := {model: pair for model, pair in pairs.items() if STRICTER[pair[1]] < STRICTER[pair[0]]}:
             unsafe[path, new] = wrong
     assert unsafe == {}
     assert stopped == len(OTHERS)
 
 
 def test_few_random_pairs(teller):
-    found = {number: weaker(teller, *random_pair(number)) for number in range(FEW)}
-    assert {number: wrong for number, (_, wrong) in found.items() if wrong} == {}
-    assert any(trial.compiled for trial, _ in found.values())
+    by_seed = {number: weaker(teller, *random_pair(number)) for number in range(FEW)}
+    assert {number: wrong for number, (_, wrong) in by_seed.items() if wrong} == {}
+    assert any(trial.compiled for trial, _ in by_seed.values())
 
 
 @pytest.mark.long
 def test_many_random_pairs_have_the_rows_of_a_fresh_build(teller, tmp_path, first_spark):
-    found = {number: weaker(teller, *random_pair(number)) for number in range(FIRST, FIRST + PAIRS)}
-    trials = [trial for trial, _ in found.values() if trial.compiled]
-    lower = {number: wrong for number, (_, wrong) in found.items() if wrong}
+    by_seed = {number: weaker(teller, *random_pair(number)) for number in range(FIRST, FIRST + PAIRS)}
+    trials = [trial for trial, _ in by_seed.values() if trial.compiled]
+    lower = {number: wrong for number, (_, wrong) in by_seed.items() if wrong}
     chosen = [trial for trial in trials if to_run(trial)]
     groups = [
-        [trial for trial in chosen if not trial.whole][n : n + TOGETHER] for n in range(0, PAIRS, TOGETHER)
+        [trial for trial in chosen if not trial.changes_project][n : n + TOGETHER]
+        for n in range(0, PAIRS, TOGETHER)
     ]
-    groups = [*filter(None, groups), *([trial] for trial in chosen if trial.whole)]
+    groups = [*filter(None, groups), *([trial] for trial in chosen if trial.changes_project)]
     with shared_broker(tmp_path / "broker") as one, shared_broker(tmp_path / "fresh") as other:
         servers = one.ready(), other.ready()
         batches = [

@@ -75,17 +75,17 @@ def test_how_old_records_are_read(tmp_path, before, after, verdict, reason):
         "{{ config(materialized='table', unique_key='a') }} "
         "select a, sum(b) as total from {{ source('s', 'pairs') }} group by a",
     )
-    found = []
+    versions = []
     for text in (before, after):
         name = {"{": "avro", "s": "protobuf"}.get(text[0])
         if name is not None:
             shop.write(f"schemas/r.{SUFFIXES[name]}", text)
         topic = f"format: {name}, schema: schemas/r.{SUFFIXES[name]}" if name else text
         shop.write("models/s.yml", SOURCE.format(topic))
-        found.append(queries(shop)["model.sums"])
-    told = fit(found[1], new_record("", found[0], {}), Deployed({}))
-    assert told.kind == verdict, told
-    assert reason in " ".join(told.reasons)
+        versions.append(queries(shop)["model.sums"])
+    actual = fit(versions[1], new_record("", versions[0], {}), Deployed({}))
+    assert actual.kind == verdict, actual
+    assert reason in " ".join(actual.reasons)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_how_old_keys_are_read(tmp_path, format_, before, after):
         "{{ config(materialized='table', unique_key='_offset') }} "
         "select a, _offset from {{ source('more', 'more') }}",
     )
-    found = []
+    versions = []
     for text in (before, before, after):
         shop.write(path, text)
-        found.append(queries(shop)["model.sums"])
-    verdicts = [fit(each, new_record("", found[0], {}), Deployed({})).kind for each in found]
+        versions.append(queries(shop)["model.sums"])
+    verdicts = [fit(version, new_record("", versions[0], {}), Deployed({})).kind for version in versions]
     assert verdicts == ["same", "same", "rebuild"]
 
 
@@ -133,8 +133,8 @@ def test_a_field_more_makes_old_records_bad(tmp_path, on_bad, verdict):
     shop.write(
         "models/s.yml", SOURCE.format(f"format: avro, schema: schemas/r.avsc, on_bad_record: {on_bad}")
     )
-    found = []
+    versions = []
     for text in (ordered("a", "b"), ordered("a", "b", "c")):
         shop.write("schemas/r.avsc", text)
-        found.append(queries(shop)["model.sums"])
-    assert fit(found[1], new_record("", found[0], {}), Deployed({})).kind == verdict
+        versions.append(queries(shop)["model.sums"])
+    assert fit(versions[1], new_record("", versions[0], {}), Deployed({})).kind == verdict

@@ -52,9 +52,9 @@ def by_model(physical):
     return {model: query for query in physical.queries for model in query.stored}
 
 
-def told(before, after, model):
-    found = fit(after[model], new_record("", before[model], {}), Deployed({}))
-    return found.kind
+def verdict_of(before, after, model):
+    verdict = fit(after[model], new_record("", before[model], {}), Deployed({}))
+    return verdict.kind
 
 
 def test_the_verdict_of_each_edit(tmp_path):
@@ -64,18 +64,18 @@ def test_the_verdict_of_each_edit(tmp_path):
     write(shop, edits, "after")
     new = job_of(shop.root)
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
-    kept = kept_form(new.topology, new.physical, running, old.catalog)
-    before, after = by_model(old.physical), by_model(kept.physical)
-    found = {edit.name: told(before, after, f"model.{edit.model}") for edit in edits}
-    assert found == {edit.name: edit.verdict for edit in edits}
+    reused = kept_form(new.topology, new.physical, running, old.catalog)
+    before, after = by_model(old.physical), by_model(reused.physical)
+    verdicts = {edit.name: verdict_of(before, after, f"model.{edit.model}") for edit in edits}
+    assert verdicts == {edit.name: edit.verdict for edit in edits}
 
 
 def test_few_edits_that_change_nothing_ask_for_a_rebuild():
-    listed = {edit.name: edit.verdict for edit in (*corpus.EDITS, *EDITS, *FILES, *IMPORTED, *EFFECTS)}
+    verdicts = {edit.name: edit.verdict for edit in (*corpus.EDITS, *EDITS, *FILES, *IMPORTED, *EFFECTS)}
     unseen = UNSEEN | corpus.UNSEEN
-    assert {listed[name] for name in unseen} <= {"stored", "mixed", "rebuild"}
-    same = sum(verdict == "same" for verdict in listed.values())
-    assert len(listed) > 300
+    assert {verdicts[name] for name in unseen} <= {"stored", "mixed", "rebuild"}
+    same = sum(verdict == "same" for verdict in verdicts.values())
+    assert len(verdicts) > 300
     assert len(unseen) / (same + len(unseen)) <= 0.05
 
 
@@ -93,10 +93,10 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
         write(shop, edits, "after")
         send(shop.bootstrap, half(1) | {"pairs": pairs(1)})
         results, events = built(shop.root, first_spark)
-        refused = {each.id for each in results.results if each.status in {"error", "skipped"}}
+        refused = {result.id for result in results.results if result.status in {"error", "skipped"}}
         wrong = [e.name for e in edits if (e.verdict == "same") == (f"model.{e.model}" in refused)]
         assert wrong == []
-        assert {each.code for each in problems(events)} <= {"MS870", "MS871", "MS880"}
+        assert {diagnostic.code for diagnostic in problems(events)} <= {"MS870", "MS871", "MS880"}
 
         after = models_in(compile_project(shop.root))
         assert running(shop) == {id_: (before if id_ in refused else after)[id_] for id_ in after}
@@ -122,8 +122,8 @@ def running(shop):
 
 def pairs(number):
     """Return numbers that compare in another way than as texts, and every other time in the same."""
-    found = [(9, 10), (2, 3), (30, 4), (7, 5)]
-    return [("ab"[number], {"a": a, "b": b}) for a, b in found] + [("c", {"a": 8, "b": 11})]
+    numbers = [(9, 10), (2, 3), (30, 4), (7, 5)]
+    return [("ab"[number], {"a": a, "b": b}) for a, b in numbers] + [("c", {"a": 8, "b": 11})]
 
 
 def succeeded(results):
@@ -134,11 +134,13 @@ def rows(shop, edit, target):
     """Return the rows of a table, or the newest record of each key of a topic."""
     sql = (shop.root / "models" / f"{edit.model}.sql").read_text()
     if topic := re.search(r"topic=target.name ~ '(\w+)'", sql):
-        found = {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, target + topic[1])}
-        listed = [*found.values()]
+        newest = {
+            record.key(): json.loads(record.value()) for record in received(shop.bootstrap, target + topic[1])
+        }
+        stored_rows = [*newest.values()]
     else:
-        listed = table_rows(shop.root, f"model.{edit.model}", target)
-    return sorted(json.dumps(row, default=str, sort_keys=True) for row in listed)
+        stored_rows = table_rows(shop.root, f"model.{edit.model}", target)
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in stored_rows)
 
 
 TARGET = "{{master: 'local[2]', grouping: off, {}}}"
@@ -173,15 +175,15 @@ CONSUMER = "kafka: {bootstrap_servers: 'broker:9092', consumer: {isolation.level
 
 def test_another_isolation_level(tmp_path):
     plain = "kafka: {bootstrap_servers: 'broker:9092'}"
-    found = verdicts_of_targets(tmp_path / "target", plain, CONSUMER)
-    assert found == {"sums": "rebuild", "days": "stored", "sent": "same"}
+    verdicts = verdicts_of_targets(tmp_path / "target", plain, CONSUMER)
+    assert verdicts == {"sums": "rebuild", "days": "stored", "sent": "same"}
     shop = Shop(tmp_path / "source", "")
     write_states(shop)
     read = []
     for level in ("read_committed", "read_uncommitted"):
         shop.source(options=f"{{isolation.level: {level}}}")
         read.append(queries(shop))
-    assert {name: told(*read, f"model.{name}") for name in STATES} == found
+    assert {name: verdict_of(*read, f"model.{name}") for name in STATES} == verdicts
     sums = fit(read[1]["model.sums"], new_record("", read[0]["model.sums"], {}), Deployed({}))
     expected = "the isolation level of web.events is read_uncommitted instead of not set"
     assert sums.reasons == (expected,)
@@ -197,15 +199,15 @@ def test_another_version_of_python(tmp_path, monkeypatch):
     monkeypatch.setattr("millstream.compile.catalog.python_version", lambda: "3.99")
     shop.write("macros/other.py", "# compiled again")
     after = queries(shop)
-    found = {model: told(before, after, model) for model in before}
-    assert {model for model, kind in found.items() if kind != "same"} == {"model.calls"}
+    verdicts = {model: verdict_of(before, after, model) for model in before}
+    assert {model for model, kind in verdicts.items() if kind != "same"} == {"model.calls"}
     calls = fit(after["model.calls"], new_record("", before["model.calls"], {}), Deployed({}))
     assert "Python is version 3.99 instead of" in calls.reasons[0]
 
 
 def test_tables_in_another_place(tmp_path):
-    found = verdicts_of_targets(tmp_path, "tables: {path: old}", "tables: {path: new}")
-    assert found == {"sums": "rebuild", "days": "rebuild", "sent": "same"}
+    verdicts = verdicts_of_targets(tmp_path, "tables: {path: old}", "tables: {path: new}")
+    assert verdicts == {"sums": "rebuild", "days": "rebuild", "sent": "same"}
 
 
 def write_states(shop):
@@ -216,11 +218,11 @@ def write_states(shop):
 def verdicts_of_targets(root, before, after):
     shop = Shop(root, "")
     write_states(shop)
-    found = []
+    versions = []
     for settings in (before, after):
         shop.write("profiles.yml", f"shop: {{target: local, outputs: {{local: {TARGET.format(settings)}}}}}")
-        found.append(queries(shop))
-    return {name: told(*found, f"model.{name}") for name in STATES}
+        versions.append(queries(shop))
+    return {name: verdict_of(*versions, f"model.{name}") for name in STATES}
 
 
 def test_two_time_zones_of_a_target(tmp_path):
@@ -228,6 +230,6 @@ def test_two_time_zones_of_a_target(tmp_path):
     settings = "timezone: UTC, spark: {spark.sql.session.timeZone: Asia/Tokyo}"
     shop.write("profiles.yml", f"shop: {{target: local, outputs: {{local: {TARGET.format(settings)}}}}}")
     compiled = compile_project(tmp_path)
-    assert [(each.code, each.help) for each in compiled.diagnostics] == [
+    assert [(diagnostic.code, diagnostic.help) for diagnostic in compiled.diagnostics] == [
         ("MS107", "remove it: timezone: UTC sets it")
     ]

@@ -70,12 +70,12 @@ def test_the_verdict_of_each_edit(tmp_path):
         by_model(old.physical),
         by_model(kept_form(new.topology, new.physical, running, old.catalog).physical),
     )
-    told = {
+    verdicts = {
         edit.name: verdict(before[model].signature, after[model].signature).kind
         for edit in EDITS
         for model in [f"model.{name_of(edit)}"]
     }
-    assert told == {edit.name: edit.verdict for edit in EDITS}
+    assert verdicts == {edit.name: edit.verdict for edit in EDITS}
 
 
 @pytest.mark.long
@@ -90,13 +90,13 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
 
     write(shop, chosen, "after")
     send(shop.bootstrap, half(1))
-    results, told = built(shop.root, first_spark)
-    refused = {each.id for each in results.results if each.status == "error"}
+    results, events = built(shop.root, first_spark)
+    refused = {result.id for result in results.results if result.status == "error"}
     assert refused == {f"model.{name_of(edit)}" for edit in chosen if edit.verdict != "same"}
     codes = {
-        each.result.diagnostic.code
-        for each in told
-        if getattr(each, "result", None) and each.result.diagnostic
+        event.result.diagnostic.code
+        for event in events
+        if getattr(event, "result", None) and event.result.diagnostic
     }
     assert codes == {CODES[edit.verdict] for edit in chosen if edit.verdict != "same"}
     assert all(rows(shop, edit) == before[name_of(edit)] for edit in chosen if edit.verdict != "same")
@@ -126,21 +126,23 @@ def rows(shop, edit, target=None):
             return round(value, 9)  # the last digits of a spread depend on how records were cut into batches
         return sorted(value) if isinstance(value, list) else value
 
-    found = table_rows(shop.root, f"model.{name_of(edit)}", target)
+    stored_rows = table_rows(shop.root, f"model.{name_of(edit)}", target)
     return sorted(
         json.dumps({k.lower(): plain(v) for k, v in row.items()}, default=str, sort_keys=True)
-        for row in found
+        for row in stored_rows
     )
 
 
 def half(number):
     """Return the records of ten minutes, ten seconds from one another, and an hour without any after five."""
-    found = {"events": [], "others": []}
-    for place in range(number * 60, number * 60 + 60):
-        minute, second = divmod(place * 10, 60)
-        at = f"2026-01-01T{1 + 2 * number:02}:{minute % 60:02}:{second:02}Z"
+    records = {"events": [], "others": []}
+    for position in range(number * 60, number * 60 + 60):
+        minute, second = divmod(position * 10, 60)
+        timestamp = f"2026-01-01T{1 + 2 * number:02}:{minute % 60:02}:{second:02}Z"
         for topic, shift in (("events", 0), ("others", 3)):
-            user = "abc"[(place + shift) % 3] + "xy"[place % 2]
-            value = float((place * 7 + shift) % 11)
-            found[topic].append((user, {"id": place, "kind": "cde"[place % 3], "value": value, "at": at}))
-    return found
+            user = "abc"[(position + shift) % 3] + "xy"[position % 2]
+            value = float((position * 7 + shift) % 11)
+            records[topic].append(
+                (user, {"id": position, "kind": "cde"[position % 3], "value": value, "at": timestamp})
+            )
+    return records

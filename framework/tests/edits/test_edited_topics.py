@@ -2,7 +2,7 @@
 
 import pytest
 from edits.readers import BETWEEN, COLUMNS, EDITS, FUNCTIONS, MODELS, SAME, UNREAD, TopicEdit
-from edits.test_edited_projects import queries, told
+from edits.test_edited_projects import queries, verdict_of
 from edits.test_edited_states import PROFILES
 from support.runs import job_of
 from support.shops import Shop
@@ -35,29 +35,29 @@ def before_and_after(root, edit):
     return [queries(written(root, text)) for text in (edit.before, edit.after)]
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=[each.name for each in EDITS])
+@pytest.mark.parametrize("edit", EDITS, ids=[edit.name for edit in EDITS])
 def test_no_reader_goes_on_with_other_values(tmp_path, edit):
     before, after = before_and_after(tmp_path, edit)
-    found = {name: told(before, after, f"model.{name}") for name in MODELS}
-    same = {name for name, kind in found.items() if kind == "same"}
-    assert same <= ({UNREAD} if not edit.whole else set())
+    verdicts = {name: verdict_of(before, after, f"model.{name}") for name in MODELS}
+    same = {name for name, kind in verdicts.items() if kind == "same"}
+    assert same <= ({UNREAD} if not edit.changes_others else set())
 
 
-@pytest.mark.parametrize("edit", SAME, ids=[each.name for each in SAME])
+@pytest.mark.parametrize("edit", SAME, ids=[edit.name for edit in SAME])
 def test_readers_go_on_if_their_values_are_the_same(tmp_path, edit):
     before, after = before_and_after(tmp_path, edit)
-    found = {name: told(before, after, f"model.{name}") for name in MODELS}
-    whole = {name for name in found if name.split("_")[0] in {"in", "not", "scalar"}}
-    assert {name for name, kind in found.items() if kind != "same"} <= whole
+    verdicts = {name: verdict_of(before, after, f"model.{name}") for name in MODELS}
+    subqueries = {name for name in verdicts if name.split("_")[0] in {"in", "not", "scalar"}}
+    assert {name for name, kind in verdicts.items() if kind != "same"} <= subqueries
 
 
 def test_another_isolation_level_of_what_a_table_reads(tmp_path):
     levels = [
-        f"options: {{isolation.level: read_{each}}}, columns: [{COLUMNS}]"
-        for each in ("committed", "uncommitted")
+        f"options: {{isolation.level: read_{level}}}, columns: [{COLUMNS}]"
+        for level in ("committed", "uncommitted")
     ]
-    before, after = before_and_after(tmp_path, TopicEdit("", *levels, whole=True))
-    assert {name for name in MODELS if told(before, after, f"model.{name}") == "same"} == set()
+    before, after = before_and_after(tmp_path, TopicEdit("", *levels, changes_others=True))
+    assert {name for name in MODELS if verdict_of(before, after, f"model.{name}") == "same"} == set()
 
 
 HARMLESS = (
@@ -67,7 +67,7 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=[each.name for each in EDITS])
+@pytest.mark.parametrize("edit", EDITS, ids=[edit.name for edit in EDITS])
 def test_sql_that_means_the_same_is_not_kept_over_other_values(tmp_path, edit):
     shop = written(tmp_path, edit.before)
     old = job_of(shop.root)
@@ -78,12 +78,12 @@ def test_sql_that_means_the_same_is_not_kept_over_other_values(tmp_path, edit):
         shop.model(name, sql)
     new = job_of(shop.root)
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
-    kept = kept_form(new.topology, new.physical, running, old.catalog).physical
-    found = {
+    physical = kept_form(new.topology, new.physical, running, old.catalog).physical
+    verdicts = {
         model: fit(query, running.records[query.name], running).kind
-        for query in kept.queries
+        for query in physical.queries
         for model in query.stored
         if query.name in running.records
     }
-    same = {name for name in MODELS if found[f"model.{name}"] == "same"}
-    assert same <= ({UNREAD} if not edit.whole else set())
+    same = {name for name in MODELS if verdicts[f"model.{name}"] == "same"}
+    assert same <= ({UNREAD} if not edit.changes_others else set())

@@ -28,15 +28,15 @@ FIRST = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS_FIRST", "1000"))
 
 def with_tables(project):
     """Return a project in which each view and sink is read by a table, so that there is state."""
-    found = dict(project)
+    models = dict(project)
     for name, model in project.items():
         if model.stored != "table":
             key, *others = model.columns.items()
             items = [Item("k", key[0], "s"), Item("n", "count(*)", "i")]
             items += [Item(c, f"{'sum' if kind == 'i' else 'max'}({c})", kind) for c, kind in others]
             read = f"{{{{ ref('{name}') }}}}"
-            found[f"t_{name}"] = Model((Select(tuple(items), read, group=key[0]),), "table")
-    return found
+            models[f"t_{name}"] = Model((Select(tuple(items), read, group=key[0]),), "table")
+    return models
 
 
 def edit_of(seed):
@@ -50,24 +50,24 @@ def edit_of(seed):
     before = with_tables(before)
     while True:
         model = random.choice(list(before))
-        found = _rewritten(random, before[model])
-        if found is not None:
-            return found[0], before, before | {model: found[1]}
+        rewrite = _rewritten(random, before[model])
+        if rewrite is not None:
+            return rewrite[0], before, before | {model: rewrite[1]}
 
 
 def _rewritten(random, model):
-    place = random.randrange(len(model.sides))
-    side = model.sides[place]
+    index = random.randrange(len(model.sides))
+    side = model.sides[index]
     texts = [*(item.text for item in side.items[1 if side.group else 0 :]), *side.where]
     text = random.choice(texts)
-    found = rewritten(random, text)
-    if found is None or found[1] == text:
+    rewrite = rewritten(random, text)
+    if rewrite is None or rewrite[1] == text:
         return None
-    name, new = found
+    name, new = rewrite
     items = tuple(item._replace(text=new) if item.text == text else item for item in side.items)
-    where = tuple(new if each == text else each for each in side.where)
+    where = tuple(new if condition == text else condition for condition in side.where)
     sides = list(model.sides)
-    sides[place] = side._replace(items=items, where=where)
+    sides[index] = side._replace(items=items, where=where)
     return name, model._replace(sides=tuple(sides))
 
 
@@ -81,8 +81,8 @@ def verdicts(before, after):
     """Return the verdict of each table."""
     first = physical_of(before)
     running = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    kept = kept_form(after, physical_of(after, first.lock), running, before.catalog, Update())
-    now = {output.model: query for query in kept.physical.queries for output in query.outputs}
+    reused = kept_form(after, physical_of(after, first.lock), running, before.catalog, Update())
+    now = {output.model: query for query in reused.physical.queries for output in query.outputs}
     return {
         output.model.removeprefix("model."): fit(now[output.model], running.records[query.name], running).kind
         for query in first.queries
@@ -91,7 +91,7 @@ def verdicts(before, after):
     }
 
 
-class Told:
+class Tally:
     """What is said of edits, and what DuckDB finds."""
 
     def __init__(self):
@@ -109,7 +109,7 @@ class Told:
             return
         said = verdicts(old, new)
         was, now = Evaluated(before), Evaluated(after)
-        pairs = [(was.rows(each), now.rows(each)) for each in inputs(Random(seed))]
+        pairs = [(was.rows(rows), now.rows(rows)) for rows in inputs(Random(seed))]
         equal = True
         for table, model in before.items():
             if model.stored == "table" and table in said:
@@ -123,27 +123,27 @@ class Told:
             self.strict[name, set(said.values()) <= {"same"}] += 1
 
     def report(self):
-        told = sorted({name for name, _ in self.strict})
+        names = sorted({name for name, _ in self.strict})
         lines = [
             f"{dict(self.seen)}, {self.refused} edits don't compile",
             "edits that DuckDB finds harmless:",
         ]
         lines += [
-            f"  {name}: {self.strict[name, True]} same, {self.strict[name, False]} not" for name in told
+            f"  {name}: {self.strict[name, True]} same, {self.strict[name, False]} not" for name in names
         ]
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
 
 def check(folder, seeds):
-    told = Told()
+    tally = Tally()
     for seed in seeds:
-        told.tell(folder, seed)
-    told.report()
-    assert told.unsafe == []
-    assert told.seen["same", "equal"] > 0
-    known = [(same, number) for (name, same), number in told.strict.items() if name in {*SAME, *NO_CHANGE}]
-    stopped = sum(number for same, number in known if not same)
-    assert stopped <= 0.05 * sum(number for _, number in known)
+        tally.tell(folder, seed)
+    tally.report()
+    assert tally.unsafe == []
+    assert tally.seen["same", "equal"] > 0
+    counts = [(same, number) for (name, same), number in tally.strict.items() if name in {*SAME, *NO_CHANGE}]
+    stopped = sum(number for same, number in counts if not same)
+    assert stopped <= 0.05 * sum(number for _, number in counts)
 
 
 def test_few_edits(tmp_path):

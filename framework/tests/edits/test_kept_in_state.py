@@ -28,53 +28,55 @@ def quick(first_spark):
     return session
 
 
-def queries_of(folder, listed, target):
+def queries_of(folder, sqls, target):
     """Return the query of each SQL, and how it runs."""
-    for number, sql in enumerate(listed):
+    for number, sql in enumerate(sqls):
         run, problems = attempted(project(folder / f"{target}{number}", {"m": sql}), target)
         assert run is not None, (sql, problems)
         yield run, run.query_of("m")
 
 
-def states_of(quick, folder, listed, target):
+def states_of(quick, folder, sqls, target):
     """Return the signature of each SQL, and the columns of its states."""
-    queries = queries_of(folder, listed, target)
+    queries = queries_of(folder, sqls, target)
     return [(query.signature, state_schemas(quick, run, query)) for run, query in queries]
 
 
-def unsafe(found):
+def unsafe(states):
     """Return the pairs of which one goes on with the state of the other, but Spark keeps other columns."""
-    pairs = product(range(len(found)), repeat=2)
+    pairs = product(range(len(states)), repeat=2)
     return [
         (one, other)
         for one, other in pairs
-        if verdict(found[one][0], found[other][0]).kind != "rebuild" and found[one][1] != found[other][1]
+        if verdict(states[one][0], states[other][0]).kind != "rebuild" and states[one][1] != states[other][1]
     ]
 
 
 @pytest.mark.parametrize("target", ["plain", "all"])
 def test_which_edits_go_on(tmp_path, target):
-    for name, listed in SHORT.items():
-        found = [query.signature for _, query in queries_of(tmp_path / name, listed, target)]
-        pairs = combinations(range(len(found)), 2)
-        goes_on = {(a, b) for a, b in pairs if verdict(found[a], found[b]).kind != "rebuild"}
+    for name, sqls in SHORT.items():
+        signatures = [query.signature for _, query in queries_of(tmp_path / name, sqls, target)]
+        pairs = combinations(range(len(signatures)), 2)
+        goes_on = {(a, b) for a, b in pairs if verdict(signatures[a], signatures[b]).kind != "rebuild"}
         assert goes_on == GOES_ON.get(name, set()), name
 
 
 @pytest.mark.parametrize("name", BY_SPARK)
 def test_no_query_goes_on_with_other_columns(quick, tmp_path, name):
-    found = states_of(quick, tmp_path, SHORT[name][:2], "plain")
-    assert found[0][1] != found[1][1]
-    assert unsafe(found) == []
+    states = states_of(quick, tmp_path, SHORT[name][:2], "plain")
+    assert states[0][1] != states[1][1]
+    assert unsafe(states) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
 def test_no_query_of_any_group_goes_on_with_other_columns(quick, tmp_path, name):
     """The optimized plan is one more edit of the plan as written."""
-    found = [each for target in ("plain", "all") for each in states_of(quick, tmp_path, LONG[name], target)]
+    states = [
+        state for target in ("plain", "all") for state in states_of(quick, tmp_path, LONG[name], target)
+    ]
     assert [
-        (LONG[name][a % len(LONG[name])], LONG[name][b % len(LONG[name])]) for a, b in unsafe(found)
+        (LONG[name][a % len(LONG[name])], LONG[name][b % len(LONG[name])]) for a, b in unsafe(states)
     ] == []
 
 
@@ -83,5 +85,7 @@ def test_a_state_of_an_older_record_goes_on(tmp_path):
     for name, target in (("a join", "plain"), ("an aggregate in a subquery", "plain"), ("a join", "all")):
         run, _ = attempted(project(tmp_path / f"{name} {target}", {"m": SHORT[name][0]}), target)
         now = run.query_of("m").signature
-        old = replace(now, operators=tuple(replace(each, stored_facts=None) for each in now.operators))
+        old = replace(
+            now, operators=tuple(replace(operator, stored_facts=None) for operator in now.operators)
+        )
         assert verdict(old, now).kind == "same"

@@ -6,7 +6,7 @@ import json
 import fastavro
 import pytest
 from edits.test_edited_formats import proto
-from edits.test_edited_projects import queries, succeeded, told
+from edits.test_edited_projects import queries, succeeded, verdict_of
 from edits.test_edited_states import PROFILES
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
@@ -26,8 +26,8 @@ SQL = "{{{{ config(materialized='table', unique_key='a') }}}} select a, sum(b) a
 
 
 def order(*fields):
-    listed = [{"name": "a", "type": "int"}, *fields]
-    return {"type": "record", "name": "R", "fields": listed}
+    all_fields = [{"name": "a", "type": "int"}, *fields]
+    return {"type": "record", "name": "R", "fields": all_fields}
 
 
 def b(name="b", type_="int", **more):
@@ -54,17 +54,17 @@ def jsons(*rows):
 
 
 def framed(id_, schema, *rows):
-    found = []
+    values = []
     for row in rows:
         out = io.BytesIO()
         names = [field["name"] for field in schema["fields"]]
         fastavro.schemaless_writer(out, fastavro.parse_schema(schema), dict(zip(names, row, strict=True)))
-        found.append(b"\0" + id_.to_bytes(4, "big") + out.getvalue())
-    return found
+        values.append(b"\0" + id_.to_bytes(4, "big") + out.getvalue())
+    return values
 
 
 def pins(topic, *schemas):
-    versions = tuple(version_of(n, n, "AVRO", json.dumps(each)) for n, each in enumerate(schemas, 1))
+    versions = tuple(version_of(n, n, "AVRO", json.dumps(schema)) for n, schema in enumerate(schemas, 1))
     subject = f"{topic}-value"
     return {f"schemas/registry/{subject}.json": encode(Subject(subject, "NONE", versions))}
 
@@ -74,8 +74,8 @@ def messages(folder, text, *rows):
     pool = descriptor_pool.DescriptorPool()
     for file in FileDescriptorSet.FromString(compile_protos(["r.proto"], [folder])).file:
         pool.Add(file)
-    found = message_factory.GetMessageClass(pool.FindMessageTypeByName("R"))
-    return [found(**dict(zip("abc", row, strict=False))).SerializeToString() for row in rows]
+    message_class = message_factory.GetMessageClass(pool.FindMessageTypeByName("R"))
+    return [message_class(**dict(zip("abc", row, strict=False))).SerializeToString() for row in rows]
 
 
 def cases(folder):
@@ -113,54 +113,54 @@ def cases(folder):
     }  # fmt: skip
 
 
-def write(shop, found, side):
+def write(shop, formats, side):
     shop.write("profiles.yml", PROFILES)
-    topics = ", ".join(f"{{name: {name}, {case.topic[side]}}}" for name, case in found.items())
+    topics = ", ".join(f"{{name: {name}, {case.topic[side]}}}" for name, case in formats.items())
     shop.write("models/s.yml", f"sources: [{{name: s, topics: [{topics}]}}]")
-    for name, case in found.items():
+    for name, case in formats.items():
         shop.model(f"of_{name}", SQL.format(name))
         for path, text in case.files[side].items():
             shop.write(path, text)
 
 
 def test_the_verdicts(tmp_path):
-    shop, found = Shop(tmp_path / "shop", ""), cases(tmp_path)
-    write(shop, found, 0)
+    shop, formats = Shop(tmp_path / "shop", ""), cases(tmp_path)
+    write(shop, formats, 0)
     before = queries(shop)
-    write(shop, found, 1)
+    write(shop, formats, 1)
     after = queries(shop)
-    verdicts = {name: told(before, after, f"model.of_{name}") for name in found}
-    assert verdicts == {name: case.verdict for name, case in found.items()}
+    verdicts = {name: verdict_of(before, after, f"model.of_{name}") for name in formats}
+    assert verdicts == {name: case.verdict for name, case in formats.items()}
 
 
 @pytest.mark.long
 def test_old_and_new_records_have_the_rows_of_a_fresh_build(tmp_path, first_spark):
     with shared_broker(tmp_path) as starting:
-        shop, found = Shop(tmp_path, starting.ready().address), cases(tmp_path)
-        write(shop, found, 0)
-        create_topics(shop.bootstrap, *found, partitions=1)
+        shop, formats = Shop(tmp_path, starting.ready().address), cases(tmp_path)
+        write(shop, formats, 0)
+        create_topics(shop.bootstrap, *formats, partitions=1)
         send(
             shop.bootstrap,
-            {name: [("k", value) for value in case.records[0]] for name, case in found.items()},
+            {name: [("k", value) for value in case.records[0]] for name, case in formats.items()},
         )
         succeeded(built(shop.root, first_spark)[0])
 
-        write(shop, found, 1)
+        write(shop, formats, 1)
         send(
             shop.bootstrap,
-            {name: [("k", value) for value in case.records[1]] for name, case in found.items()},
+            {name: [("k", value) for value in case.records[1]] for name, case in formats.items()},
         )
         results, events = built(shop.root, first_spark)
-        refused = {each.id for each in results.results if each.status in {"error", "skipped"}}
-        assert refused == {f"model.of_{name}" for name, case in found.items() if case.verdict != "same"}
-        assert {each.code for each in problems(events)} <= {"MS870", "MS871", "MS880"}
+        refused = {result.id for result in results.results if result.status in {"error", "skipped"}}
+        assert refused == {f"model.of_{name}" for name, case in formats.items() if case.verdict != "same"}
+        assert {diagnostic.code for diagnostic in problems(events)} <= {"MS870", "MS871", "MS880"}
         succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
         succeeded(built(shop.root, first_spark, target="fresh")[0])
-        for name in found:
+        for name in formats:
             assert totals(shop, name, "local") == totals(shop, name, "fresh"), name
 
         # What Avro's own rules, a number of Protobuf, a position in CSV and a wider type mean for old records.
-        wanted = {
+        expected = {
             "csv_position": {10: 1, 20: 2, 1: 100, 3: 7},
             "json_wider": {1: 10 + 2**40, 2: 20, 3: 7},
             "avro_default": {1: 7 + 1 + 100, 2: 7 + 2, 3: 7 + 7},
@@ -169,7 +169,7 @@ def test_old_and_new_records_have_the_rows_of_a_fresh_build(tmp_path, first_spar
             "proto_numbers": {10: 1, 20: 2 + 7, 1: 100},
             "proto_unread": {1: 110, 2: 20, 20: 7},
         }
-        assert {name: totals(shop, name, "local") for name in wanted} == wanted
+        assert {name: totals(shop, name, "local") for name in expected} == expected
 
 
 def totals(shop, name, target):

@@ -77,16 +77,18 @@ def write(shop, models):
 
 def rows(shop, target="local", without=()):
     """Return the rows of tables, and the newest record of each window."""
-    found = {name: table_rows(shop.root, f"model.{name}", target) for name in TABLES if name not in without}
+    stored_rows = {
+        name: table_rows(shop.root, f"model.{name}", target) for name in TABLES if name not in without
+    }
     for name in SINKS:
         if name not in without:
-            values = [json.loads(each.value()) for each in received(shop.bootstrap, f"{target}_{name}")]
-            found[name] = {(each["s"], each["user"]): each["n"] for each in values}.items()
-    return {name: sorted(map(repr, listed)) for name, listed in found.items()}
+            values = [json.loads(record.value()) for record in received(shop.bootstrap, f"{target}_{name}")]
+            stored_rows[name] = {(row["s"], row["user"]): row["n"] for row in values}.items()
+    return {name: sorted(map(repr, rows)) for name, rows in stored_rows.items()}
 
 
 def read(results):
-    return {each.id.partition(".")[2]: each.rows_read for each in results.results}
+    return {result.id.partition(".")[2]: result.rows_read for result in results.results}
 
 
 def started(tmp_path, broker, spark):
@@ -110,7 +112,7 @@ def test_an_edit_of_some_models_of_a_query(tmp_path, broker, first_spark):
     sent = len(received(shop.bootstrap, "local_minutes"))
 
     write(shop, EDITED)
-    results, told = built(shop.root, first_spark, intent=Apply())
+    results, events = built(shop.root, first_spark, intent=Apply())
     succeeded(results)
     assert {name for name, number in read(results).items() if number} == EDITED.keys()
     assert len(received(shop.bootstrap, "local_minutes")) == sent
@@ -118,7 +120,7 @@ def test_an_edit_of_some_models_of_a_query(tmp_path, broker, first_spark):
     ends = {"longer"}  # its topic also has the windows of the version before
     assert rows(shop, without=ends) == rows(shop, "fresh", without=ends)
 
-    roll_back(job_of(shop.root), shop.root / ".millstream", told.append, first_spark)
+    roll_back(job_of(shop.root), shop.root / ".millstream", events.append, first_spark)
     assert rows(shop, without=ends) == {k: v for k, v in before.items() if k not in ends}
     write(shop, MODELS)
     send(shop.bootstrap, half(1))
@@ -172,10 +174,10 @@ def rebuilt_models(root, grouping, step):
         shop.model(corpus.name_of(edit), edit.after)
     new = job_of(shop.root)
     running = Deployed(records, old.physical.lock)
-    kept = with_kept(new.topology, physical_of(new.topology, running.lock), running, Apply())
-    planned = rebuilt(stages(kept.physical.queries, kept.running, Apply(), kept.physical.queries))
+    reused = with_kept(new.topology, physical_of(new.topology, running.lock), running, Apply())
+    planned = rebuilt(stages(reused.physical.queries, reused.running, Apply(), reused.physical.queries))
     names = {edit.name: f"model.{corpus.name_of(edit)}" for edit in EDITS}
-    stored = {model for query in kept.physical.queries if query.name in planned for model in query.stored}
+    stored = {model for query in reused.physical.queries if query.name in planned for model in query.stored}
     return {name for name, model in names.items() if model in stored}, len(records)
 
 

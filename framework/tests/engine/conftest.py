@@ -8,9 +8,9 @@ from millstream.kafka.registry.local import registry_url, shared_registry
 
 @pytest.fixture
 def shop(tmp_path, broker):
-    made = Shop(tmp_path, broker)
-    create_topics(made.bootstrap, "events", partitions=1)
-    return made
+    shop = Shop(tmp_path, broker)
+    create_topics(shop.bootstrap, "events", partitions=1)
+    return shop
 
 
 @pytest.fixture

@@ -31,14 +31,14 @@ def totals(shop):
     return {row["user"]: (row["total"], row["events"]) for row in table_rows(shop.root, "model.totals")}
 
 
-def compared(told):
-    return [each for each in told if isinstance(each, Compared)]
+def compared(events):
+    return [event for event in events if isinstance(event, Compared)]
 
 
 def went_back(shop, spark):
-    told = []
-    roll_back(job_of(shop.root), shop.root / ".millstream", told.append, spark)
-    return told
+    events = []
+    roll_back(job_of(shop.root), shop.root / ".millstream", events.append, spark)
+    return events
 
 
 @pytest.mark.long
@@ -48,16 +48,16 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
-    results, told = built(shop.root, first_spark, intent=ANY)
+    results, events = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "success"}
-    assert compared(told) == [Compared("model.totals", ("events",), 2)]
+    assert compared(events) == [Compared("model.totals", ("events",), 2)]
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)}
     went_back(shop, first_spark)
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
     # The version that wrote it goes on; the newer one does not.
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error"}
-    assert [each.code for each in problems(told)] == ["MS870"]
+    assert [diagnostic.code for diagnostic in problems(events)] == ["MS870"]
     shop.model("totals", TOTALS)
     built(shop.root, first_spark)
     assert totals(shop) == {"a": (6.0, 3), "b": (1.0, 1)}
@@ -71,19 +71,19 @@ def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, f
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
     built(shop.root, first_spark)
     shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
-    results, told = built(shop.root, first_spark, intent=ANY)
+    results, events = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "error"}
-    (problem,) = problems(told)
-    assert problem.code == "MS886"
-    assert "2 have different values" in problem.message
-    assert {note.message for note in problem.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS886"
+    assert "2 have different values" in diagnostic.message
+    assert {note.message for note in diagnostic.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
     # Asked again, it says so again; accepted, it is swapped.
-    _, told = built(shop.root, first_spark, intent=ANY)
-    assert [each.code for each in problems(told)] == ["MS886"]
+    _, events = built(shop.root, first_spark, intent=ANY)
+    assert [diagnostic.code for diagnostic in problems(events)] == ["MS886"]
     accepted = Apply(ANY.untouched, accept_differences=True)
-    results, told = built(shop.root, first_spark, intent=accepted)
-    assert [each.message for each in problems(told)] == []
+    results, events = built(shop.root, first_spark, intent=accepted)
+    assert [diagnostic.message for diagnostic in problems(events)] == []
     assert statuses(results) == {"totals": "success"}
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 2)}
 
@@ -119,8 +119,8 @@ def test_a_table_over_tables_whose_column_gets_another_type_is_rebuilt_with_what
     shop.send(event(1), event(2), event(3, "b"))
     built(shop.root, first_spark)
     shop.model("users", over % ("events", "events, count(*) + 0.5 as users", "totals"))
-    results, told = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(told)
+    results, events = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(events)
     assert statuses(results) == dict.fromkeys(("totals", "users", "most"), "success")
     half = Decimal("1.5")
     stored = [(row["events"], row["users"]) for row in table_rows(shop.root, "model.users")]
@@ -146,8 +146,8 @@ def test_tables_over_a_table_with_a_renamed_column_go_on_after_apply_and_after_a
     shop.model("events_of", stored.replace("as amount", "as price"))
     shop.model("amounts", over % "sum(price) as total")
     shop.send(event(3, value=4.0))
-    results, told = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(told)
+    results, events = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(events)
     assert statuses(results) == dict.fromkeys(("events_of", "amounts", "counts"), "success")
     assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 9.0}]
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 3}]
@@ -155,8 +155,8 @@ def test_tables_over_a_table_with_a_renamed_column_go_on_after_apply_and_after_a
     shop.model("events_of", stored)
     shop.model("amounts", over % "sum(amount) as total")
     shop.send(event(4, value=5.0))
-    _, told = built(shop.root, first_spark)
-    assert not problems(told)
+    _, events = built(shop.root, first_spark)
+    assert not problems(events)
     assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 14.0}]
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
 
@@ -178,12 +178,12 @@ def test_tables_over_a_table_with_a_column_of_another_type_are_rebuilt_even_if_t
     built(shop.root, first_spark)
     shop.model("events_of", stored.replace("value as amount", "cast(value as int) as amount"))
     shop.send(event(3, value=4.0))
-    results, told = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(told)
+    results, events = built(shop.root, first_spark, intent=Apply({}))
+    assert not problems(events)
     assert statuses(results) == dict.fromkeys(("events_of", "counts"), "success")
     shop.send(event(4, value=5.0))
-    _, told = built(shop.root, first_spark)
-    assert not problems(told)
+    _, events = built(shop.root, first_spark)
+    assert not problems(events)
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
 
 
@@ -208,8 +208,10 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
     built(shop.root, first_spark)
     before = table_rows(shop.root, "model.totals")
     shop.model("windows", WINDOWS.replace("1 minute", "2 minutes"))
-    _, told = built(shop.root, first_spark, intent=Apply({"model.totals": ("kind",)}))
-    assert [each.less for each in compared(told)] == ["it reads windows, which is rebuilt as well"]
+    _, events = built(shop.root, first_spark, intent=Apply({"model.totals": ("kind",)}))
+    assert [comparison.less for comparison in compared(events)] == [
+        "it reads windows, which is rebuilt as well"
+    ]
     assert table_rows(shop.root, "model.totals") == before
     with pytest.raises(MillstreamError, match="MS888"):
         went_back(shop, first_spark)
@@ -229,8 +231,8 @@ def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postg
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
-    _, told = built(shop.root, first_spark, intent=ANY)
-    assert compared(told) == [Compared("model.totals", ("events",), 2)]
+    _, events = built(shop.root, first_spark, intent=ANY)
+    assert compared(events) == [Compared("model.totals", ("events",), 2)]
     query = 'select "user", total, events from totals order by 1'
     assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
     went_back(shop, first_spark)
@@ -249,7 +251,7 @@ class KilledError(BaseException):
     """Stands for the end of the process: nothing of ours catches it."""
 
 
-def killing(monkeypatch, at):
+def killing(monkeypatch, number):
     """End the process at one of the steps that change something for good; return how many were begun."""
     begun = []
 
@@ -257,7 +259,7 @@ def killing(monkeypatch, at):
         @functools.wraps(function)
         def wrapped(*arguments, **named):
             begun.append(function.__name__)
-            if len(begun) == at:
+            if len(begun) == number:
                 raise KilledError(function.__name__)
             return function(*arguments, **named)
 
@@ -274,31 +276,31 @@ def test_killed_at_any_step_and_called_again_it_comes_to_its_end(shop, first_spa
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
     built(shop.root, first_spark)
-    at, seen = 1, set()
+    number, seen = 1, set()
     while True:
         shop.model("totals", MOST)
         with pytest.MonkeyPatch.context() as patch:
-            steps = killing(patch, at)
+            steps = killing(patch, number)
             ended = not dies(lambda: built(shop.root, first_spark, intent=ANY))
         seen.update(steps)
-        applied = len(steps) >= at
+        applied = len(steps) >= number
         assert totals(shop) in ({"a": (5.0, 2), "b": (1.0, 1)}, {"a": (3.0, 2), "b": (1.0, 1)})
         results, _ = built(shop.root, first_spark, intent=ANY)
         assert statuses(results) == {"totals": "success"}
         assert totals(shop) == {"a": (3.0, 2), "b": (1.0, 1)}
         with pytest.MonkeyPatch.context() as patch:
-            steps = killing(patch, at)
+            steps = killing(patch, number)
             dies(lambda: went_back(shop, first_spark))
         seen.update(steps)
-        if len(steps) >= at and applies(shop):
+        if len(steps) >= number and applies(shop):
             went_back(shop, first_spark)
         assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
         shop.model("totals", TOTALS)
         results, _ = built(shop.root, first_spark)
         assert statuses(results) == {"totals": "success"}
-        if ended and len(steps) < at:
+        if ended and len(steps) < number:
             break
-        at += EVERY
+        number += EVERY
     assert applied is False
     assert {"write", "remove", "swap", "drop", "copy"} <= seen
 

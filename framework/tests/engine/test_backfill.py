@@ -32,12 +32,12 @@ def few(first, stop):
     return {n: f"k{n % 3}" for n in range(first, stop) if n % 10 < 5}
 
 
-def warnings(told):
-    return [each.diagnostic.code for each in told if isinstance(each, DiagnosticEvent)]
+def warnings(events):
+    return [event.diagnostic.code for event in events if isinstance(event, DiagnosticEvent)]
 
 
 def ids(shop, topic):
-    return Counter(each["id"] for each in shop.values(topic))
+    return Counter(row["id"] for row in shop.values(topic))
 
 
 def test_a_new_sink_gets_what_was_there_before_and_what_comes_once(shop, first_spark):
@@ -46,10 +46,10 @@ def test_a_new_sink_gets_what_was_there_before_and_what_comes_once(shop, first_s
     built(shop.root, first_spark)
     shop.send(*events(1000, 1200))
     shop.model("kinds", KINDS)
-    _, told = built(shop.root, first_spark)
-    assert (problems(told), warnings(told)) == ([], [])
+    _, reported = built(shop.root, first_spark)
+    assert (problems(reported), warnings(reported)) == ([], [])
     assert ids(shop, "plain") == dict.fromkeys(range(1200), 1)
-    assert sorted((each["id"], each["kind"]) for each in shop.values("kinds")) == sorted(few(0, 1200).items())
+    assert sorted((row["id"], row["kind"]) for row in shop.values("kinds")) == sorted(few(0, 1200).items())
     assert headers(received(shop.bootstrap, "kinds")[0])["millstream.position"] == "events-0-0"
     shop.send(*events(1200, 1210))
     built(shop.root, first_spark)
@@ -68,8 +68,8 @@ def test_a_new_partition_is_read_once(shop, first_spark):
         pass
     shop.send(*events(20, 60))
     shop.model("kinds", KINDS)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, reported = built(shop.root, first_spark)
+    assert problems(reported) == []
     assert ids(shop, "kinds") == dict.fromkeys(few(0, 60), 1)
 
 
@@ -86,8 +86,8 @@ def test_a_new_table_has_the_rows_of_all_keys(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("newest", LATEST.format(more=", kind"))
     shop.send(("0", {"id": 100, "kind": "last"}))
-    _, told = built(shop.root, first_spark)
-    assert (problems(told), warnings(told)) == ([], [])
+    _, reported = built(shop.root, first_spark)
+    assert (problems(reported), warnings(reported)) == ([], [])
     rows = {row["user"]: (row["id"], row["kind"]) for row in table_rows(shop.root, "model.newest")}
     assert rows == {"0": (100, "last"), **{str(n % 7): (n, f"k{n % 3}") for n in range(43, 49)}}
 
@@ -104,9 +104,9 @@ def test_changes_of_a_table_reach_a_new_model(shop, first_spark):
     built(shop.root, first_spark)
     shop.send(("b", {"id": 3, "value": 1.0}))
     shop.model("large", changes + " where total > 2")
-    _, told = built(shop.root, first_spark)
-    assert (problems(told), warnings(told)) == ([], [])
-    newest = {each.key(): each.value() for each in received(shop.bootstrap, "large")}
+    _, reported = built(shop.root, first_spark)
+    assert (problems(reported), warnings(reported)) == ([], [])
+    newest = {record.key(): record.value() for record in received(shop.bootstrap, "large")}
     assert newest.pop(b"a", None) is None
     assert newest == {b"b": b'{"user":"b","total":4.0}'}
 
@@ -127,8 +127,8 @@ def test_where_the_source_begins_at_its_end_there_is_nothing_before(shop, first_
     shop.send(*events(0, 10))
     built(shop.root, first_spark)
     shop.model("kinds", KINDS)
-    _, told = built(shop.root, first_spark)
-    assert warnings(told) == []
+    _, reported = built(shop.root, first_spark)
+    assert warnings(reported) == []
     shop.send(*events(10, 20))
     built(shop.root, first_spark)
     assert ids(shop, "plain") == dict.fromkeys(range(20), 1)
@@ -147,7 +147,7 @@ def test_what_is_bad_for_one_model_is_good_for_a_new_one_that_does_not_read_it(s
     assert ids(shop, "kinds") == {1: 1, 2: 1}
     assert ids(shop, "plain") == {1: 1}
     if policy == "dead_letter":
-        assert [each.key() for each in received(shop.bootstrap, "events.dead_letter")] == [b"b"]
+        assert [record.key() for record in received(shop.bootstrap, "events.dead_letter")] == [b"b"]
 
 
 def test_rows_on_which_a_function_of_the_new_model_fails_are_dead_letters(shop, first_spark):
@@ -159,7 +159,7 @@ def test_rows_on_which_a_function_of_the_new_model_fails_are_dead_letters(shop, 
     shop.model("shares", SINK + f"select id, share(value) as share from {EVENTS}")
     built(shop.root, first_spark)
     assert shop.values("shares") == [{"id": 1, "share": 0.5}]
-    assert sorted(each.key() for each in received(shop.bootstrap, "events.dead_letter")) == [b"b", b"c"]
+    assert sorted(record.key() for record in received(shop.bootstrap, "events.dead_letter")) == [b"b", b"c"]
 
 
 KILLED = """
@@ -191,9 +191,9 @@ def test_a_build_that_is_killed_after_its_backfill_loses_nothing(shop, first_spa
     )  # fmt: skip
     assert ended.returncode == -signal.SIGKILL
     assert ids(shop, "kinds") == dict.fromkeys(few(0, 1000), 1)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    by_place = {headers(each)["millstream.position"]: json.loads(each.value())["id"]
-                for each in received(shop.bootstrap, "kinds")}  # fmt: skip
-    assert sorted(by_place.values()) == [*few(0, 1100)]
+    _, reported = built(shop.root, first_spark)
+    assert problems(reported) == []
+    by_position = {headers(record)["millstream.position"]: json.loads(record.value())["id"]
+                for record in received(shop.bootstrap, "kinds")}  # fmt: skip
+    assert sorted(by_position.values()) == [*few(0, 1100)]
     assert ids(shop, "plain") == dict.fromkeys(range(1100), 1)

@@ -56,7 +56,7 @@ class Case:
         self.fields = [Field(name, parse_type(kind), name not in required) for name, kind in kinds.items()]
 
     def sql(self, names):
-        rows = self.decode([each for each in self.fields if each.name in names]).rows
+        rows = self.decode([field for field in self.fields if field.name in names]).rows
         return render(Expression(joined(rows), STRING))
 
 
@@ -71,7 +71,7 @@ def values_of(random, write, wrong, others):
                 yield wrong(random, row)
             case _:
                 yield damaged(random, write(row), others), None
-    yield from ((each, None) for each in HOSTILE)
+    yield from ((value, None) for value in HOSTILE)
 
 
 AVRO_WRONG = {"name": b"\xff\xfe", "tags": [b"a", b"\xc3"], "price": b"\x7f" * 9}
@@ -89,7 +89,7 @@ def wrong_fields(random, row):
     }
     schema = avro_schema()
     schema["fields"] = [
-        {**each, "type": types[field]} if each["name"] == field else each for each in schema["fields"]
+        {**column, "type": types[field]} if column["name"] == field else column for column in schema["fields"]
     ]
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), row | {field: AVRO_WRONG[field]})
@@ -97,11 +97,11 @@ def wrong_fields(random, row):
 
 
 def of(write, wrong, names):
-    def made(random, row):
+    def damage(random, row):
         texts, field = wrong(random, row, names)
         return write(texts), field
 
-    return made
+    return damage
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +118,12 @@ def cases(tmp_path_factory):
     proto_wrong = {"id": "x", "name": 7, "total": "x", "at": 7, "ok": 2, "small": 2**40, "kind": 3}
 
     def message(row):
-        given = {
+        values = {
             name: row[name]
             for name in ("id", "name", "total", "ok", "small", "tags")
             if row[name] is not None
         }
-        return narrow(**given, kind=(0, 1, 5)[row["id"] % 3]).SerializeToString()
+        return narrow(**values, kind=(0, 1, 5)[row["id"] % 3]).SerializeToString()
 
     def wrong_message(random, row):
         field = random.choice(list(proto_wrong))
@@ -143,13 +143,13 @@ def cases(tmp_path_factory):
         "avro": (plain(Encoding("avro", schema=json.dumps(avro_schema()))), KINDS, as_avro, wrong_fields, ()),
         "protobuf": (protobuf_format(schema).spark.decode, proto_kinds, message, wrong_message, ()),
     }  # fmt: skip
-    found = {
+    cases = {
         name: Case(decode, kinds, list(values_of(random, write, wrong, others)), required)
         for name, (decode, kinds, write, wrong, required) in written.items()
     }
-    of_union = [(b"\x02" + value, field) for value, field in found["avro"].values]
-    found["avro_of_a_union"] = Case(_of_union(json.dumps(avro_schema())), KINDS, of_union)
-    return found
+    of_union = [(b"\x02" + value, field) for value, field in cases["avro"].values]
+    cases["avro_of_a_union"] = Case(_of_union(json.dumps(avro_schema())), KINDS, of_union)
+    return cases
 
 
 def _of_union(schema):
@@ -164,28 +164,28 @@ def test_a_column_is_bad_whatever_else_is_decoded(first_spark, cases, name):
     case, random = cases[name], Random(name)
     every = [field.name for field in case.fields]
     subsets = [every] + [
-        [each for each in every if random.random() < share] or every[:1]
+        [column for column in every if random.random() < share] or every[:1]
         for share in (0.2, 0.3, 0.5, 0.5, 0.8)
     ]
     if name == "csv":  # all fields of a line are decoded
         subsets = [every]
-    rows = [(at, bytearray(value)) for at, (value, _) in enumerate(case.values)]
+    rows = [(index, bytearray(value)) for index, (value, _) in enumerate(case.values)]
     table = first_spark.createDataFrame(rows, "at int, value binary").coalesce(1)
-    found = table.selectExpr("at", *(f"{case.sql(each)}[0] as s{n}" for n, each in enumerate(subsets)))
+    decoded = table.selectExpr("at", *(f"{case.sql(subset)}[0] as s{n}" for n, subset in enumerate(subsets)))
     partial = 0
-    for row in found.collect():
+    for row in decoded.collect():
         value, field = case.values[row["at"]]
-        whole = row["s0"].asDict(recursive=True)
-        bad = columns_of(whole.pop("_bad"))
+        complete = row["s0"].asDict(recursive=True)
+        bad = columns_of(complete.pop("_bad"))
         partial += bool(bad) and None not in bad and len(bad) < len(every)
         if field is not None and bad != {None}:
             assert bad == ({field} - {""}), (value, bad)
-        assert all(whole[each] is None for each in (every if None in bad else bad)), value
+        assert all(complete[column] is None for column in (every if None in bad else bad)), value
         for n, names in enumerate(subsets):
             one = row[f"s{n}"].asDict(recursive=True)
             expected = {None} if None in bad else bad.intersection(names)
             assert columns_of(one.pop("_bad")) == expected, (value, names)
-            assert repr(one) == repr({each: whole[each] for each in names}), (value, names)
+            assert repr(one) == repr({column: complete[column] for column in names}), (value, names)
     assert partial > COUNT / 10
 
 
@@ -195,15 +195,18 @@ def test_a_record_fails_for_the_columns_that_are_read(first_spark, cases, name):
     case = cases[name]
     every = [field.name for field in case.fields]
     values = [value for value, _ in case.values[:60]]
-    rows = [(at, bytearray(value)) for at, value in enumerate(values)]
+    rows = [(index, bytearray(value)) for index, value in enumerate(values)]
     table = first_spark.createDataFrame(rows, "at int, value binary").coalesce(1)
     table = table.selectExpr("at", "value", f"{case.sql(every)}[0]._bad as bad")
-    asked = [every[:1], every[1:3], every[3:], []]
+    subsets = [every[:1], every[1:3], every[3:], []]
     reasons = [
-        f"bad_reason(bad{''.join(f', {each!r}' for each in names)}) as r{n}" for n, names in enumerate(asked)
+        f"bad_reason(bad{''.join(f', {column!r}' for column in names)}) as r{n}"
+        for n, names in enumerate(subsets)
     ]
     for row in table.selectExpr("at", "bad", *reasons).collect():
         entries = row["bad"] or []
-        for n, names in enumerate(asked):
-            reason = next((each["reason"] for each in entries if each["column"] in {None, *names}), None)
+        for n, names in enumerate(subsets):
+            reason = next(
+                (failure["reason"] for failure in entries if failure["column"] in {None, *names}), None
+            )
             assert row[f"r{n}"] == reason, values[row["at"]]

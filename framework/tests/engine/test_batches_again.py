@@ -24,8 +24,8 @@ def test_a_batch_whose_rows_are_stored_and_that_is_run_again_ends(shop, first_sp
     (commits,) = (shop.root / ".millstream").glob("*/checkpoints/*/spark/commits")
     for path in commits.iterdir():
         path.unlink()  # as if it had been killed before it wrote that
-    _, told = built(shop.root, first_spark)
-    assert [each.message for each in problems(told)] == []
+    _, events = built(shop.root, first_spark)
+    assert [diagnostic.message for diagnostic in problems(events)] == []
     assert table_rows(shop.root, "model.totals") == before
     shop.send(event(3, value=1.0))
     built(shop.root, first_spark)

@@ -38,11 +38,11 @@ SINK = "{{ config(materialized='sink') }}"
 def test_a_record_that_cannot_be_decoded_stops_its_models_and_says_where_it_is(shop, first_spark):
     shop.model("plain", SINK + "select id, kind from {{ source('web', 'events') }}")
     shop.send(*GOOD, ("c", "no JSON"))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert (results.failed, statuses(results)) == (True, {"plain": "error"})
-    (problem,) = problems(told)
-    assert problem.code == "MS862"
-    assert problem.message.startswith("plain: bad record: topic events, partition 0, offset 2: not JSON: ")
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS862"
+    assert diagnostic.message.startswith("plain: bad record: topic events, partition 0, offset 2: not JSON: ")
 
 
 def test_records_that_cannot_be_decoded_are_skipped(shop, first_spark):
@@ -51,7 +51,7 @@ def test_records_that_cannot_be_decoded_are_skipped(shop, first_spark):
     shop.send(*GOOD, ("c", "no JSON"), ("d", {"id": "one"}))
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success"}
-    assert [each["id"] for each in shop.values("plain")] == [1, 2]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2]
 
 
 def test_records_that_cannot_be_decoded_are_dead_letters_as_they_were(shop, first_spark):
@@ -75,10 +75,10 @@ def test_a_function_that_fails_says_on_which_record_and_in_which_line(shop, firs
     shop.write("macros/shares.py", SHARE)
     shop.model("shares", SINK + "select id, share(value) as share from {{ source('web', 'events') }}")
     shop.send(*GOOD)
-    _, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == "MS861"
-    assert problem.message == (
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS861"
+    assert diagnostic.message == (
         "shares: model shares, topic events, partition 0, offset 1: "
         "share(): ZeroDivisionError: float division by zero (macros/shares.py:2)"
     )
@@ -94,7 +94,7 @@ def test_rows_on_which_a_function_fails(shop, first_spark, policy):
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"shares": "success", "plain": "success"}
     assert shop.values("shares") == [{"id": 1, "share": 0.5}]
-    assert [each["id"] for each in shop.values("plain")] == [1, 2]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2]
     if policy == "dead_letter":
         (letter,) = received(shop.bootstrap, "events.dead_letter")
         assert letter.key() == b"b"
@@ -111,8 +111,8 @@ def test_a_call_that_several_models_want_fails_only_where_it_is_wanted(shop, fir
     )
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"all": "success", "some": "success"}
-    assert [each["id"] for each in shop.values("some")] == [1, 4]
-    assert [each["id"] for each in shop.values("all")] == [1, 4]
+    assert [row["id"] for row in shop.values("some")] == [1, 4]
+    assert [row["id"] for row in shop.values("all")] == [1, 4]
     assert len(received(shop.bootstrap, "events.dead_letter")) == 2
 
 
@@ -124,10 +124,10 @@ def test_records_say_what_they_were_made_from(shop, first_spark):
     )  # fmt: skip
     shop.send(*GOOD)
     built(shop.root, first_spark)
-    assert [headers(each)["millstream.position"] for each in received(shop.bootstrap, "plain")] == [
+    assert [headers(record)["millstream.position"] for record in received(shop.bootstrap, "plain")] == [
         "events-0-0", "events-0-1",
     ]  # fmt: skip
-    (batch,) = {headers(each)["millstream.batch"] for each in received(shop.bootstrap, "counts")}
+    (batch,) = {headers(record)["millstream.batch"] for record in received(shop.bootstrap, "counts")}
     assert batch.startswith("counts/")
     assert batch.endswith("/0")
 
@@ -139,8 +139,8 @@ def test_records_have_the_time_of_a_column(shop, first_spark):
         "select id, kind, at from {{ source('web', 'events') }}",
     )  # fmt: skip
     shop.send(("a", {"id": 1, "kind": "x", "at": "2026-01-02T03:04:05.678Z"}))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     (record,) = received(shop.bootstrap, "timed")
     assert record.timestamp()[1] == 1767323045678
     assert (record.key(), headers(record)["kind"]) == (b"1", "x")
@@ -188,10 +188,10 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     shop.send(*GOOD)
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(value)", "max(value)"))
-    results, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert (statuses(results), problem.code) == ({"totals": "error"}, "MS870")
-    assert problem.help == "rebuild it alongside the running version, then swap: millstream apply"
+    results, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert (statuses(results), diagnostic.code) == ({"totals": "error"}, "MS870")
+    assert diagnostic.help == "rebuild it alongside the running version, then swap: millstream apply"
     built(shop.root, first_spark, intent=FullRefresh())
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
@@ -213,10 +213,10 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     edited = "round(sum(value), 2) as total, 1 as version, count(*) as n, max(id) + 0 as newest"
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(
+    results, events = built(
         shop.root, first_spark, intent=Update(accepted=Accepted(stored=frozenset({"model.totals"})))
     )
-    assert (statuses(results), problems(told)) == ({"totals": "success"}, [])
+    assert (statuses(results), problems(events)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
     }
@@ -237,8 +237,8 @@ def test_a_model_leaves_a_state_that_another_one_needs(shop, first_spark):
     before = {row["user"]: row["n"] for row in table_rows(shop.root, "model.kept")}
     (shop.root / "models/gone.sql").unlink()
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
-    results, told = built(shop.root, first_spark)
-    assert (statuses(results), problems(told)) == ({"kept": "success"}, [])
+    results, events = built(shop.root, first_spark)
+    assert (statuses(results), problems(events)) == ({"kept": "success"}, [])
     assert {row["user"]: row["n"] for row in table_rows(shop.root, "model.kept")} == before | {
         "b": before["b"] + 1
     }
@@ -249,8 +249,8 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     shop.send(*GOOD)
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("group by", "where kind = 'x' group by"))
-    _, told = built(shop.root, first_spark)
-    assert problems(told)[0].code == "MS871"
+    _, events = built(shop.root, first_spark)
+    assert problems(events)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
     built(shop.root, first_spark, intent=Update(accepted=Accepted(mixed=frozenset({"model.totals"}))))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
@@ -267,10 +267,10 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
         "left join {{ ref('totals') }} as t on t.user = e.user",
     )  # fmt: skip
     shop.send(*GOOD)
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error", "named": "skipped"}
-    assert problems(told)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
-    assert next(each.message for each in results.results if each.id == "model.named") == (
+    assert problems(events)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
+    assert next(result.message for result in results.results if result.id == "model.named") == (
         "it reads totals, which failed"
     )
 
@@ -285,7 +285,7 @@ def test_a_lookup_sees_the_table_that_was_built_before(shop, first_spark):
     shop.send(*GOOD)
     results, _ = built(shop.root, first_spark)
     assert set(statuses(results).values()) == {"success"}
-    assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [(1, 2.0), (2, 0.0)]
+    assert sorted((row["id"], row["total"]) for row in shop.values("named")) == [(1, 2.0), (2, 0.0)]
 
 
 def test_only_what_is_asked_for_is_built(shop, first_spark):
@@ -303,9 +303,9 @@ def test_changes_of_a_table_are_read_as_they_come(shop, first_spark):
         "where total > 1",
     )  # fmt: skip
     shop.send(*GOOD)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    newest = {each.key(): each.value() for each in received(shop.bootstrap, "large")}
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    newest = {record.key(): record.value() for record in received(shop.bootstrap, "large")}
     assert newest[b"a"] == b'{"user":"a","total":2.0}'
     assert newest.get(b"b") is None
 
@@ -326,8 +326,8 @@ def test_a_kafka_of_ones_own(shop, first_spark):
     shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
     shop.model("totals", TOTALS)
     shop.send(*GOOD)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 0.0,
@@ -347,10 +347,10 @@ def test_a_missing_topic_is_reported_before_anything_is_started(shop):
     shop.write("profiles.yml", KAFKA.format(bootstrap=shop.bootstrap))
     shop.source(topic="evnts")
     shop.model("totals", TOTALS)
-    told = []
+    events = []
     with pytest.raises(MillstreamError, match="MS872"):
-        build(job_of(shop.root), shop.root / ".millstream", told.append)
-    assert told == []
+        build(job_of(shop.root), shop.root / ".millstream", events.append)
+    assert events == []
 
 
 def test_a_kafka_that_does_not_answer(shop, first_spark):
@@ -380,17 +380,17 @@ def test_a_build_can_wait_for_another_one(shop, first_spark):
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout.readline() == "held\n"
-        told = []
+        events = []
 
         def tell(event):
-            told.append(event)
+            events.append(event)
             if isinstance(event, Setup) and event.said.startswith("waiting until"):
                 other.stdin.close()
 
         build(structs.replace(job_of(shop.root), wait=True), shop.root / ".millstream", tell, first_spark)
         assert other.wait() == 0
-    assert f"(process {other.pid}, since " in next(each.said for each in told if isinstance(each, Setup))
-    assert [each.result.status for each in told if isinstance(each, Ended)] == ["success"]
+    assert f"(process {other.pid}, since " in next(event.said for event in events if isinstance(event, Setup))
+    assert [event.result.status for event in events if isinstance(event, Ended)] == ["success"]
 
 
 def test_a_checkpoint_of_another_project(shop, first_spark):
@@ -398,15 +398,15 @@ def test_a_checkpoint_of_another_project(shop, first_spark):
     built(shop.root, first_spark)
     record = shop.root / ".millstream/local/checkpoints/totals/millstream.json"
     record.write_text(record.read_text().replace('"project": "shop"', '"project": "other"'))
-    _, told = built(shop.root, first_spark)
-    assert problems(told)[0].code == "MS869"
+    _, events = built(shop.root, first_spark)
+    assert problems(events)[0].code == "MS869"
 
 
 def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
     shop.source(partitions="3")
     shop.model("totals", TOTALS)
-    _, told = built(shop.root, first_spark)
-    (warning,) = [each.diagnostic for each in told if isinstance(each, DiagnosticEvent)]
+    _, events = built(shop.root, first_spark)
+    (warning,) = [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)]
     assert (warning.code, warning.message) == (
         "MS826", "topic 'events' has partitions 1, but the project configures 3"
     )  # fmt: skip
@@ -440,15 +440,19 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
         "left join {{ ref('totals') }} as t on t.user = e.user",
     )  # fmt: skip
     shop.send(*GOOD)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    with psycopg.connect(postgres.url, user=postgres.username, password=postgres.password.reveal()) as found:
-        rows = found.execute(f'select "user", total from "{postgres.schema}".totals order by 1').fetchall()
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    with psycopg.connect(
+        postgres.url, user=postgres.username, password=postgres.password.reveal()
+    ) as connection:
+        rows = connection.execute(
+            f'select "user", total from "{postgres.schema}".totals order by 1'
+        ).fetchall()
     assert rows == [("a", 5.0), ("b", 0.0)]
-    assert sorted((each["id"], each["total"]) for each in shop.values("named")) == [
+    assert sorted((row["id"], row["total"]) for row in shop.values("named")) == [
         (1, 2.0),
         (2, 0.0),
         (3, 5.0),
@@ -463,8 +467,8 @@ def test_what_a_kill_left_of_the_first_offsets_does_not_matter(shop, first_spark
     offsets = shop.root / f".millstream/local/checkpoints/{query.name}/spark/offsets"
     offsets.mkdir(parents=True)
     (offsets / ".0.a17ef0a6.tmp").write_text("v1")
-    results, told = built(shop.root, first_spark)
-    assert (problems(told), statuses(results)) == ([], {"totals": "success"})
+    results, events = built(shop.root, first_spark)
+    assert (problems(events), statuses(results)) == ([], {"totals": "success"})
 
 
 def test_where_another_version_would_have_begun_does_not_matter(shop, first_spark):
@@ -480,9 +484,9 @@ def test_where_another_version_would_have_begun_does_not_matter(shop, first_spar
     for folder in ("offsets", "commits"):
         shutil.rmtree(spark / folder)
     shop.model("named", SINK + "select id, value from {{ source('more', 'others') }}")
-    results, told = built(shop.root, first_spark)
-    assert (problems(told), statuses(results)) == ([], {"named": "success"})
-    assert [each["id"] for each in shop.values("named")] == [1, 2]
+    results, events = built(shop.root, first_spark)
+    assert (problems(events), statuses(results)) == ([], {"named": "success"})
+    assert [row["id"] for row in shop.values("named")] == [1, 2]
 
 
 OTHERS = """

@@ -44,8 +44,8 @@ def computed(shop, spark, model, last):
     job = job_of(shop.root)
     catalog = with_ancestors(job.catalog, frozenset((f"model.{model}",)))
     question = Question(job.project, catalog, f"model.{model}", None, last, "spark.log")
-    found = compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
-    return {row[0]: row[found.columns.index("price")] for row in found.rows}
+    result = compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
+    return {row[0]: row[result.columns.index("price")] for row in result.rows}
 
 
 def test_each_order_has_the_price_of_its_time(shop, first_spark):
@@ -59,15 +59,16 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
         traffic.more(80)
         if number == 3:
             traffic.end()
-        _, told = built(shop.root, first_spark)
-        assert not problems(told), problems(told)
-    wanted = traffic.joined()
-    found = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
-    assert found == wanted
-    assert len({*wanted.values()}) > 10
+        _, events = built(shop.root, first_spark)
+        assert not problems(events), problems(events)
+    expected = traffic.joined()
+    joined = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
+    assert joined == expected
+    assert len({*expected.values()}) > 10
     # Of the order, not of the version that it finds.
     sent = {
-        json.loads(each.value())["id"]: each.timestamp()[1] for each in received(shop.bootstrap, "joined")
+        json.loads(record.value())["id"]: record.timestamp()[1]
+        for record in received(shop.bootstrap, "joined")
     }
     ordered = {id_: int(START.timestamp() * 1000) + 1000 * second for id_, _, second in traffic.orders}
     assert {id_: time for id_, time in sent.items() if id_ >= 0} == ordered
@@ -78,13 +79,13 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
     # Of orders, only the newest records are read; of prices, all.
     shown = computed(shop, first_spark, "joined", last=20)
     assert len(shown) > 20
-    assert shown.items() <= (wanted | {-1: None, -2: None}).items()
+    assert shown.items() <= (expected | {-1: None, -2: None}).items()
     stored = {row["id"]: (row["price"], row["again"]) for row in table_rows(shop.root, "model.expensive")}
     assert stored == {
         id_: (price, price if price < 70 else None)
-        for id_, price in wanted.items()
+        for id_, price in expected.items()
         if price is not None and price > 50
     }
     counts = {row["price"]: row["orders"] for row in shop.values("per_price")}
-    prices = [-1 if price is None else price for price in wanted.values()]
+    prices = [-1 if price is None else price for price in expected.values()]
     assert counts == {price: prices.count(price) for price in prices}

@@ -78,15 +78,15 @@ def send(bootstrap, rates, orders):
 def asof(rates, orders):
     """Return the rate of each order, according to DuckDB; rates of one minute replace each other."""
     newest = {(currency, minute): rate for currency, minute, rate in rates}
-    with duckdb.connect() as found:
-        found.execute("create table rates (currency text, minute int, rate int)")
-        found.execute("create table orders (id text, currency text, minute int)")
-        found.executemany(
+    with duckdb.connect() as connection:
+        connection.execute("create table rates (currency text, minute int, rate int)")
+        connection.execute("create table orders (id text, currency text, minute int)")
+        connection.executemany(
             "insert into rates values (?, ?, ?)", [(*key, rate) for key, rate in newest.items()]
         )
-        found.executemany("insert into orders values (?, ?, ?)", orders)
+        connection.executemany("insert into orders values (?, ?, ?)", orders)
         joined = "select id, rate from orders o asof left join rates r on o.currency = r.currency and o.minute >= r.minute"
-        return dict(found.execute(joined).fetchall())
+        return dict(connection.execute(joined).fetchall())
 
 
 def minute_of(time):
@@ -94,11 +94,11 @@ def minute_of(time):
 
 
 def stored(root, relation, keep=None):
-    found = (
+    versions = (
         (row["currency"], row["rate"], minute_of(row["valid_from"]), minute_of(row["valid_to"]))
         for row in table_rows(root, relation)
     )
-    return sorted(found, key=repr)
+    return sorted(versions, key=repr)
 
 
 @pytest.fixture
@@ -121,8 +121,8 @@ def test_versions_of_a_reference_topic_are_joined_as_they_were_valid(shop, first
         send(shop.bootstrap, more_rates, more_orders)
         rates += more_rates
         orders += more_orders
-        _, told = built(shop.root, first_spark)
-        assert not problems(told), problems(told)
+        _, events = built(shop.root, first_spark)
+        assert not problems(events), problems(events)
         assert stored(shop.root, "source.web.rates") == history(rates, 30)
         converted = {row["id"]: row["rate"] for row in table_rows(shop.root, "model.converted")}
         assert converted == {id_: valid(rates, currency, minute) for id_, currency, minute in orders}
@@ -133,13 +133,13 @@ def test_versions_of_a_reference_topic_are_joined_as_they_were_valid(shop, first
         }
         assert copied == {(currency, begins): rate for currency, rate, begins, _ in history(rates, 30)}
     # A lookup reads the versions that are known when the record comes.
-    known = defaultdict(list)
+    seen = defaultdict(list)
     for more_rates, more_orders in BUILDS:
-        known["rates"] += more_rates
-        known["found"] += [
-            (id_, valid(known["rates"], currency, minute)) for id_, currency, minute in more_orders
+        seen["rates"] += more_rates
+        seen["found"] += [
+            (id_, valid(seen["rates"], currency, minute)) for id_, currency, minute in more_orders
         ]
-    assert {(row["id"], row.get("rate")) for row in shop.values("looked_up")} == set(known["found"])
+    assert {(row["id"], row.get("rate")) for row in shop.values("looked_up")} == set(seen["found"])
 
 
 def test_versions_of_events_and_of_a_table(shop, first_spark):
@@ -147,7 +147,7 @@ def test_versions_of_events_and_of_a_table(shop, first_spark):
     shop.more(CHANGES)
     for name, sql in {"newest": NEWEST, "of_events": OF_EVENTS, "of_a_table": OF_A_TABLE}.items():
         shop.model(name, sql)
-    seen, before, found = [], {}, []
+    seen, before, ended = [], {}, []
     for rates, _ in BUILDS:
         rows = [
             (
@@ -158,17 +158,17 @@ def test_versions_of_events_and_of_a_table(shop, first_spark):
         ]
         shop.send(*rows, topic="changes")
         seen += rates
-        _, told = built(shop.root, first_spark)
-        assert not problems(told), problems(told)
+        _, events = built(shop.root, first_spark)
+        assert not problems(events), problems(events)
         assert stored(shop.root, "model.of_events") == history(seen)
         versions = table_rows(shop.root, "model.of_a_table")
         newest = {row["currency"]: row["rate"] for row in table_rows(shop.root, "model.newest")}
         current = {row["currency"]: row["rate"] for row in versions if row["valid_to"] is None}
         assert current == newest
         # A version ended when the row was changed or deleted.
-        found += [(key, rate) for key, rate in newest.items() if before.get(key) != rate]
+        ended += [(key, rate) for key, rate in newest.items() if before.get(key) != rate]
         before = newest
-        assert sorted((row["currency"], row["rate"]) for row in versions) == sorted(found)
+        assert sorted((row["currency"], row["rate"]) for row in versions) == sorted(ended)
         for row in versions:
             following = [
                 r["valid_from"]

@@ -36,8 +36,8 @@ def test_a_function_within_aggregates_is_called_once_for_each_row_that_they_want
         "some", TABLE + f"select user, sum(noted(id)) filter (where kind = 'x') as total from {EVENTS} group by user"
     )  # fmt: skip
     shop.send(*ROWS)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 60.0, "most": 40.0, "n": 2}]
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.some")} == {
         "a": 10.0,
@@ -46,18 +46,18 @@ def test_a_function_within_aggregates_is_called_once_for_each_row_that_they_want
     assert Counter(notes.read_text().split()) == {"2.0": 1, "4.0": 1, "1": 1, "3": 1}
 
 
-def problem(shop, first_spark):
+def failure(shop, first_spark):
     shop.write("macros/shares.py", SHARE)
     shop.send(*ROWS)
-    _, told = built(shop.root, first_spark)
-    (found,) = problems(told)
-    assert found.code == "MS861"
-    return found.message.partition(" (macros")[0]
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS861"
+    return diagnostic.message.partition(" (macros")[0]
 
 
 def test_what_fails_within_an_aggregate_tells_the_group(shop, first_spark):
     shop.model("totals", TABLE + f"select user, sum(share(value)) as total from {EVENTS} group by user")
-    assert problem(shop, first_spark) == (
+    assert failure(shop, first_spark) == (
         "totals: model totals, user b: share(): ZeroDivisionError: float division by zero"
     )
 
@@ -67,7 +67,7 @@ def test_what_fails_above_an_aggregate_tells_the_group(shop, first_spark):
         "totals", TABLE + f"select user, share(total) as share from (select user, sum(value) as total from {EVENTS} "
         "group by user)",
     )  # fmt: skip
-    assert problem(shop, first_spark) == (
+    assert failure(shop, first_spark) == (
         "totals: model totals, user b: share(): ZeroDivisionError: float division by zero"
     )
 
@@ -78,7 +78,7 @@ def test_what_fails_above_a_lookup_tells_what_it_was_joined_by(shop, first_spark
         "named", "{{ config(materialized='sink') }} select e.id, share(e.value * k.factor) as share "
         f"from {EVENTS} as e join {{{{ ref('kinds') }}}} as k on k.kind = e.kind",
     )  # fmt: skip
-    assert problem(shop, first_spark) == (
+    assert failure(shop, first_spark) == (
         "named: model named, kind x: share(): ZeroDivisionError: float division by zero"
     )
 
@@ -102,13 +102,13 @@ def test_a_table_function_tells_its_model(shop, first_spark):
         f"from {EVENTS} as e, lateral parts(e.value) as p",
     )  # fmt: skip
     shop.send(*ROWS)
-    _, told = built(shop.root, first_spark)
-    (found,) = problems(told)
-    assert "model pieces: parts(): ZeroDivisionError" in found.message
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert "model pieces: parts(): ZeroDivisionError" in diagnostic.message
     shop.model(
         "pieces", "{{ config(materialized='sink') }} select e.id, p.part "
         f"from {EVENTS} as e, lateral parts(e.value + 1) as p",
     )  # fmt: skip
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    assert sorted(each["part"] for each in shop.values("pieces")) == [0.2, 1 / 3, 1.0, 1.0, 3.0, 5.0]
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    assert sorted(row["part"] for row in shop.values("pieces")) == [0.2, 1 / 3, 1.0, 1.0, 3.0, 5.0]

@@ -9,7 +9,7 @@ from millstream.project.values import Target
 
 pytestmark = SPARK_WARNINGS
 
-AT = "timestamp_seconds(1767225600)"
+TIMESTAMP = "timestamp_seconds(1767225600)"
 CHANGING = {
     "spark.sql.ansi.enabled": ("true", "false", "cast('x' as int)"),
     "spark.sql.ansi.doubleQuotedIdentifiers": ("true", "false", '"id"'),
@@ -28,7 +28,7 @@ CHANGING = {
     "spark.sql.mapKeyDedupPolicy": ("EXCEPTION", "LAST_WIN", "map('a', 1, 'a', id)"),
     "spark.sql.parser.escapedStringLiterals": ("true", "false", r"'a\tb'"),
     "spark.sql.timestampType": ("TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "typeof(timestamp'2026-01-01 00:00:00')"),
-    TIMEZONE: ("UTC", "Asia/Tokyo", f"hour({AT})"),
+    TIMEZONE: ("UTC", "Asia/Tokyo", f"hour({TIMESTAMP})"),
 }  # fmt: skip
 
 

@@ -47,27 +47,27 @@ def enough(monkeypatch):
     monkeypatch.setattr(class_archive, "_ENOUGH", 5)
 
 
-def kept(cache, kind):
+def cached(cache, kind):
     return list(cache.glob(kind))
 
 
 def written_names(archives):
     """Return the file that Spark's JVM has to write names to."""
-    (option,) = [each for each in shlex.split(archives.options) if "DumpLoadedClassList" in each]
+    (option,) = [option for option in shlex.split(archives.options) if "DumpLoadedClassList" in option]
     return Path(option.partition("=")[2])
 
 
 def loaded_from(file, spark):
     """Return the classes that a JVM with Spark's class path finds in an archive."""
     path = spark._jvm.java.lang.System.getProperty("java.class.path")
-    listed = file.with_suffix(".txt")
-    listed.write_text("\n".join(NAMES))
+    names_file = file.with_suffix(".txt")
+    names_file.write_text("\n".join(NAMES))
     command = [str(java().program), "-Xshare:on", "-Xlog:class+load", f"-XX:SharedArchiveFile={file}"]
     log = subprocess.run(
-        [*command, "-cp", path, "millstream.spark.ClassLoading", "0", "9", str(listed)],
+        [*command, "-cp", path, "millstream.spark.ClassLoading", "0", "9", str(names_file)],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    listed.unlink()
+    names_file.unlink()
     lines = [line.split(" source: ") for line in log.splitlines() if " source: " in line]
     return {
         name.rpartition("] ")[2] for name, source in lines if source.startswith("shared objects file (top)")
@@ -87,17 +87,17 @@ def test_a_small_archive_comes_first_and_then_one_of_all(first_spark, cache, tmp
         with names.open("w") as growing:
             print(*NAMES[:4], sep="\n", file=growing, flush=True)
             archives.start(first_spark)
-            (first,) = awaited(lambda: kept(cache, "spark-first-*.jsa"))
+            (first,) = awaited(lambda: cached(cache, "spark-first-*.jsa"))
             small = shutil.copy(first, tmp_path)
             print(*NAMES[4:], sep="\n", file=growing, flush=True)
-            (whole,) = awaited(lambda: set(kept(cache, "spark-*.jsa")) - {first})
+            (complete,) = awaited(lambda: set(cached(cache, "spark-*.jsa")) - {first})
             awaited(lambda: not first.exists() and not names.exists())
     assert "org.apache.spark.sql.Row" in (early := loaded_from(Path(small), first_spark))
     assert "org.apache.avro.Schema" not in early
-    assert {"org.apache.spark.sql.Row", "org.apache.avro.Schema"} <= loaded_from(whole, first_spark)
-    assert {each.suffix for each in cache.iterdir()} == {".jsa", ".lock"}
+    assert {"org.apache.spark.sql.Row", "org.apache.avro.Schema"} <= loaded_from(complete, first_spark)
+    assert {file.suffix for file in cache.iterdir()} == {".jsa", ".lock"}
     with class_archives(()) as archives:
-        assert shlex.split(archives.options) == [f"-XX:SharedArchiveFile={whole}"]
+        assert shlex.split(archives.options) == [f"-XX:SharedArchiveFile={complete}"]
 
 
 def test_a_command_that_ends_earlier_keeps_enough_names_for_another(first_spark, cache):
@@ -105,14 +105,14 @@ def test_a_command_that_ends_earlier_keeps_enough_names_for_another(first_spark,
         names = written_names(archives)
         names.write_text("\n".join(NAMES))
         archives.start(first_spark)
-    assert not kept(cache, "*.jsa")
-    assert [each.read_text() for each in kept(cache, "*.classes")] == ["\n".join(NAMES)]
+    assert not cached(cache, "*.jsa")
+    assert [file.read_text() for file in cached(cache, "*.classes")] == ["\n".join(NAMES)]
     with class_archives(()) as archives:
         assert archives.options == ""
         archives.start(first_spark)
-        awaited(lambda: not kept(cache, "*.classes"))
-    (whole,) = kept(cache, "*.jsa")
-    assert "org.apache.avro.Schema" in loaded_from(whole, first_spark)
+        awaited(lambda: not cached(cache, "*.classes"))
+    (complete,) = cached(cache, "*.jsa")
+    assert "org.apache.avro.Schema" in loaded_from(complete, first_spark)
 
 
 def test_few_names_make_no_archive_of_all(first_spark, cache):
@@ -120,9 +120,9 @@ def test_few_names_make_no_archive_of_all(first_spark, cache):
         written_names(archives).write_text("\n".join(NAMES[:2]))
         archives.start(first_spark)
         awaited(lambda: not archives._thread.is_alive())
-    (first,) = kept(cache, "*.jsa")
+    (first,) = cached(cache, "*.jsa")
     assert first.name.startswith("spark-first-")
-    assert not kept(cache, "*.classes")
+    assert not cached(cache, "*.classes")
     with class_archives(()) as archives:
         assert f"-XX:SharedArchiveFile={first}" in shlex.split(archives.options)
         assert written_names(archives).parent == cache
@@ -140,7 +140,7 @@ def test_what_a_killed_command_left_is_removed(cache):
     for end in ("", ".classes"):
         names.with_name(f"{names.stem}{end}").write_text("x")
     with class_archives(()):
-        assert {each.suffix for each in cache.iterdir()} == {".lock"}
+        assert {file.suffix for file in cache.iterdir()} == {".lock"}
 
 
 def test_it_is_not_tried_forever():
@@ -167,14 +167,14 @@ def test_spark_gets_the_option_as_it_is(folder):
         "--conf",
         f"spark.driver.extraJavaOptions=-Da=b {options}",
     ]
-    made = subprocess.run(
+    output = subprocess.run(
         [str(java().program), *launcher, *submit, "app.py"],
         env=os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split("\0")
-    assert f"-XX:SharedArchiveFile=/{folder}/spark.jsa" in made
+    assert f"-XX:SharedArchiveFile=/{folder}/spark.jsa" in output
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGQUIT])

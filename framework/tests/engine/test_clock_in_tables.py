@@ -68,11 +68,11 @@ def test_a_build_removes_rows_that_left_the_window(recent, first_spark):
 
 
 def test_a_run_removes_rows_that_left_the_window(recent, first_spark):
-    with running(recent.root, first_spark) as made:
+    with running(recent.root, first_spark) as run:
         send(recent, 2, -STAYS * 20)
-        made.until(lambda: ids(recent.root) == {2})
+        run.until(lambda: ids(recent.root) == {2})
         send(recent, 1, -STAYS)
-        made.until(lambda: ids(recent.root) == {1, 2})
+        run.until(lambda: ids(recent.root) == {1, 2})
         # Nothing is sent any more.
-        made.until(lambda: ids(recent.root) == {2})
-        made.until(lambda: rows(recent.root, "users") == [{"user": "a", "n": 1}])
+        run.until(lambda: ids(recent.root) == {2})
+        run.until(lambda: rows(recent.root, "users") == [{"user": "a", "n": 1}])

@@ -24,7 +24,7 @@ def test_spark_has_settings_that_no_command_line_shows(spark, conf):
     assert conf.get("fs.tests.account.id") == "swordfish"
     assert spark._jvm.System.getProperty("millstream.tests") == "swordfish"
     assert "spark.master=local[2]" in arguments
-    assert not [each for each in arguments if "swordfish" in each]
+    assert not [argument for argument in arguments if "swordfish" in argument]
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077", "yarn"])
@@ -35,17 +35,17 @@ def test_no_master_serves_a_web_ui(tmp_path, master):
 
 def environment(pid):
     content = Path(f"/proc/{pid}/environ").read_bytes().decode()
-    return dict(each.partition("=")[::2] for each in content.split("\0") if each)
+    return dict(variable.partition("=")[::2] for variable in content.split("\0") if variable)
 
 
 def test_the_jvm_and_its_workers_see_only_what_they_need(spark):
     pids = [SparkContext._gateway.proc.pid, *seen_by_workers(spark, "__import__('os').getpid()")]
     for pid in pids:
-        found = environment(pid)
-        assert "MILLSTREAM_TESTS_TOKEN" not in found
-        assert "swordfish" not in found.values()
-        assert found["MILLSTREAM_TESTS_REGION"] == "north"
-        assert found["PATH"]
+        variables = environment(pid)
+        assert "MILLSTREAM_TESTS_TOKEN" not in variables
+        assert "swordfish" not in variables.values()
+        assert variables["MILLSTREAM_TESTS_REGION"] == "north"
+        assert variables["PATH"]
     assert len(pids) > 1
     assert {*seen_by_workers(spark, "__import__('os').environ.get('MILLSTREAM_TESTS_TOKEN', '')")} == {""}
 
@@ -56,32 +56,32 @@ def seen_by_workers(spark, expression):
 
 
 def test_the_broker_sees_only_what_it_needs(broker_server):
-    found = environment(read_pid(ServerFolder(broker_server.folder, "broker")))
-    assert "MILLSTREAM_TESTS_TOKEN" not in found
-    assert found["PATH"]
+    variables = environment(read_pid(ServerFolder(broker_server.folder, "broker")))
+    assert "MILLSTREAM_TESTS_TOKEN" not in variables
+    assert variables["PATH"]
 
 
 def test_what_is_needed():
-    given = {
+    variables = {
         "PATH": "/bin", "LC_ALL": "C", "SPARK_HOME": "/s", "PYTHONPATH": "/p", "AWS_SECRET_ACCESS_KEY": "a", "PGPASS": "b",
         "DB_PWD": "c", "GITHUB_PAT": "d", "STRIPE_KEY": "e", "REGION": "f", "https_proxy": "g",
     }  # fmt: skip
-    assert [*for_java(given)] == ["PATH", "LC_ALL"]
-    found = for_spark(given, ("REGION",))
-    assert {*given} - {*found} == {"PGPASS", "DB_PWD", "GITHUB_PAT", "STRIPE_KEY"}
+    assert [*for_java(variables)] == ["PATH", "LC_ALL"]
+    passed = for_spark(variables, ("REGION",))
+    assert {*variables} - {*passed} == {"PGPASS", "DB_PWD", "GITHUB_PAT", "STRIPE_KEY"}
 
 
 def test_the_file_with_java_options_is_gone(spark):
     name = "spark.driver.extraJavaOptions="
-    (options,) = (each for each in SparkContext._gateway.proc.args if each.startswith(name))
+    (options,) = (argument for argument in SparkContext._gateway.proc.args if argument.startswith(name))
     file = options.partition("=@")[2]
     assert file
     assert not Path(file).exists()
 
 
 def test_spark_redacts_settings_from_the_environment(spark, conf):
-    shown = {each.key: each.value for each in spark.sql("set -v").collect()}
-    shown |= {each.key: each.value for each in spark.sql("set").collect()}
+    shown = {setting.key: setting.value for setting in spark.sql("set -v").collect()}
+    shown |= {setting.key: setting.value for setting in spark.sql("set").collect()}
     assert "swordfish" not in shown.values()
     assert shown["spark.hadoop.fs.tests.account.id"] == "*********(redacted)"
 

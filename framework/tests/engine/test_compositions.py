@@ -98,12 +98,12 @@ def closed(length, slide=None):
     slide = slide or length
     counts, watermark = Counter(), -1
     for rows in BUILDS:
-        for _, kind, _, at in rows:
-            first = at - at % slide
+        for _, kind, _, seconds in rows:
+            first = seconds - seconds % slide
             for start in range(first, first - length, -slide):
                 if kind != "z" and start + length > watermark:
                     counts[kind, start] += 1
-        watermark = max(watermark, *(at - DELAY for *_, at in rows))
+        watermark = max(watermark, *(seconds - DELAY for *_, seconds in rows))
     return {key: n for key, n in counts.items() if key[1] + length <= watermark}
 
 
@@ -119,21 +119,21 @@ def project(shop, **target):
 def build_all(shop, spark):
     for rows in BUILDS:
         shop.send(
-            *(("u", {"id": id_, "kind": kind, "value": value, "at": second(at).isoformat()}) for id_, kind, value, at in rows)
+            *(("u", {"id": id_, "kind": kind, "value": value, "at": second(seconds).isoformat()}) for id_, kind, value, seconds in rows)
         )  # fmt: skip
-        _, told = built(shop.root, spark)
-        assert problems(told) == []
+        _, events = built(shop.root, spark)
+        assert problems(events) == []
 
 
 def newest(values, key):
-    return {each[key]: each for each in values}
+    return {row[key]: row for row in values}
 
 
 def starts(values, name):
     return Counter(
-        (int((datetime.fromisoformat(each[name]) - START).total_seconds()), *rest)
-        for each in values
-        for rest in [tuple(v for k, v in sorted(each.items()) if k not in {name, "window"})]
+        (int((datetime.fromisoformat(row[name]) - START).total_seconds()), *rest)
+        for row in values
+        for rest in [tuple(v for k, v in sorted(row.items()) if k not in {name, "window"})]
     )
 
 
@@ -154,20 +154,19 @@ def test_states_above_states(shop, first_spark, target):
     sums = defaultdict(list)
     for (_, start), n in counts.items():
         sums[second(start)].append(n)
-    wanted = {opened: (sum(found), len(found)) for opened, found in sums.items()}
+    expected = {opened: (sum(counts), len(counts)) for opened, counts in sums.items()}
     for model in ("sums", "stored_sums"):
-        found = {
-            each["opened"]: (each["total"], each["windows"])
-            for each in table_rows(shop.root, f"model.{model}")
+        stored_totals = {
+            row["opened"]: (row["total"], row["windows"]) for row in table_rows(shop.root, f"model.{model}")
         }
-        assert found == wanted, model
+        assert stored_totals == expected, model
 
     minutes = newest(shop.values("minutes"), "minute")
     by_minute = defaultdict(list)
     for (_, start), n in counts.items():
         by_minute[second(start - start % 60)].append(n)
     assert {datetime.fromisoformat(m): (r["most"], r["windows"]) for m, r in minutes.items()} == {
-        minute: (max(found), len(found)) for minute, found in by_minute.items()
+        minute: (max(counts), len(counts)) for minute, counts in by_minute.items()
     }
 
     halves = Counter()
@@ -190,13 +189,13 @@ def test_states_above_states(shop, first_spark, target):
         {(start, kind, n): 1 for (kind, start), n in sliding.items() if most[start] == n}
     )
 
-    kept = [(kind, value) for rows in BUILDS for _, kind, value, _ in rows if value < 90]
-    assert Counter((each["kind"], each["value"]) for each in shop.values("checked")) == Counter(kept)
+    passed = [(kind, value) for rows in BUILDS for _, kind, value, _ in rows if value < 90]
+    assert Counter((row["kind"], row["value"]) for row in shop.values("checked")) == Counter(passed)
     totals = Counter()
-    for kind, value in kept:
+    for kind, value in passed:
         totals[kind] += value
-    found = {each["kind"]: each["total"] for each in table_rows(shop.root, "model.checked_sums")}
-    assert found == dict(totals)
+    stored_totals = {row["kind"]: row["total"] for row in table_rows(shop.root, "model.checked_sums")}
+    assert stored_totals == dict(totals)
 
 
 def test_what_a_cut_needs_is_a_topic_of_its_own(shop):

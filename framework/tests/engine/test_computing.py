@@ -43,8 +43,8 @@ FUNCTIONS = """
 @pytest.fixture
 def events(shop):
     for n in range(1, 7):
-        at = f"2026-07-01T12:0{n}:00Z"
-        shop.send((f"u{n % 2}", {"id": n, "kind": "ab"[n % 2], "value": float(n), "at": at}))
+        timestamp = f"2026-07-01T12:0{n}:00Z"
+        shop.send((f"u{n % 2}", {"id": n, "kind": "ab"[n % 2], "value": float(n), "at": timestamp}))
     shop.write("macros/functions.py", FUNCTIONS)
     shop.write("seeds/kinds.csv", "kind,name\na,one\nb,two")
     return shop
@@ -68,9 +68,9 @@ def test_a_model_that_reads_a_sink_is_computed_from_the_source(events, compute):
     events.model(
         "named", "select p.id, p.part, k.name from {{ ref('passed') }} as p join {{ ref('kinds') }} as k using (kind)"
     )  # fmt: skip
-    found = compute("named", "passed")
-    assert found.columns == ("id", "part", "name")
-    assert sorted(found.rows) == [(3, 1 / 3, "two"), (4, 0.25, "one"), (5, 0.2, "two"), (6, 1 / 6, "one")]
+    result = compute("named", "passed")
+    assert result.columns == ("id", "part", "name")
+    assert sorted(result.rows) == [(3, 1 / 3, "two"), (4, 0.25, "one"), (5, 0.2, "two"), (6, 1 / 6, "one")]
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_a_function_that_yields_plain_values(events, compute, rows):
     events.model(
         "halved", f"select e.id, half {EVENTS}{rows if rows[0] == ',' else ' ' + rows} where id >= 5"
     )
-    found = compute("halved")
-    assert sorted(found.rows) == [(5, 1), (5, 2), (5, 5), (6, 1), (6, 3), (6, 6)]
+    result = compute("halved")
+    assert sorted(result.rows) == [(5, 1), (5, 2), (5, 5), (6, 1), (6, 3), (6, 6)]
 
 
 def test_the_newest_rows_by_event_time(events, compute):
     events.model("seen", f"select e.id, e.at {EVENTS}")
-    found = compute("seen", limit=2)
-    assert ([row[0] for row in found.rows], found.more) == ([6, 5], True)
-    found = compute("seen", last=3)
-    assert ([row[0] for row in found.rows], found.more) == ([6, 5, 4], False)
+    result = compute("seen", limit=2)
+    assert ([row[0] for row in result.rows], result.more) == ([6, 5], True)
+    result = compute("seen", last=3)
+    assert ([row[0] for row in result.rows], result.more) == ([6, 5, 4], False)
 
 
 def test_an_aggregate_has_its_last_rows_and_keyed_state_begins_anew(events, compute):

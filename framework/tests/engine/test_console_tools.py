@@ -48,8 +48,8 @@ def test_both_directions(shop, first_spark):
     create_topics(shop.bootstrap, "orders", "notes", "newest", partitions=1)
     for topic, records in (("orders", ORDERS), ("notes", NOTES), ("newest", NEWEST)):
         produce(shop.bootstrap, topic, records)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert sorted(table_rows(shop.root, "model.orders_copy"), key=lambda row: row["id"]) == [
         {"id": 1, "what": "Zürich € 𝄞", "n": -(2**31)},
         {"id": 2**63 - 1, "what": None, "n": None},

@@ -30,14 +30,14 @@ def good(*values):
 
 def counted(results, fate="skipped"):
     assert not results.failed
-    return {each.id.removeprefix("model."): getattr(each, fate) for each in results.results}
+    return {result.id.removeprefix("model."): getattr(result, fate) for result in results.results}
 
 
 EVENTS = "from {{ source('web', 'events') }}"
 DEDUPE = "{{ config(materialized='sink', key='id', dedupe={'keys': ['id'], 'within': '1 hour'}) }}"
 KEYED = "{{ config(materialized='sink', key='kind') }}"
 TABLE = "{{ config(materialized='table', unique_key='id') }}"
-KEPT = "{{ config(materialized='table', unique_key='id', order_by='at', retention='1 hour') }}"
+RETAINED = "{{ config(materialized='table', unique_key='id', order_by='at', retention='1 hour') }}"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ KEPT = "{{ config(materialized='table', unique_key='id', order_by='at', retentio
         f"{DEDUPE} select id, at {EVENTS}",
         f"{KEYED} select kind, count(id) as n {EVENTS} group by kind",
         f"{TABLE} select id, kind {EVENTS}",
-        f"{KEPT} select id, kind, at {EVENTS}",
+        f"{RETAINED} select id, kind, at {EVENTS}",
     ],
     ids=["sink", "filter", "dedupe", "aggregate", "table", "retention"],
 )
@@ -69,7 +69,7 @@ def test_a_record_that_several_models_leave_out_counts_once_for_each(shop, first
     shop.send(*good(1, 2), *BAD)
     results, _ = built(shop.root, first_spark)
     assert counted(results) == {name: {SOURCE: 2} for name in ("plain", "kinds", "sums")}
-    assert {each.rows_read for each in results.results} == {4}
+    assert {result.rows_read for result in results.results} == {4}
 
 
 def test_good_records_are_not_counted(shop, first_spark):
@@ -85,10 +85,10 @@ def test_rows_on_which_a_function_fails_are_counted_by_model(shop, first_spark):
     shop.model("shares", SHARES)
     shop.model("plain", PLAIN)
     shop.send(*good(1, 0, 0), BAD[0])
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counted(results) == {"shares": {SOURCE: 1, "model.shares": 2}, "plain": {SOURCE: 1}}
-    assert [each["id"] for each in shop.values("shares")] == [0]
+    assert [row["id"] for row in shop.values("shares")] == [0]
     assert len(shop.values("plain")) == 3
 
 
@@ -98,8 +98,8 @@ def test_dead_letters_are_counted_by_source_and_model(shop, first_spark):
     shop.model("shares", SINK + "select id, share(value) as share from {{ source('web', 'events') }}")
     shop.model("plain", PLAIN)
     shop.send(*good(1, 0, 0), *BAD)
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counted(results, "dead_letters") == {
         "shares": {SOURCE: 2, "model.shares": 2},
         "plain": {SOURCE: 2},
@@ -113,8 +113,8 @@ def test_a_model_may_skip_what_its_source_sends_to_dead_letters(shop, first_spar
     timed = "{{ config(materialized='sink', on_bad_record='skip', timestamp='at') }}"
     shop.model("shares", timed + "select id, at, share(value) as share from {{ source('web', 'events') }}")
     shop.send(*good(1, 0), *BAD)
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counted(results) == {"shares": {"model.shares": 1}}
     assert counted(results, "dead_letters") == {"shares": {SOURCE: 2}}
     assert len(shop.values("shares")) == 1
@@ -127,8 +127,8 @@ def test_a_reference_topic_counts_what_it_skips_and_no_deletes(shop, first_spark
         "named", "{{ config(materialized='table', unique_key='user') }} select user, id from {{ source('web', 'events') }}"
     )  # fmt: skip
     shop.send(*good(1, 2), ("user0", None), *BAD)
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counted(results) == {"named": {SOURCE: 2}}
     assert [row["user"] for row in table_rows(shop.root, "model.named")] == ["user1"]
 
@@ -139,8 +139,8 @@ def test_run_results_tell_it(shop, first_spark, tmp_path):
     shop.send(*good(1), *BAD)
     results, _ = built(shop.root, first_spark)
     write_results(tmp_path / "told", results)
-    (told,) = json.loads((tmp_path / "told" / FILE).read_text())["results"]
-    assert (told["skipped"], told["dead_letters"]) == ({SOURCE: 2}, {})
+    (result,) = json.loads((tmp_path / "told" / FILE).read_text())["results"]
+    assert (result["skipped"], result["dead_letters"]) == ({SOURCE: 2}, {})
 
 
 STRANGE = """
@@ -197,16 +197,16 @@ def test_a_result_that_does_not_fit_is_a_dead_letter(shop, first_spark):
     shop.write("macros/strange.py", STRANGE)
     shop.model("odd", SINK + f"select id, strange(id) as n, named(id) as name {EVENTS}")
     shop.send(*good(*range(14)))
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counted(results, "dead_letters") == {"odd": {"model.odd": 12}}
-    assert [(each["n"], each["name"]) for each in shop.values("odd")] == [(0, "user0"), (13, "user13")]
+    assert [(row["n"], row["name"]) for row in shop.values("odd")] == [(0, "user0"), (13, "user13")]
     reasons = {
-        json.loads(each.value())["id"]: headers(each)["millstream.reason"].partition(" (macros")[0]
-        for each in received(shop.bootstrap, "events.dead_letter")
+        json.loads(record.value())["id"]: headers(record)["millstream.reason"].partition(" (macros")[0]
+        for record in received(shop.bootstrap, "events.dead_letter")
     }
     named = "named(): returned '\\ud800', which does not fit string"
-    assert reasons == {id_: f"odd: strange(): {each}" for id_, each in REASONS.items()} | {
+    assert reasons == {id_: f"odd: strange(): {reason}" for id_, reason in REASONS.items()} | {
         12: f"odd: {named}"
     }
 
@@ -218,11 +218,11 @@ def test_a_worker_that_is_killed_stops_its_model_and_no_other(shop, first_spark)
     shop.model("plain", PLAIN)
     shop.send(*good(*range(5)))
     results, _ = built(shop.root, first_spark)
-    assert [(each.id, each.status, each.message) for each in results.results] == [
+    assert [(result.id, result.status, result.message) for result in results.results] == [
         ("model.odd", "error", "odd, events.dead_letter: the Python worker died in killed()"),
         ("model.plain", "success", ""),
     ]
     assert len(shop.values("plain")) == 5
     shop.write("macros/strange.py", STRANGE.replace("id == 3", "id == 9"))
-    results, told = built(shop.root, first_spark)
-    assert (problems(told), [each["n"] for each in shop.values("odd")]) == ([], [0, 1, 2, 3, 4])
+    results, events = built(shop.root, first_spark)
+    assert (problems(events), [row["n"] for row in shop.values("odd")]) == ([], [0, 1, 2, 3, 4])

@@ -145,17 +145,17 @@ class Orders:
         self.narrow = narrow
 
     def message(self, row):
-        made = self.narrow(
+        message = self.narrow(
             **{
                 name: row[name]
                 for name in ("id", "name", "total", "ok", "small", "tags")
                 if row[name] is not None
             }
         )
-        made.at.seconds, micros = divmod(row["at"], 10**6)
-        made.at.nanos = micros * 1000
-        made.kind = (0, 1, 5)[row["id"] % 3]
-        return made.SerializeToString()
+        message.at.seconds, micros = divmod(row["at"], 10**6)
+        message.at.nanos = micros * 1000
+        message.kind = (0, 1, 5)[row["id"] % 3]
+        return message.SerializeToString()
 
     def wrong(self, random, row):
         field = random.choice(list(PROTO_WRONG))
@@ -165,18 +165,22 @@ class Orders:
         narrow, wide = self.narrow.FromString(value), self.wide.FromString(value)
         for message, most in ((wide, 8), (wide.at, 2)):
             need(
-                all(each.field_number > most for each in unknown_fields.UnknownFieldSet(message)),
+                all(field.field_number > most for field in unknown_fields.UnknownFieldSet(message)),
                 "another type",
             )
         need(wide.ok in {0, 1} and wide.kind in {0, 1, 5} and wide.small == narrow.small, "overflow")
-        at = wide.at.seconds * 10**6 + wide.at.nanos // 1000
-        need(FIRST <= at <= LAST and 0 <= wide.at.nanos < 10**9)
+        micros = wide.at.seconds * 10**6 + wide.at.nanos // 1000
+        need(FIRST <= micros <= LAST and 0 <= wide.at.nanos < 10**9)
         row = {
             name: getattr(narrow, name) if narrow.HasField(name) else None
             for name in ("id", "name", "total", "ok", "small")
         }
         kind = {0: "NONE", 1: "NEW", 5: "OLD"}[narrow.kind] if narrow.HasField("kind") else None
-        return row | {"at": at if narrow.HasField("at") else None, "tags": list(narrow.tags), "kind": kind}
+        return row | {
+            "at": micros if narrow.HasField("at") else None,
+            "tags": list(narrow.tags),
+            "kind": kind,
+        }
 
 
 def judge_framed_message(orders):
@@ -269,7 +273,7 @@ def judged(case, value):
 def records_of(random, case, others):
     """Return records of which about half are good."""
     # Without a value, a column that is alone is NULL; a row is bad.
-    found = [Record(None, {"value": None} if case.kinds.keys() == {"value"} else None)]
+    records = [Record(None, {"value": None} if case.kinds.keys() == {"value"} else None)]
     for number in range(1, COUNT):
         row = sample(random, number)
         value, field = case.write(row), None
@@ -282,8 +286,8 @@ def records_of(random, case, others):
                 value = badly_framed(random, value)
             case _:
                 value = damaged(random, value, others)
-        found.append(Record(value, judged(case, value), field))
-    return found
+        records.append(Record(value, judged(case, value), field))
+    return records
 
 
 STRICTER = ("more than 64 bits", "is not a boolean")
@@ -298,20 +302,21 @@ def select(kinds):
 
 @pytest.mark.parametrize("seed", [SEED, *FRESH])
 def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_path, seed):
-    found = cases(Orders(tmp_path))
+    formats = cases(Orders(tmp_path))
     shop.write("schemas/order.avsc", json.dumps(avro_schema()))
     shop.write("schemas/order.proto", PROTO)
     shop.write("schemas/order.json", json.dumps(JSON_SCHEMA))
     texts = [json.dumps(avro_schema(field)) for field in IDS.values()]
     versions = [
-        version_of(at, id_, "AVRO", text) for at, (id_, text) in enumerate(zip(IDS, texts, strict=True), 1)
+        version_of(number, id_, "AVRO", text)
+        for number, (id_, text) in enumerate(zip(IDS, texts, strict=True), 1)
     ]
     shop.write(
         "schemas/registry/avro_framed-value.json",
         encode(Subject("avro_framed-value", "NONE", tuple(versions))),
     )
     topics = {"web": "", "skips": ""}
-    for name, case in found.items():
+    for name, case in formats.items():
         topics["web"] += f"  - {{name: {name}, key: k, on_bad_record: dead_letter, {case.topic}}}\n"
         subject = case.topic.replace("schema: registry", "schema: {subject: avro_framed-value}")
         topics["skips"] += (
@@ -324,45 +329,50 @@ def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_pa
             )
     shop.write(
         "models/web.yml",
-        "sources:\n" + "".join(f"- name: {name}\n  topics:\n{each}" for name, each in topics.items()),
+        "sources:\n" + "".join(f"- name: {name}\n  topics:\n{text}" for name, text in topics.items()),
     )
     random = Random(seed)
     row = sample(random, 1)
-    others = [case.write(row) for case in found.values()] + [
+    others = [case.write(row) for case in formats.values()] + [
         b"",
         b"{}",
         b"1,2",
         b"<a/>",
         "é".encode("utf-16"),
     ]
-    records = {name: records_of(random, case, others) for name, case in found.items()}
-    sent = {name: [(f"{at}", each.value) for at, each in enumerate(given)] for name, given in records.items()}
+    records = {name: records_of(random, case, others) for name, case in formats.items()}
+    sent = {
+        name: [(f"{index}", record.value) for index, record in enumerate(topic_records)]
+        for name, topic_records in records.items()
+    }
     create_topics(shop.bootstrap, *sent, *(f"{name}_skipped" for name in sent))
-    send(shop.bootstrap, sent | {f"{name}_skipped": given for name, given in sent.items()})
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    send(shop.bootstrap, sent | {f"{name}_skipped": messages for name, messages in sent.items()})
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     skipped = Counter()
-    for each in results.results:
-        skipped |= Counter(each.skipped)
+    for result in results.results:
+        skipped |= Counter(result.skipped)
     figures = {}
-    for name, given in records.items():
+    for name, topic_records in records.items():
         letters = received(shop.bootstrap, f"{name}.dead_letter")
-        reasons = {int(each.key()): headers(each)["millstream.reason"] for each in letters}
-        rows = {int(each.pop("k")): each for each in table_rows(shop.root, f"model.web_{name}")}
+        reasons = {int(letter.key()): headers(letter)["millstream.reason"] for letter in letters}
+        rows = {int(row.pop("k")): row for row in table_rows(shop.root, f"model.web_{name}")}
         wrong = [
-            (name, record, rows.get(at), reasons.get(at))
-            for at, record in enumerate(given)
-            if not as_wanted(record, rows.get(at), reasons.get(at))
+            (name, record, rows.get(index), reasons.get(index))
+            for index, record in enumerate(topic_records)
+            if not as_wanted(record, rows.get(index), reasons.get(index))
         ]
         assert wrong == []
-        assert len(rows) + len(letters) == len(given)
-        assert {int(each.key()): each.value() for each in letters} == {at: given[at].value for at in reasons}
+        assert len(rows) + len(letters) == len(topic_records)
+        assert {int(letter.key()): letter.value() for letter in letters} == {
+            index: topic_records[index].value for index in reasons
+        }
         # Those that are skipped are the same ones, and they are counted.
-        skipping = {int(each.pop("k")): each for each in table_rows(shop.root, f"model.skips_{name}")}
+        skipping = {int(row.pop("k")): row for row in table_rows(shop.root, f"model.skips_{name}")}
         assert repr(sorted(skipping.items())) == repr(sorted(rows.items()))
-        assert len(skipping) + skipped[f"source.skips.{name}"] == len(given)
-        figures[name] = (len(given), len(rows), len(letters), skipped[f"source.skips.{name}"])
-        assert min(len(rows), len(letters)) > len(given) / 10, figures
+        assert len(skipping) + skipped[f"source.skips.{name}"] == len(topic_records)
+        figures[name] = (len(topic_records), len(rows), len(letters), skipped[f"source.skips.{name}"])
+        assert min(len(rows), len(letters)) > len(topic_records) / 10, figures
     for name, (count, good, bad, left_out) in figures.items():
         said = f"{name}: {count} records: {good} good, {bad} dead letters; {good} good, {left_out} skipped"
         print(said)  # noqa: T201 - for people
@@ -376,11 +386,11 @@ def as_wanted(record, row, reason):
     if row is not None or not reason:
         return False
     if record.row is not None:
-        return any(each in reason for each in STRICTER)
+        return any(phrase in reason for phrase in STRICTER)
     return record.field is None or reason.startswith((f"field {record.field}: ", f"field {record.field}["))
 
 
-def same(found, wanted):
-    return found.keys() == wanted.keys() and all(
-        repr(found[name]) == repr(each) for name, each in wanted.items()
+def same(actual, expected):
+    return actual.keys() == expected.keys() and all(
+        repr(actual[name]) == repr(value) for name, value in expected.items()
     )

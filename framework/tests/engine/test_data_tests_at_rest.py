@@ -38,7 +38,7 @@ EVENTS = "from {{ source('web', 'events') }} as e"
 
 
 @pytest.fixture
-def found(shop, first_spark):
+def stored_tests(shop, first_spark):
     shop.write("models/tests.yml", TESTS)
     shop.write("macros/longer_than.sql", """
         {% macro longer_than(model, length) %}select user from {{ model }} where length(user) <= {{ length }}{% endmacro %}
@@ -66,21 +66,21 @@ def found(shop, first_spark):
     shop.model("seen", f"select e.id {EVENTS}")
     for row in (("a", {"id": 1, "kind": "a"}), ("a", {"id": 2, "kind": "b"}), ("b", {"id": 1, "kind": "a"})):
         shop.send(row)
-    _, told = built(shop.root, first_spark, tests=False)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark, tests=False)
+    assert problems(events) == []
     session = TestSession(shop.root)
     yield lambda name: session.data_tests.run(session.nodes[f"test.{name}"]), session
     session.close()
 
 
-def test_what_is_wrong_with_what_is_stored(found):
-    find, session = found
+def test_what_is_wrong_with_what_is_stored(stored_tests):
+    find, session = stored_tests
     wrong = {
         name.removeprefix("test."): find(name.removeprefix("test."))
         for name, node in session.nodes.items()
         if node.kind == "test"
     }
-    assert {name: each.failures for name, each in wrong.items()} == {
+    assert {name: result.failures for name, result in wrong.items()} == {
         "not_null_newest_user": 0,
         "unique_newest_user": 0,
         "accepted_values_newest_kind": 0,

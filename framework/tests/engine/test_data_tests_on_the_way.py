@@ -34,11 +34,11 @@ def severities_of(shop, **severities):
 
 
 def counts(results, fate="tests"):
-    return {each.id.removeprefix("model."): getattr(each, fate) for each in results.results}
+    return {result.id.removeprefix("model."): getattr(result, fate) for result in results.results}
 
 
 def ids(rows):
-    return sorted(each["id"] for each in rows)
+    return sorted(row["id"] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_rows_are_told_of_dropped_and_sent_to_dead_letters(shop, first_spark, sq
     for name in names:
         shop.model(name, sql)
     shop.send(event(1), event(2, value=20.0), event(3), event(4, value=30.0))
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert counts(results) == {name: {f"test.expression_{name}": 2} for name in names}
     stored = {name: rows_of(shop, name) for name in names}
     assert {name: ids(rows) for name, rows in stored.items()} == {
         "warned": [1, 2, 3, 4], "dropped": [1, 3], "parted": [1, 3],
     }  # fmt: skip
     letters = received(shop.bootstrap, "parted.dead_letter")
-    assert sorted(each.key() for each in letters) == [b"2", b"4"]
-    assert {dict(each.headers())["millstream.reason"] for each in letters} == {
+    assert sorted(letter.key() for letter in letters) == [b"2", b"4"]
+    assert {dict(letter.headers())["millstream.reason"] for letter in letters} == {
         b"parted: test expression_parted"
     }
     assert counts(results, "dead_letters")["parted"] == {"model.parted": 2}
@@ -97,7 +97,8 @@ def test_what_fails_several_tests_is_one_dead_letter(shop, first_spark):
     built(shop.root, first_spark)
     assert ids(shop.values("parted")) == [1]
     reasons = [
-        dict(each.headers())["millstream.reason"] for each in received(shop.bootstrap, "parted.dead_letter")
+        dict(record.headers())["millstream.reason"]
+        for record in received(shop.bootstrap, "parted.dead_letter")
     ]
     assert sorted(reasons) == [
         b"parted: test not_null_parted_kind, not_null_parted_value",
@@ -113,15 +114,15 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     shop.send(event(1))
     assert not built(shop.root, first_spark)[0].failed
     shop.send(event(2, value=20.0))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strict": "error"}
-    found = [*problems(told), *(each.diagnostic for each in told if isinstance(each, LeftOut))]
-    assert [each.code for each in found] == ["MS863"]
-    assert "model strict, test small_values" in found[0].message
-    assert str(found[0].location).startswith("models/tests.yml:3:")
-    assert "name: small_values" in found[0].line
+    diagnostics = [*problems(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
+    assert [diagnostic.code for diagnostic in diagnostics] == ["MS863"]
+    assert "model strict, test small_values" in diagnostics[0].message
+    assert str(diagnostics[0].location).startswith("models/tests.yml:3:")
+    assert "name: small_values" in diagnostics[0].line
     assert ids(rows_of(shop, "strict")) == [1]
-    assert sorted({each["id"] for each in shop.values("plain")}) == [1, 2]
+    assert sorted({row["id"] for row in shop.values("plain")}) == [1, 2]
     severities_of(shop, strict="drop, name: small_values")
     shop.send(event(3))
     assert not built(shop.root, first_spark)[0].failed
@@ -137,12 +138,12 @@ def test_an_aggregate_is_tested_in_every_batch_of_a_run(shop, first_spark):
         going.until(lambda: batches(going) == [{}])
         shop.send(event(3, value=7.0))
         going.until(lambda: batches(going) == [{}, {"test.expression_sums": 1}])
-        assert sum(each.tests["test.expression_sums"] for each in going.watcher.all()) == 1
+        assert sum(progress.tests["test.expression_sums"] for progress in going.watcher.all()) == 1
     assert sorted(row["value"] for row in table_rows(shop.root, "model.sums")) == [4.0, 11.0]
 
 
 def batches(going):
-    return [each.batch.counts.tests for each in going.of(Batched) if each.batch.rows]
+    return [event.batch.counts.tests for event in going.of(Batched) if event.batch.rows]
 
 
 @pytest.mark.long
@@ -156,8 +157,8 @@ def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
     shop.send(event(1, value=4.0))
     built(shop.root, first_spark)
     shop.send(event(2, value=16.0))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert [value for _, value in pairs(shop.bootstrap, "busy")][-1] is None
 
 

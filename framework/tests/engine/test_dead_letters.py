@@ -30,9 +30,9 @@ def bad(number):
 
 def letters(shop):
     """Return how many letters each record has, by its offset."""
-    found = [headers(each) for each in received(shop.bootstrap, "events.dead_letter")]
-    assert all(each["millstream.topic"] == "events" for each in found)
-    return Counter(int(each["millstream.offset"]) for each in found)
+    letter_headers = [headers(record) for record in received(shop.bootstrap, "events.dead_letter")]
+    assert all(letter["millstream.topic"] == "events" for letter in letter_headers)
+    return Counter(int(letter["millstream.offset"]) for letter in letter_headers)
 
 
 def test_a_query_that_comes_or_goes_sends_no_letter_again(letters_shop, first_spark):
@@ -43,8 +43,8 @@ def test_a_query_that_comes_or_goes_sends_no_letter_again(letters_shop, first_sp
     assert letters(shop) == {1: 1, 3: 1}, "all models of the source keep state"
     shop.model("plain", PLAIN)
     shop.send(bad(4), event(5))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert letters(shop) == {1: 1, 3: 1, 4: 1}, "another query sends them now"
     shop.send(bad(6))
     built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
@@ -123,9 +123,9 @@ def test_a_run_that_is_started_again_sends_no_letter_again(letters_shop, first_s
     assert letters(shop) == dict.fromkeys((0, 2, 3, 4, 6), 1)
 
 
-def sent(told):
+def sent(events):
     """Return how many dead letters each query counted that stores no model."""
-    outcomes = [each.result for each in told if hasattr(each, "result")]
+    outcomes = [event.result for event in events if hasattr(event, "result")]
     return {o.query: dict(o.counts.dead_letters) for o in outcomes if o.counts.dead_letters}
 
 
@@ -133,13 +133,13 @@ def test_a_selection_sends_the_letters_of_what_it_reads(letters_shop, first_spar
     shop, source = letters_shop, "source.web.events"
     shop.model("totals", TOTALS)
     shop.send(event(0), bad(1))
-    _, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
-    assert (letters(shop), sent(told)) == ({1: 1}, {"events_dead_letters": {source: 1}})
+    _, events = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    assert (letters(shop), sent(events)) == ({1: 1}, {"events_dead_letters": {source: 1}})
     shop.model("plain", PLAIN)
     shop.send(bad(2), event(3))
-    _, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
-    assert (letters(shop), sent(told)) == ({1: 1}, {}), (
+    _, events = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    assert (letters(shop), sent(events)) == ({1: 1}, {}), (
         "the query of 'plain', which is not selected, sends them"
     )
-    _, told = built(shop.root, first_spark)
-    assert (letters(shop), sent(told)) == ({1: 1, 2: 1}, {"events_topics": {source: 1}})
+    _, events = built(shop.root, first_spark)
+    assert (letters(shop), sent(events)) == ({1: 1, 2: 1}, {"events_topics": {source: 1}})

@@ -45,13 +45,13 @@ def test_letters_of_a_broken_function_reach_the_output_once(shop, first_spark):
     assert statuses(results) == {"shares": "success"}
     letters = received(shop.bootstrap, "events.dead_letter")
     assert len(letters) == COUNT + 1
-    last = next(each for each in letters if each.value() == b"no JSON")
+    last = next(letter for letter in letters if letter.value() == b"no JSON")
     names = [name for name, _ in last.headers()]
     assert len(names) == len(set(names)), "forged headers are left out"
     assert headers(last)["millstream.offset"] == str(2 * COUNT)
     assert headers(last)["millstream.source"] == "source.web.events"
     assert headers(last)["trace"] == "t"
-    assert {headers(each).get("millstream.model") for each in letters} == {"shares", None}
+    assert {headers(letter).get("millstream.model") for letter in letters} == {"shares", None}
 
     shop.write("macros/share.py", FIXED)
     assert replayed(shop, "shares") == COUNT
@@ -126,15 +126,17 @@ def test_letters_of_binary_formats_are_replayed_byte_by_byte(shop, first_spark):
     built(shop.root, first_spark)
     sent = {}
     for topic, records in bad.items():
-        sent[topic] = [(each.key(), each.value()) for each in received(shop.bootstrap, topic)][1:]
+        sent[topic] = [(record.key(), record.value()) for record in received(shop.bootstrap, topic)][1:]
         letters = received(shop.bootstrap, f"{topic}.dead_letter")
-        assert [(each.key(), each.value()) for each in letters] == sent[topic], topic
+        assert [(letter.key(), letter.value()) for letter in letters] == sent[topic], topic
         assert len(sent[topic]) == len(records)
         assert replayed(shop, topic) == len(records)
-        again = [(each.key(), each.value()) for each in received(shop.bootstrap, topic)]
+        again = [(record.key(), record.value()) for record in received(shop.bootstrap, topic)]
         assert again[1 + len(records) :] == sent[topic], topic
     built(shop.root, first_spark)
     for topic in bad:
-        letters = [(each.key(), each.value()) for each in received(shop.bootstrap, f"{topic}.dead_letter")]
+        letters = [
+            (record.key(), record.value()) for record in received(shop.bootstrap, f"{topic}.dead_letter")
+        ]
         assert letters == sent[topic] * 2, topic
     assert [row["id"] for name in ("avro_rows", "proto_rows") for row in shop.values(name)] == [1, 1]

@@ -115,10 +115,10 @@ BAD = [
     (record(("a", logical("long", "time-micros"))),) * 2 + (b"\1", "field a: '-1' is not a time of day in microseconds"),
     *(
         (record(("a", logical("long", f"{local}timestamp-{unit}s"))),) * 2
-        + (long_bytes(at * factor + shift), f"field a: '{at * factor + shift}' is not a timestamp of the years 1 to 9999 in {unit}seconds".replace("microsseconds", "microseconds"))
+        + (long_bytes(limit * factor + shift), f"field a: '{limit * factor + shift}' is not a timestamp of the years 1 to 9999 in {unit}seconds".replace("microsseconds", "microseconds"))
         for local in ("", "local-")
         for unit, factor in (("milli", 1000), ("micro", 10**6))
-        for at, shift in ((END_OF_TIME, 0), (START_OF_TIME, -1))
+        for limit, shift in ((END_OF_TIME, 0), (START_OF_TIME, -1))
     ),
     (record(("a", logical("long", "timestamp-millis"))),) * 2 + (long_bytes(MOST), f"field a: '{MOST}' is not a timestamp of the years 1 to 9999 in milliseconds"),
     (record(("a", logical("string", "uuid"))),) * 2 + (text(b"x"), "field a: 'x' is not a UUID"),
@@ -149,8 +149,8 @@ def decoded(first_spark):
                 json.dumps(writer),
             )
         )
-    (row,) = first_spark.range(1).selectExpr(*(f"{each} as d{n}" for n, each in enumerate(calls))).collect()
-    return [comparable(plain(each.asDict(recursive=True))) for each in row]
+    (row,) = first_spark.range(1).selectExpr(*(f"{call} as d{n}" for n, call in enumerate(calls))).collect()
+    return [comparable(plain(struct.asDict(recursive=True))) for struct in row]
 
 
 @pytest.mark.parametrize("n", range(len(GOOD)))
@@ -168,7 +168,7 @@ def test_bad_values(decoded, n):
     writer, reader, value, reason = BAD[n]
     row = decoded[len(GOOD) + n]
     assert row["_bad"].startswith(reason)
-    assert all(each is None for name, each in row.items() if name != "_bad")
+    assert all(value is None for name, value in row.items() if name != "_bad")
     with pytest.raises(UnfitError) as error:
         local_codec(AvroEncoding(json.dumps(reader), writer=json.dumps(writer))).decode(value, ())
     assert str(error.value) == row["_bad"]
@@ -240,9 +240,9 @@ def test_only_the_columns_that_are_needed_are_read(first_spark):
     ],
 )  # fmt: skip
 def test_columns_that_the_schema_does_not_have(first_spark, columns, schema, message):
-    found = call("decode_avro", "X''", columns, json.dumps(schema), "plain", "")
+    expression = call("decode_avro", "X''", columns, json.dumps(schema), "plain", "")
     with pytest.raises(Exception, match=message):
-        first_spark.sql(f"select {found}")
+        first_spark.sql(f"select {expression}")
 
 
 def test_a_column_that_can_not_be_null(first_spark):

@@ -108,13 +108,17 @@ def decoded(first_spark):
     """Decode all values at once: by value, the fields that are not NULL, and why it is bad."""
     values = [(bytearray(value),) for value in (*GOOD, *BAD)]
     rows = first_spark.createDataFrame(values, "value binary")
-    found = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}', 'plain')))").collect()
-    return {bytes(row["value"]): plain(row.asDict(recursive=True)) for row in found}
+    decoded_rows = rows.selectExpr(
+        "value", f"inline(array(decode_json(value, '{FIELDS}', 'plain')))"
+    ).collect()
+    return {bytes(row["value"]): plain(row.asDict(recursive=True)) for row in decoded_rows}
 
 
 @pytest.mark.parametrize("value", GOOD)
 def test_good_values(decoded, value):
-    row = {name: each for name, each in decoded[value].items() if name != "value" and each is not None}
+    row = {
+        name: content for name, content in decoded[value].items() if name != "value" and content is not None
+    }
     if "t" in row:
         row["t"] = row["t"].astimezone(timezone.utc)
     assert row == GOOD[value]
@@ -125,19 +129,19 @@ def test_bad_values(decoded, value):
     row = decoded[value]
     assert row["_bad"].startswith(BAD[value])
     assert "`" not in row["_bad"]  # an option of the parser
-    assert all(each is None for name, each in row.items() if name not in {"value", "_bad"})
+    assert all(content is None for name, content in row.items() if name not in {"value", "_bad"})
 
 
 LOCAL = tuple(
     Field(name, parse_type(type_))
-    for name, type_ in (each.split(" ", 1) for each in re.split(r", (?=\w+ )", FIELDS))
+    for name, type_ in (declaration.split(" ", 1) for declaration in re.split(r", (?=\w+ )", FIELDS))
 )
 
 
 @pytest.mark.parametrize("value", [*GOOD, *BAD])
 def test_python_decodes_the_same(value):
     if value not in BAD:
-        row = {name: each for name, each in read_object(value, LOCAL).items() if each is not None}
+        row = {name: content for name, content in read_object(value, LOCAL).items() if content is not None}
         assert row == GOOD[value]
         assert format_of("json").local.decode(value, LOCAL) is not None
         return
@@ -195,7 +199,7 @@ def base64_texts(count=400):
 def test_spark_and_python_read_the_same_texts_as_bytes_and_numbers(first_spark):
     """A text is bytes only if these bytes are written as it, but for blanks."""
     texts = [*({"b": text} for text in base64_texts()), *({name: text} for text in NUMBERS for name in "xf")]
-    values = [(bytearray(json.dumps(each).encode()),) for each in texts]
+    values = [(bytearray(json.dumps(text).encode()),) for text in texts]
     rows = first_spark.createDataFrame(values, "value binary")
     rows = rows.selectExpr("value", f"inline(array(decode_json(value, '{FIELDS}', 'plain')))").collect()
     good = [row for row in rows if row["_bad"] is None]

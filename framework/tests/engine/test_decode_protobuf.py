@@ -101,7 +101,7 @@ def test_bad_values(first_spark, order):
     ]
     assert not wrong
     rows = [row for row in rows if row["_bad"]]
-    assert {each for row in rows for name, each in row.items() if name not in {"_at", "_bad"}} == {None}
+    assert {value for row in rows for name, value in row.items() if name not in {"_at", "_bad"}} == {None}
 
 
 FRAMED = {
@@ -180,11 +180,13 @@ REGISTERED = {
 
 def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first_spark, tmp_path):
     texts = list(REGISTERED.values())
-    sets = [files.compiled(SchemaFiles("s.proto", {"s.proto": each})) for each in texts]
-    places = [files.place_of(b64encode(each).decode(), "shop.Outer.Order") for each in sets]
-    assert [len(set(places)), places[-1]] == [6, ""]
+    sets = [files.compiled(SchemaFiles("s.proto", {"s.proto": text})) for text in texts]
+    positions = [
+        files.place_of(b64encode(descriptor_set).decode(), "shop.Outer.Order") for descriptor_set in sets
+    ]
+    assert [len(set(positions)), positions[-1]] == [6, ""]
     binary = FileDescriptorSet.FromString(sets[2]).file[-1].SerializeToString()
-    answers = [{"schema": each, "schemaType": "PROTOBUF"} for each in (*texts, b64encode(binary).decode())]
+    answers = [{"schema": text, "schemaType": "PROTOBUF"} for text in (*texts, b64encode(binary).decode())]
     answers += [{"schema": "{}", "schemaType": "JSON"}]
 
     def answer(path):
@@ -193,33 +195,35 @@ def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first
             return 404, b'{"error_code": 40403}'
         return 200, json.dumps(answers[number]).encode()
 
-    own = files.read_files(SchemaFiles("s.proto", {"s.proto": texts[0]}, (), "shop.Outer.Order"))
-    schema = Schema(b64decode(own.essence), "shop.Outer.Order", "confluent", message_positions=((99, "1.0"),))
+    declared = files.read_files(SchemaFiles("s.proto", {"s.proto": texts[0]}, (), "shop.Outer.Order"))
+    schema = Schema(
+        b64decode(declared.essence), "shop.Outer.Order", "confluent", message_positions=((99, "1.0"),)
+    )
     with gateway("", answer=answer) as url:
         use_registry(first_spark, UsedRegistry(Address(url), WRITTEN))
-        for number, place in enumerate([*places, places[2]]):
-            values = {framed(number, each): None for each in sorted({*places, "0"} - {""})}
-            reasons = [row["_bad"] for row in decoded(first_spark, values, schema, own.columns)]
-            assert [each for each, reason in zip(values, reasons, strict=True) if reason is None] == [
-                framed(number, each) for each in [place] if place
+        for number, position in enumerate([*positions, positions[2]]):
+            values = {framed(number, position): None for position in sorted({*positions, "0"} - {""})}
+            reasons = [row["_bad"] for row in decoded(first_spark, values, schema, declared.columns)]
+            assert [value for value, reason in zip(values, reasons, strict=True) if reason is None] == [
+                framed(number, valid) for valid in [position] if position
             ]
         others = {
             framed(10, "0"): "the schema of id 10 is JSON, not PROTOBUF",
             framed(11, "0"): "unknown schema id 11",
         }
-        rows = decoded(first_spark, others, schema, own.columns)
+        rows = decoded(first_spark, others, schema, declared.columns)
         assert [row["_bad"] for row in rows] == list(others.values())
         number = len(texts) - 2
-        rows = first_spark.createDataFrame([(bytearray(framed(number, places[number])),)], "value binary")
-        planned = rows.selectExpr(decoding(schema, own.columns))
+        rows = first_spark.createDataFrame([(bytearray(framed(number, positions[number])),)], "value binary")
+        planned = rows.selectExpr(decoding(schema, declared.columns))
         # Executors are other processes, whose registry is that of the functions alone.
         use_registry(first_spark, UsedRegistry(written=WRITTEN))
         assert [row["_bad"] for row in planned.collect()] == [None]
 
 
-def framed(number, place):
-    indexes = [int(each) for each in place.split(".")]
-    return bytes((0, 0, 0, 0, number, 2 * len(indexes), *(2 * each for each in indexes), 8, 5))
+def framed(number, position):
+    indexes = [int(part) for part in position.split(".")]
+    return bytes((0, 0, 0, 0, number, 2 * len(indexes), *(2 * index for index in indexes), 8, 5))
 
 
 EDITIONS = """
@@ -259,8 +263,8 @@ def test_editions(first_spark, tmp_path):
     ):
         assert row["_bad"] is None
         local = protobuf_format(schema).local.decode(message.SerializeToString(), ())
-        for found in (row, local):
-            assert comparable(as_held(found, message.DESCRIPTOR)) == comparable(held(message))
+        for read in (row, local):
+            assert comparable(as_held(read, message.DESCRIPTOR)) == comparable(held(message))
 
 
 def test_nested_messages_have_several_indexes(first_spark, order):
@@ -292,18 +296,18 @@ def read_locally(value, schema):
 def broken(random, value):
     """Return a value with one thing wrong, or one that only looks so."""
     value = bytearray(value)
-    at = random.randrange(len(value))
+    index = random.randrange(len(value))
     match random.randrange(5):
         case 0:
-            value[at] ^= 1 << random.randrange(8)
+            value[index] ^= 1 << random.randrange(8)
         case 1:
-            del value[at:]
+            del value[index:]
         case 2:
-            value.insert(at, random.randrange(256))
+            value.insert(index, random.randrange(256))
         case 3:
-            del value[at]
+            del value[index]
         case 4:
-            value[at : at + 3] = bytes(random.randrange(256) for _ in range(4))
+            value[index : index + 3] = bytes(random.randrange(256) for _ in range(4))
     return bytes(value)
 
 
@@ -328,6 +332,6 @@ def test_broken_values_are_bad_or_what_the_runtime_reads(first_spark, order, fra
         expected = new_message(order.descriptors, order.message)
         expected.ParseFromString(value[len(prefix) :])
         assert expected.IsInitialized()
-        for found in (row, local):
-            assert comparable(as_held(found, expected.DESCRIPTOR)) == comparable(held(expected)), value
+        for read in (row, local):
+            assert comparable(as_held(read, expected.DESCRIPTOR)) == comparable(held(expected)), value
     assert 40 < good < 360

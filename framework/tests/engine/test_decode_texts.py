@@ -21,14 +21,14 @@ FIELDS = "a int, s string, d decimal(4,2), t timestamp, x double, day date, f bo
 def decoded(spark, call, values):
     """Decode all values in one query: a row of those that are not NULL, by value."""
     rows = spark.createDataFrame([(value,) for value in values], "value binary")
-    found = rows.selectExpr("value", f"inline(array({call}))").collect()
+    decoded_rows = rows.selectExpr("value", f"inline(array({call}))").collect()
     return {
         bytes(row.value): {
-            name: each
-            for name, each in plain(row.asDict(recursive=True)).items()
-            if name != "value" and each is not None
+            name: value
+            for name, value in plain(row.asDict(recursive=True)).items()
+            if name != "value" and value is not None
         }
-        for row in found
+        for row in decoded_rows
     }
 
 
@@ -65,20 +65,20 @@ CSV = {
 }  # fmt: skip
 
 
-def check(found, expected):
-    for value, wanted in expected.items():
-        if isinstance(wanted, str):
-            assert found[value].keys() == {"_bad"}, value
-            assert found[value]["_bad"].startswith(wanted), value
+def check(rows, expected):
+    for value, expected_row in expected.items():
+        if isinstance(expected_row, str):
+            assert rows[value].keys() == {"_bad"}, value
+            assert rows[value]["_bad"].startswith(expected_row), value
         else:
-            assert found[value] == wanted, value
+            assert rows[value] == expected_row, value
 
 
 def locally(encoding, ddl, expected):
     """Check that Python's codec accepts and refuses the same values, for the same reasons."""
     pairs = [
-        each.split(" ", 1)
-        for each in re.split(
+        declaration.split(" ", 1)
+        for declaration in re.split(
             r", (?=\w+ )", ddl.replace("k: string, _V", "k: string,_V").replace(", _u:", ",_u:")
         )
     ]
@@ -86,19 +86,19 @@ def locally(encoding, ddl, expected):
         Field(name, parse_type(type_.removesuffix(" not null")), not type_.endswith(" not null"))
         for name, type_ in pairs
     )
-    for value, wanted in expected.items():
+    for value, expected_row in expected.items():
         if b"latin-1" in value:
             continue  # a name that Python knows, and Java doesn't
         try:
             format_of(encoding).local.decode(value, fields)
-            found = None
+            reason = None
         except UnfitError as error:
-            found = str(error)
-        if isinstance(wanted, str):
-            assert found is not None, value
-            assert found.startswith(wanted), value
+            reason = str(error)
+        if isinstance(expected_row, str):
+            assert reason is not None, value
+            assert reason.startswith(expected_row), value
         else:
-            assert found is None, value
+            assert reason is None, value
 
 
 def utc(row):
@@ -106,8 +106,8 @@ def utc(row):
 
 
 def test_csv(spark):
-    found = decoded(spark, f"decode_csv(value, '{FIELDS}', ',', '\"', '\\\\', 'false')", CSV)
-    check({value: utc(row) for value, row in found.items()}, CSV)
+    rows = decoded(spark, f"decode_csv(value, '{FIELDS}', ',', '\"', '\\\\', 'false')", CSV)
+    check({value: utc(row) for value, row in rows.items()}, CSV)
     locally(Encoding("csv"), FIELDS, CSV)
 
 
@@ -143,10 +143,10 @@ def test_csv_is_read_as_pythons_module_writes_it(spark, rows):
 
     lines = {line(row): row for row in rows}
     # Without an escape character: Python doubles quotes.
-    found = decoded(
+    decoded_rows = decoded(
         spark, "decode_csv(value, 'a string, b string, c string', ',', '\"', '\"', 'false')", lines
     )
-    assert {value: (row.get("a"), row.get("b"), row.get("c")) for value, row in found.items()} == lines
+    assert {value: (row.get("a"), row.get("b"), row.get("c")) for value, row in decoded_rows.items()} == lines
 
 
 XML_FIELDS = (

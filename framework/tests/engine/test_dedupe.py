@@ -31,9 +31,9 @@ def test_a_key_is_remembered_as_long_as_it_says(shop, first_spark):
     shop.model("hour", FIRST.format(within="1 hour"))
     shop.model("moment", FIRST.format(within="30 seconds"))
     for number, (user, minute) in enumerate(SEEN):
-        at = f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
-        shop.send((user, {"id": number, "at": at}))
+        timestamp = f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
+        shop.send((user, {"id": number, "at": timestamp}))
     results, _ = built(shop.root, first_spark)
     assert set(statuses(results).values()) == {"success"}
-    assert sorted(each["id"] for each in shop.values("hour")) == [0, 1, 9]
-    assert sorted(each["id"] for each in shop.values("moment")) == [0, 1, 3, 5, 6, 8, 9]
+    assert sorted(row["id"] for row in shop.values("hour")) == [0, 1, 9]
+    assert sorted(row["id"] for row in shop.values("moment")) == [0, 1, 3, 5, 6, 8, 9]

@@ -57,6 +57,6 @@ def test_what_follows_a_table_with_marks_sees_each_change(shop, first_spark, mon
         for total in totals.values():
             users, total_of = sizes.get(total > 5, (0, 0))
             sizes[total > 5] = users + 1, total_of + total
-        found = {row["large"]: (row["users"], row["total"]) for row in rows(shop, "by_size")}
-        assert found == sizes
+        stored_sizes = {row["large"]: (row["users"], row["total"]) for row in rows(shop, "by_size")}
+        assert stored_sizes == sizes
     assert pa.table(table(shop, "totals").deletion_vectors()).num_rows

@@ -13,8 +13,8 @@ def schema_of(of, **more):
 
 
 def encode(spark, columns, row, schema):
-    found = call("encode_avro", f"struct({row})", columns, json.dumps(schema), "plain", "")
-    (written,) = spark.sql(f"select {found} as value").collect()
+    expression = call("encode_avro", f"struct({row})", columns, json.dumps(schema), "plain", "")
+    (written,) = spark.sql(f"select {expression} as value").collect()
     return bytes(written["value"])
 
 

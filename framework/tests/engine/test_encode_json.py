@@ -81,17 +81,17 @@ def day(dice):
 
 
 def moment(dice):
-    at = datetime(1, 1, 2) + timedelta(  # noqa: DTZ001 -- the session's zone is the point
+    timestamp = datetime(1, 1, 2) + timedelta(  # noqa: DTZ001 -- the session's zone is the point
         days=dice.randrange(3_652_000), microseconds=dice.randrange(86_400_000_000)
     )
-    return at.replace(microsecond=0) if dice.random() < 0.2 else at
+    return timestamp.replace(microsecond=0) if dice.random() < 0.2 else timestamp
 
 
 def some(dice, make):
     return None if dice.random() < 0.15 else make()
 
 
-def listed(dice, make):
+def list_of(dice, make):
     return [some(dice, make) for _ in range(dice.randrange(4))]
 
 
@@ -111,14 +111,14 @@ def row(dice):
             lambda: moment(dice),
             lambda: moment(dice),
         ),
-        *(lambda: listed(dice, lambda: text(dice)), lambda: listed(dice, lambda: real(dice))),
+        *(lambda: list_of(dice, lambda: text(dice)), lambda: list_of(dice, lambda: real(dice))),
         lambda: mapped(dice, lambda: integer(dice, 63)),
         lambda: (
             some(dice, lambda: text(dice)),
             some(dice, lambda: 7),
-            some(dice, lambda: (moment(dice), listed(dice, lambda: day(dice)))),
+            some(dice, lambda: (moment(dice), list_of(dice, lambda: day(dice)))),
         ),
-        lambda: listed(
+        lambda: list_of(
             dice,
             lambda: (some(dice, lambda: text(dice)), some(dice, lambda: mapped(dice, lambda: [1, None]))),
         ),
@@ -130,9 +130,11 @@ def row(dice):
 def rows(spark):
     dice = random.Random(20261126)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    made = spark.createDataFrame([row(dice) for _ in range(ROWS)], TYPES.replace("\n", " ")).localCheckpoint()
-    made.createOrReplaceTempView("rows")
-    return made
+    frame = spark.createDataFrame(
+        [row(dice) for _ in range(ROWS)], TYPES.replace("\n", " ")
+    ).localCheckpoint()
+    frame.createOrReplaceTempView("rows")
+    return frame
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu", "Africa/Monrovia"])
@@ -155,28 +157,28 @@ def test_fields_that_are_null_are_written_if_asked_for(spark, rows, settings):
     session = spark.newSession()
     session.conf.set("spark.sql.jsonGenerator.ignoreNullFields", setting)
     session.createDataFrame(rows.toArrow(), rows.schema).createOrReplaceTempView("rows")
-    own = f"encode_json(struct(*){argument})"
+    ours = f"encode_json(struct(*){argument})"
     theirs = f"cast(to_json(struct(*), map('ignoreNullFields', 'false', {TIMES})) as binary)"
-    found = session.sql(f"select {own} as own, {theirs} as theirs from rows")
-    assert found.where(~f.col("own").eqNullSafe(f.col("theirs"))).limit(3).collect() == []
-    assert found.where("cast(own as string) like '%:null%'").count() > 0
+    encoded = session.sql(f"select {ours} as own, {theirs} as theirs from rows")
+    assert encoded.where(~f.col("own").eqNullSafe(f.col("theirs"))).limit(3).collect() == []
+    assert encoded.where("cast(own as string) like '%:null%'").count() > 0
 
 
 def differing(session, struct):
-    own, theirs = f"encode_json({struct})", f"cast(to_json({struct}, map({TIMES})) as binary)"
-    found = session.sql(f"select {own} as own, {theirs} as theirs from rows")
-    return found.where(~f.col("own").eqNullSafe(f.col("theirs"))).limit(3).collect()
+    ours, theirs = f"encode_json({struct})", f"cast(to_json({struct}, map({TIMES})) as binary)"
+    encoded = session.sql(f"select {ours} as own, {theirs} as theirs from rows")
+    return encoded.where(~f.col("own").eqNullSafe(f.col("theirs"))).limit(3).collect()
 
 
 def test_bytes_that_are_no_text(spark):
     dice = random.Random(1)
-    made = [bytearray(dice.randbytes(dice.randrange(1, 8))) for _ in range(5_000)]
-    spark.createDataFrame([(each,) for each in made], "raw binary").createOrReplaceTempView("raw")
-    found = spark.sql("""
+    values = [bytearray(dice.randbytes(dice.randrange(1, 8))) for _ in range(5_000)]
+    spark.createDataFrame([(value,) for value in values], "raw binary").createOrReplaceTempView("raw")
+    encoded = spark.sql("""
         select encode_json(struct(cast(raw as string) as t)) as own, cast(to_json(struct(cast(raw as string) as t)) as binary) as theirs
         from raw
     """).collect()
-    assert [row for row in found if row.own != row.theirs] == []
+    assert [row for row in encoded if row.own != row.theirs] == []
 
 
 @pytest.mark.parametrize(
@@ -197,12 +199,12 @@ def test_bytes_that_are_no_text(spark):
     ],
 )
 def test_rare_types_are_left_to_spark(spark, value):
-    (found,) = spark.sql(f"""
+    (row,) = spark.sql(f"""
         select encode_json(struct({value} as a, 1 as b)) as own, cast(to_json(struct({value} as a, 1 as b)) as binary) as theirs
     """).collect()
-    assert found.own == found.theirs
+    assert row.own == row.theirs
 
 
 def test_a_row_that_is_null_has_no_json(spark):
-    (found,) = spark.sql("select encode_json(if(id < 0, struct(id), null)) as own from range(1)").collect()
-    assert found.own is None
+    (row,) = spark.sql("select encode_json(if(id < 0, struct(id), null)) as own from range(1)").collect()
+    assert row.own is None

@@ -44,9 +44,9 @@ def test_values_that_a_message_cant_hold_are_refused_with_their_field(first_spar
     for index, ((_, value), reason) in enumerate(UNFIT.items()):
         row = first_spark.sql(f"select {value} as a")
         fields = [Field("a", parse_type(row.schema["a"].dataType.simpleString()))]
-        with pytest.raises(Exception, match=r"encode_protobuf") as found:
+        with pytest.raises(Exception, match=r"encode_protobuf") as error:
             row.selectExpr(encoding(Schema(file, f"M{index}"), fields)).collect()
-        assert f"encode_protobuf: {reason}" in str(found.value)
+        assert f"encode_protobuf: {reason}" in str(error.value)
 
 
 def test_a_oneof_holds_one_value(first_spark, order):

@@ -112,7 +112,9 @@ class Checkout:
 
     def job(self, **options):
         compiled = compile_project(self.root)
-        assert not [each for each in compiled.diagnostics if each.severity == "error"], compiled.diagnostics
+        assert not [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"], (
+            compiled.diagnostics
+        )
         project = load_project(self.root, None, None, None, self.environment)
         compiled, project = decided(self.root, compiled, project)
         topology = compiled_topology(compiled)
@@ -134,31 +136,31 @@ class Checkout:
         return {row["kind"]: row["events"] for row in DeltaTable(str(folder)).to_pyarrow_table().to_pylist()}
 
     def command(self, *arguments, code=0):
-        found = CliRunner().invoke(millstream, [*arguments, "--project-dir", str(self.root)])
-        assert found.exit_code == code, found.output
-        return found.stdout if code == 0 else found.output
+        result = CliRunner().invoke(millstream, [*arguments, "--project-dir", str(self.root)])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.output
 
     def build(self, spark, **options):
-        told = []
-        results = build(self.job(**options), self.root / ".millstream", told.append, spark)
-        assert set(statuses(results).values()) <= {"success"}, told
+        events = []
+        results = build(self.job(**options), self.root / ".millstream", events.append, spark)
+        assert set(statuses(results).values()) <= {"success"}, events
         return set(statuses(results))
 
 
 @pytest.fixture
 def production(tmp_path, broker):
-    found = checkout(tmp_path, KAFKA.format(servers=broker))
-    create_topics(broker, found.names["events"], partitions=2)
-    found.broker = broker
-    return found
+    production = checkout(tmp_path, KAFKA.format(servers=broker))
+    create_topics(broker, production.names["events"], partitions=2)
+    production.broker = broker
+    return production
 
 
 def checkout(tmp_path, kafka, tables=""):
     name = f"shop_{tmp_path.name.replace('-', '_')}"
     root = tmp_path / "production"
     (root / "models").mkdir(parents=True)
-    names = {each: f"{name}_{each}" for each in ("events", "enriched", "alerts")}
-    variables = "\n".join(f'{each} = "{topic}"' for each, topic in names.items())
+    names = {topic: f"{name}_{topic}" for topic in ("events", "enriched", "alerts")}
+    variables = "\n".join(f'{variable} = "{topic}"' for variable, topic in names.items())
     text = f"{PROJECT.replace('shop', name)}\n[tool.millstream.vars]\n{variables}\n"
     (root / "pyproject.toml").write_text(text)
     shared = (tmp_path / "shared").as_posix()
@@ -167,25 +169,25 @@ def checkout(tmp_path, kafka, tables=""):
     (root / "models/sources.yml").write_text(SOURCES.format(events=names["events"]))
     for model, sql in MODELS.items():
         (root / f"models/{model}.sql").write_text(sql)
-    found = Checkout(root, name, tmp_path / "shared")
-    found.names = names
-    return found
+    checkout = Checkout(root, name, tmp_path / "shared")
+    checkout.names = names
+    return checkout
 
 
 def values(production, topic):
     """Return the values of a topic, once for each key, since records are sent at least once."""
-    found = {}
+    newest = {}
     for message in received(production.broker, topic):
-        found[message.key()] = json.loads(message.value())
-    return list(found.values())
+        newest[message.key()] = json.loads(message.value())
+    return list(newest.values())
 
 
 def on_kafka(production):
     """Return the topics and groups of the project, as Kafka itself lists them."""
     admin = AdminClient({"bootstrap.servers": production.broker})
     topics = {name for name in admin.list_topics(timeout=10).topics if production.name in name}
-    groups = {each.group_id for each in admin.list_consumer_groups().result(10).valid}
-    return topics, {each for each in groups if production.name in each}
+    groups = {group.group_id for group in admin.list_consumer_groups().result(10).valid}
+    return topics, {group for group in groups if production.name in group}
 
 
 def files(folder):
@@ -212,8 +214,8 @@ def test_two_environments_and_production_side_by_side(production, tmp_path, firs
 
     more = [event(n, "ab"[n % 2], float(n % 7), "xyz"[n % 3]) for n in range(12, 30)]
     sent(production, more)
-    for each in (production, alice, bob):
-        each.build(spark)
+    for project in (production, alice, bob):
+        project.build(spark)
     stored = [row | {"user": user} for user, row in (*first, *more)]
     assert stored_alerts(production, production.names["alerts"]) == alerts_of(stored, 10)
     assert stored_alerts(production, f"{alice.prefix}{production.names['alerts']}") == alerts_of(stored, 4)
@@ -242,9 +244,9 @@ def sums_of(rows):
 
 
 def stored_alerts(production, topic):
-    found = values(production, topic)
-    assert all(row["total"] is not None for row in found)  # from production's table
-    return {row["id"]: row["doubled"] for row in found}
+    alerts = values(production, topic)
+    assert all(row["total"] is not None for row in alerts)  # from production's table
+    return {row["id"]: row["doubled"] for row in alerts}
 
 
 def kinds_in(checkout, *options):
@@ -264,8 +266,8 @@ def commands_in_environments(production, alice, bob):
     plan = json.loads(alice.command("plan", "-e", "alice", "--output", "json"))
     assert (plan["target"], plan["queries"]) == ("shared, environment alice", [])
     assert topic in alice.command("explain", "-e", "alice", "--sql")
-    found = json.loads(alice.command("environment", "ls", "--output", "json"))["environments"]
-    built = {each["environment"]: each["recorded"]["built"] for each in found}
+    environments = json.loads(alice.command("environment", "ls", "--output", "json"))["environments"]
+    built = {environment["environment"]: environment["recorded"]["built"] for environment in environments}
     assert built == {"alice": ["model.alerts"], "alice_b": ["model.kinds"]}
     assert "MS711" in alice.command("show", "kinds", "-e", "nobody", code=2)
     assert "MS712" in alice.command("dead-letters", "replay", "-e", "alice", code=2)
@@ -275,11 +277,11 @@ def commands_in_environments(production, alice, bob):
 def alice_is_dropped_without_a_trace(production, alice, topics_before, files_before):
     topics, groups = on_kafka(production)
     all_files = files(production.shared)
-    own = {name for name in topics if name.startswith(alice.prefix)}
+    prefixed = {name for name in topics if name.startswith(alice.prefix)}
     dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
     left, left_groups = on_kafka(production)
-    assert topics - left == own == set(dropped["topics"])
-    assert own == {f"{alice.prefix}{production.names['alerts']}"}
+    assert topics - left == prefixed == set(dropped["topics"])
+    assert prefixed == {f"{alice.prefix}{production.names['alerts']}"}
     assert left_groups == {name for name in groups if not name.startswith(alice.prefix)}
     gone = {path for path in all_files if alice.folder in path.split("/")}
     assert gone
@@ -302,18 +304,20 @@ def test_tables_in_postgres(tmp_path, broker, postgres, first_spark, monkeypatch
     assert alice.build(first_spark, intent=Apply()) == {"alerts", "kinds"}
     # The table that is looked up is production's.
     assert len(stored_alerts(production, f"{alice.prefix}{production.names['alerts']}")) == 9
-    own = f"{alice.folder}--Shop"
-    assert rows(postgres, f'select kind, events from "{own}".kinds order by 1') == [
+    schema = f"{alice.folder}--Shop"
+    assert rows(postgres, f'select kind, events from "{schema}".kinds order by 1') == [
         (kind, sum(n * 2.0 for n in range(12) if "xyz"[n % 3] == kind)) for kind in "xyz"
     ]
     assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
-    assert not rows(postgres, f"select 1 from pg_tables where schemaname = '{own}' and tablename = 'totals'")
+    assert not rows(
+        postgres, f"select 1 from pg_tables where schemaname = '{schema}' and tablename = 'totals'"
+    )
     totals = json.loads(alice.command("query", "select * from totals", "-e", "alice", "--output", "json"))
     assert len(totals["rows"]) == 2
     assert kinds_in(alice, "-e", "alice")["x"] == 36.0
     dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
     assert {"kinds"} <= set(dropped["tables"])
-    assert not rows(postgres, f"select 1 from pg_namespace where nspname = '{own}'")
+    assert not rows(postgres, f"select 1 from pg_namespace where nspname = '{schema}'")
     assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
 
 

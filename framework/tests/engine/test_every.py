@@ -24,9 +24,9 @@ def test_a_run_waits_between_full_computations(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.model("top", TOP)
 
-    def batches(made, query):
+    def batches(run, query):
         """Return the batches of a query; one of a table over tables has no rows of its own."""
-        return [each.batch for each in made.of(Batched) if each.query == query]
+        return [event.batch for event in run.of(Batched) if event.query == query]
 
     def top():
         try:
@@ -34,21 +34,21 @@ def test_a_run_waits_between_full_computations(shop, first_spark):
         except TableNotFoundError:
             return None  # nothing has been stored yet
 
-    def send(made, number):
-        known = len(batches(made, "totals"))
+    def send(run, number):
+        count = len(batches(run, "totals"))
         shop.send(event(number, "ab"[number % 2], float(number)))
-        made.until(lambda: len(batches(made, "totals")) > known)
+        run.until(lambda: len(batches(run, "totals")) > count)
 
-    with running(shop.root, first_spark) as made:
-        send(made, 0)
+    with running(shop.root, first_spark) as run:
+        send(run, 0)
         # It starts once `totals` has caught up.
-        made.until(lambda: top() == [{"user": "a", "total": 0.0}])
-        began, first = time.monotonic(), len(batches(made, "top"))
+        run.until(lambda: top() == [{"user": "a", "total": 0.0}])
+        began, first = time.monotonic(), len(batches(run, "top"))
         for number in range(1, 12):
-            send(made, number)
-        made.until(lambda: top() == [{"user": "b", "total": 36.0}])
-        computed = len(batches(made, "top")) - first
+            send(run, number)
+        run.until(lambda: top() == [{"user": "b", "total": 36.0}])
+        computed = len(batches(run, "top")) - first
         seconds = time.monotonic() - began
-    assert len(batches(made, "totals")) >= 12
+    assert len(batches(run, "totals")) >= 12
     # Spark begins batches at multiples of the interval.
     assert 1 <= computed <= min(seconds / EVERY + 2, 11)

@@ -59,15 +59,15 @@ def columns(types):
 
 def as_csv(row):
     return "\n".join(
-        (";".join(row), ";".join("" if each is None else str(each) for each in row.values()))
+        (";".join(row), ";".join("" if value is None else str(value) for value in row.values()))
     ).encode()
 
 
 def as_xml(row):
     element = ET.Element("r")
-    for name, each in row.items():
-        if each is not None:
-            ET.SubElement(element, name).text = str(each)
+    for name, value in row.items():
+        if value is not None:
+            ET.SubElement(element, name).text = str(value)
     return ET.tostring(element)
 
 
@@ -95,7 +95,7 @@ def as_json(row):
 def present(write):
     """Write what is not None."""
     return lambda row: write(
-        **{name: each for name, each in row.items() if each is not None}
+        **{name: value for name, value in row.items() if value is not None}
     ).SerializeToString()
 
 
@@ -147,7 +147,9 @@ def decode_row(value: bytes) -> Row:
 
 def as_text(start=""):
     """Write rows as the function above reads them."""
-    return lambda row: (start + "|".join("" if each is None else str(each) for each in row.values())).encode()
+    return lambda row: (
+        start + "|".join("" if value is None else str(value) for value in row.values())
+    ).encode()
 
 
 def columns_without_id(types):
@@ -174,8 +176,8 @@ class Case(Struct):
 
 def pins_of(subject, kind, *versions):
     """Return the file of a subject, with versions of ids and schemas."""
-    found = [version_of(at, id_, kind, text) for at, (id_, text) in enumerate(versions, 1)]
-    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "NONE", tuple(found)))}
+    pinned = [version_of(number, id_, kind, text) for number, (id_, text) in enumerate(versions, 1)]
+    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "NONE", tuple(pinned)))}
 
 
 def cases(folder):
@@ -233,22 +235,27 @@ def cases(folder):
 
 def old_rows(first):
     return [
-        {"id": at % 3, "amount": at, "title": f"old {at}" if at % 4 else None, "gone": "x"}
-        for at in range(first, first + 5)
+        {"id": number % 3, "amount": number, "title": f"old {number}" if number % 4 else None, "gone": "x"}
+        for number in range(first, first + 5)
     ]
 
 
 def new_rows(first):
     rows = [
-        {"id": at % 3, "amount": at + 2**40, "heading": f"new {at}", "note": "n" if at % 2 else None}
-        for at in range(first, first + 5)
+        {
+            "id": number % 3,
+            "amount": number + 2**40,
+            "heading": f"new {number}",
+            "note": "n" if number % 2 else None,
+        }
+        for number in range(first, first + 5)
     ]
     return [*rows, {"id": 1, "amount": -1, "heading": None, "note": None}]
 
 
-def write(shop, found, *, new):
+def write(shop, formats, *, new):
     topics = ""
-    for name, case in found.items():
+    for name, case in formats.items():
         topics += (
             f"  - {{name: {name}, {'' if case.key_old else 'key: k, '}{case.new if new else case.old}}}\n"
         )
@@ -286,33 +293,33 @@ def new_records(case, rows):
 
 def mixed(old, new):
     """Old and new records in turn."""
-    return [each for pair in zip(old, new, strict=False) for each in pair] + new[len(old) :]
+    return [record for pair in zip(old, new, strict=False) for record in pair] + new[len(old) :]
 
 
 def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
-    found = cases(tmp_path_factory.mktemp("protos"))
-    create_topics(shop.bootstrap, *found, partitions=1)
-    write(shop, found, new=False)
+    formats = cases(tmp_path_factory.mktemp("protos"))
+    create_topics(shop.bootstrap, *formats, partitions=1)
+    write(shop, formats, new=False)
     first, second, later = old_rows(0), old_rows(10), new_rows(20)
-    send(shop.bootstrap, {name: old_records(case, first) for name, case in found.items()})
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    send(shop.bootstrap, {name: old_records(case, first) for name, case in formats.items()})
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert set(statuses(results).values()) == {"success"}
 
-    write(shop, found, new=True)
+    write(shop, formats, new=True)
     send(
         shop.bootstrap,
-        {name: mixed(old_records(case, second), new_records(case, later)) for name, case in found.items()},
+        {name: mixed(old_records(case, second), new_records(case, later)) for name, case in formats.items()},
     )
     # Sums of a column that is wider now are another state. Counts keep theirs, unless their key is computed in another
     # way, or share a query with sums of which the older version can't be planned with the new function.
     others = {"model.avro_key_counts", "model.function_counts"}
-    stateful = [name for name, case in found.items() if case.state]
+    stateful = [name for name, case in formats.items() if case.state]
     rebuild = Update(frozenset(others | {f"model.{name}_totals" for name in stateful}))
-    results, told = built(shop.root, first_spark, intent=rebuild)
-    assert problems(told) == []
+    results, events = built(shop.root, first_spark, intent=rebuild)
+    assert problems(events) == []
     assert set(statuses(results).values()) == {"success"}
-    wanted = [
+    expected = [
         *({"id": row["id"], "amount": row["amount"], "title": row["title"]} for row in first),
         *mixed(
             [
@@ -326,14 +333,14 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
         ),
     ]
     amounts = {}
-    for row in wanted:
+    for row in expected:
         amounts.setdefault(row["id"], []).append(row["amount"])
-    for name in found:
-        rows = [json.loads(each.value()) for each in received(shop.bootstrap, f"{name}_rows")]
+    for name in formats:
+        rows = [json.loads(record.value()) for record in received(shop.bootstrap, f"{name}_rows")]
         # NULL fields are omitted from JSON.
-        assert rows == [{k: v for k, v in row.items() if v is not None} for row in wanted], name
+        assert rows == [{k: v for k, v in row.items() if v is not None} for row in expected], name
     for name in stateful:
         totals = {row["id"]: row["total"] for row in table_rows(shop.root, f"model.{name}_totals")}
-        assert totals == {id_: sum(each) for id_, each in amounts.items()}, name
+        assert totals == {id_: sum(values) for id_, values in amounts.items()}, name
         counts = {row["id"]: row["n"] for row in table_rows(shop.root, f"model.{name}_counts")}
-        assert counts == {id_: len(each) for id_, each in amounts.items()}, name
+        assert counts == {id_: len(values) for id_, values in amounts.items()}, name

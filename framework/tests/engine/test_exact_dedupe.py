@@ -37,22 +37,22 @@ def time(seconds):
 class Stream:
     """The step over files, of which each is a micro-batch."""
 
-    def __init__(self, spark, folder, place):
+    def __init__(self, spark, folder, position):
         self.session = spark.newSession()
         for name, value in QUICK.items():
             self.session.conf.set(name, value)
         self.folder, self.files, self.offset, self.late, self.passed = folder, 0, 0, 0, []
         self.step = DedupeView(
-            "passed", "events", ("k",), f"{WITHIN} seconds", exact_by="at", position_columns=place
+            "passed", "events", ("k",), f"{WITHIN} seconds", exact_by="at", position_columns=position
         )
         (folder / "rows").mkdir()
 
     def add(self, *rows):
         names = COLUMNS.replace(",", "").split()[::2]
-        listed = [dict(zip(names, (k, n, time(at), p, o), strict=True)) for k, n, at, p, o in rows]
+        records = [dict(zip(names, (k, n, time(seconds), p, o), strict=True)) for k, n, seconds, p, o in rows]
         file = self.folder / "rows" / f"{self.files:06}.parquet"
         schema = to_arrow_schema(StructType.fromDDL(COLUMNS), timezone="UTC")
-        pq.write_table(pa.Table.from_pylist(listed, schema=schema), file)
+        pq.write_table(pa.Table.from_pylist(records, schema=schema), file)
         os.utime(file, (10**9 + self.files, 10**9 + self.files))
         self.files += 1
 
@@ -63,8 +63,8 @@ class Stream:
         late = f"watermark at delay of interval {DELAY} seconds where spark_partition_id() >= 0"
         self.session.sql(f"select * from rows {late}").createOrReplaceTempView("events")
 
-        def keep(found, number):
-            self.passed[number:] = [[row["n"] for row in found.collect()]]
+        def keep(batch, number):
+            self.passed[number:] = [[row["n"] for row in batch.collect()]]
 
         writer = exactly_deduplicated(self.session, self.step, "append").writeStream
         running = writer.option("checkpointLocation", str(self.folder / "checkpoint")).foreachBatch(keep)
@@ -72,7 +72,7 @@ class Stream:
         running.awaitTermination()
         self.progress = running.recentProgress
         self.late += sum(
-            state.numRowsDroppedByWatermark for each in self.progress for state in each.stateOperators
+            state.numRowsDroppedByWatermark for progress in self.progress for state in progress.stateOperators
         )
         return self
 
@@ -94,29 +94,33 @@ class Stream:
 
 @pytest.fixture
 def stream(first_spark, tmp_path):
-    return lambda place=("p", "o"): Stream(first_spark, tmp_path, place)
+    return lambda position=("p", "o"): Stream(first_spark, tmp_path, position)
 
 
 def of_one_partition(*rows, first=0):
-    return [(k, n, at, 0, first + index) for index, (k, n, at) in enumerate(rows)]
+    return [(k, n, seconds, 0, first + index) for index, (k, n, seconds) in enumerate(rows)]
 
 
-def rule(batches, place=True):
+def rule(batches, has_positions=True):
     """Return the numbers of the rows that pass."""
     passed, times = [], {}
     for batch in batches:
         for key in dict.fromkeys(row[0] for row in batch):
-            own = times.setdefault(key, [])
-            timed = [row for row in batch if row[0] == key and row[2] is not None and not near(own, row[2])]
-            for _, n, at, _, _ in in_turn(timed) if place else sorted(timed, key=lambda row: row[2]):
-                if not near(own, at):
-                    own.append(at)
+            key_times = times.setdefault(key, [])
+            timed = [
+                row for row in batch if row[0] == key and row[2] is not None and not near(key_times, row[2])
+            ]
+            for _, n, seconds, _, _ in (
+                in_turn(timed) if has_positions else sorted(timed, key=lambda row: row[2])
+            ):
+                if not near(key_times, seconds):
+                    key_times.append(seconds)
                     passed.append(n)
-    return sorted([*passed, *(n for batch in batches for _, n, at, _, _ in batch if at is None)])
+    return sorted([*passed, *(n for batch in batches for _, n, seconds, _, _ in batch if seconds is None)])
 
 
-def near(times, at):
-    return any(abs(at - time) <= WITHIN for time in times)
+def near(times, seconds):
+    return any(abs(seconds - time) <= WITHIN for time in times)
 
 
 def in_turn(rows):
@@ -127,8 +131,8 @@ def in_turn(rows):
 
 
 def test_rows_of_one_key_in_one_batch(stream):
-    found = stream()
-    found.add(
+    deduped = stream()
+    deduped.add(
         *of_one_partition(
             ("a", 0, 100),
             ("a", 1, 160),
@@ -143,36 +147,36 @@ def test_rows_of_one_key_in_one_batch(stream):
             ("a", 10, None),
         )
     )
-    assert found.run().numbers == [0, 3, 4, 5, 7, 8, 9, 10]
+    assert deduped.run().numbers == [0, 3, 4, 5, 7, 8, 9, 10]
 
 
 def test_the_first_record_of_equal_times_passes(stream):
-    found = stream()
-    found.add(("a", 0, 5, 0, 8), ("a", 1, 5, 0, 7), ("b", 2, 5, 1, 3), ("b", 3, 5, 0, 4))
-    assert found.run().numbers == [1, 3]
+    deduped = stream()
+    deduped.add(("a", 0, 5, 0, 8), ("a", 1, 5, 0, 7), ("b", 2, 5, 1, 3), ("b", 3, 5, 0, 4))
+    assert deduped.run().numbers == [1, 3]
 
 
 def test_rows_without_a_place_are_taken_by_time_and_then_by_their_values(stream):
-    found = stream(())
-    found.add(
+    deduped = stream(())
+    deduped.add(
         ("a", 0, 50, 0, 0), ("a", 1, 5, 0, 1), ("a", 2, 100, 0, 2), ("b", 4, 5, 0, 0), ("b", 3, 5, 0, 1)
     )
-    assert found.run().numbers == [1, 2, 3]
+    assert deduped.run().numbers == [1, 2, 3]
 
 
 def test_states_end_and_late_rows_are_dropped(stream):
-    found = stream()
-    found.add(("a", 0, 0, 0, 0), ("b", 1, 0, 0, 1), ("b", 2, 61, 0, 2))
-    found.add(("z", 3, 90, 0, 3))
-    assert found.run().state_rows == 2
-    assert found.late == 0
-    found.add(("b", 4, 85, 0, 4), ("a", 5, 60, 0, 5), ("a", 6, 81, 0, 6), ("a", 7, 141, 0, 7))
-    found.run()
-    assert found.late == 1
-    assert found.numbers == [0, 1, 2, 3, 6]
-    found.add(("z", 8, 500, 0, 8))
-    found.add(("z", 9, 501, 0, 9))
-    assert found.run().state_rows == 1
+    deduped = stream()
+    deduped.add(("a", 0, 0, 0, 0), ("b", 1, 0, 0, 1), ("b", 2, 61, 0, 2))
+    deduped.add(("z", 3, 90, 0, 3))
+    assert deduped.run().state_rows == 2
+    assert deduped.late == 0
+    deduped.add(("b", 4, 85, 0, 4), ("a", 5, 60, 0, 5), ("a", 6, 81, 0, 6), ("a", 7, 141, 0, 7))
+    deduped.run()
+    assert deduped.late == 1
+    assert deduped.numbers == [0, 1, 2, 3, 6]
+    deduped.add(("z", 8, 500, 0, 8))
+    deduped.add(("z", 9, 501, 0, 9))
+    assert deduped.run().state_rows == 1
 
 
 def records(seed, partitions):
@@ -181,33 +185,33 @@ def records(seed, partitions):
     rows = [(random.choice(["a", "b", "c", None]), n, random.randint(0, 600)) for n in range(120)]
     rows.sort(key=lambda row: row[2] + random.uniform(0, DELAY - 0.01))
     return [
-        (k, n, None if random.random() < 0.05 else at, random.randrange(partitions), offset)
-        for offset, (k, n, at) in enumerate(rows)
+        (k, n, None if random.random() < 0.05 else seconds, random.randrange(partitions), offset)
+        for offset, (k, n, seconds) in enumerate(rows)
     ]
 
 
 @pytest.mark.parametrize("seed", range(max(1, BUILDS // 3)))
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_rows_follow_from_the_rule_with_random_batches_restarts_and_kills(stream, seed, partitions):
-    arrived, random, found, batches = records(seed, partitions), Random(seed), stream(), []
+    arrived, random, deduped, batches = records(seed, partitions), Random(seed), stream(), []
     cuts = sorted(random.sample(range(1, len(arrived)), 7))
     for first, last in zip([0, *cuts], [*cuts, len(arrived)], strict=True):
         batches.append(arrived[first:last])
-        found.add(*random.sample(batches[-1], last - first))
+        deduped.add(*random.sample(batches[-1], last - first))
         if random.random() < 0.3:
-            found.run()
-            found.forget_last()
-    found.run()
-    assert found.numbers == rule(batches)
-    assert found.late == 0
+            deduped.run()
+            deduped.forget_last()
+    deduped.run()
+    assert deduped.numbers == rule(batches)
+    assert deduped.late == 0
     if partitions == 1:
-        assert found.numbers == rule([[row] for row in arrived]) == rule([arrived])
+        assert deduped.numbers == rule([[row] for row in arrived]) == rule([arrived])
 
 
 def test_batches_make_no_difference_for_times_that_come_in_their_order():
     for seed in range(50):
         arrived = sorted(records(seed, 3), key=lambda row: row[2] or 0)
-        keys_and_times = {n: (k, at) for k, n, at, _, _ in arrived}
+        keys_and_times = {n: (k, seconds) for k, n, seconds, _, _ in arrived}
         at_once, one_by_one = rule([arrived]), rule([[row] for row in arrived])
         assert sorted(map(str, map(keys_and_times.get, at_once))) == sorted(
             map(str, map(keys_and_times.get, one_by_one))
@@ -240,7 +244,7 @@ MORE = {"day": "0002-03-01", "sums": {"a": 1.5}}
 
 @pytest.mark.parametrize("target", ["all", "plain"])
 def test_models_give_the_rows_of_the_rule(first_spark, tmp_path, target):
-    found = streamed(written(tmp_path, MODELS), target)
+    project = streamed(written(tmp_path, MODELS), target)
     arrived = [row for row in records(5, 1) if row[2] is not None]
     closing = [("z", 1000 + n, 2000 + n * 500, 0, 0) for n in range(3)]
     batches = [
@@ -248,22 +252,22 @@ def test_models_give_the_rows_of_the_rule(first_spark, tmp_path, target):
         *([row] for row in closing),
         [],
     ]
-    made = {name: [] for name in ("passed", "per_minute")}
-    for query in {query.name: query for query in map(found.query_of, made)}.values():
-        for topic, row in found.run(
+    stored = {name: [] for name in ("passed", "per_minute")}
+    for query in {query.name: query for query in map(project.query_of, stored)}.values():
+        for topic, row in project.run(
             first_spark, query, {"orders": [[*map(record, batch)] for batch in batches]}
         ):
-            made[topic].append(row)
-    assert sorted(row["n"] for row in made["passed"]) == rule(
+            stored[topic].append(row)
+    assert sorted(row["n"] for row in stored["passed"]) == rule(
         [[r for r in (*arrived, *closing) if r[1] % 10 != 3]]
     )
-    assert all(row["more"] == MORE for row in made["passed"])
+    assert all(row["more"] == MORE for row in stored["passed"])
     numbers, minutes = {*rule([arrived])}, {}
-    for key, n, at, _, _ in arrived:
+    for key, n, seconds, _, _ in arrived:
         if n in numbers and key not in {"b", None}:
-            minutes.setdefault(f"{time(at - at % 60):%H:%M}", []).append(n)
-    totals = {row["minute"][11:16]: row["total"] for row in made["per_minute"] if row["total"] < 1000}
-    assert totals == {minute: sum(found) for minute, found in minutes.items()}
+            minutes.setdefault(f"{time(seconds - seconds % 60):%H:%M}", []).append(n)
+    totals = {row["minute"][11:16]: row["total"] for row in stored["per_minute"] if row["total"] < 1000}
+    assert totals == {minute: sum(passing) for minute, passing in minutes.items()}
 
 
 FIRST = "select k, w, n from {{{{ ref('closed') }}}} where n <> {0}"
@@ -280,14 +284,14 @@ WINDOWS = {
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "passed"), [("at_least", [0]), ("exactly", [0, 3])])
 def test_the_time_of_a_window_is_its_end(first_spark, tmp_path, model, passed):
-    found = streamed(written(tmp_path, WINDOWS))
-    query = next(query for query in found.physical.queries if f"model.{model}" in query.stored)
+    project = streamed(written(tmp_path, WINDOWS))
+    query = next(query for query in project.physical.queries if f"model.{model}" in query.stored)
     batches = [[record(("a", n, n * 1260, 0, 0))] for n in range(4)]
     # The watermark that closes the last windows is 57 minutes after the first one's.
     batches += [[record(("z", 99, 3 * 1260 + 100, 0, 0))], []]
     if model == "at_least":
         batches = [*batches[:3], [record(("z", 99, 2 * 1260 + 100, 0, 0))], []]
-    assert [row["n"] for _, row in found.run(first_spark, query, {"orders": batches})] == passed
+    assert [row["n"] for _, row in project.run(first_spark, query, {"orders": batches})] == passed
 
 
 def written(folder, models):
@@ -300,6 +304,6 @@ def written(folder, models):
 
 
 def record(row):
-    key, n, at, _, _ = row
-    value = {"n": n, "at": f"{time(at):%Y-%m-%dT%H:%M:%SZ}", "more": MORE}
+    key, n, seconds, _, _ = row
+    value = {"n": n, "at": f"{time(seconds):%Y-%m-%dT%H:%M:%SZ}", "more": MORE}
     return value if key is None else {"_key": key, **value}

@@ -28,12 +28,12 @@ PLAIN = """
 def forget_commits(shop):
     """Let Spark repeat the last batch of each query, as after a crash at the end of a batch."""
     for folder in (shop.root / ".millstream/local/checkpoints").glob("*/spark/commits"):
-        last = max(int(each.name) for each in folder.iterdir() if each.name.isdigit())
+        last = max(int(file.name) for file in folder.iterdir() if file.name.isdigit())
         (folder / str(last)).unlink()
 
 
 def ids(shop, topic):
-    return Counter(json.loads(each.value())["id"] for each in committed(shop.bootstrap, topic))
+    return Counter(json.loads(record.value())["id"] for record in committed(shop.bootstrap, topic))
 
 
 def senders(shop):
@@ -41,7 +41,7 @@ def senders(shop):
 
 
 def written(results):
-    return {each.id.partition(".")[2]: each.rows_written for each in results.results}
+    return {result.id.partition(".")[2]: result.rows_written for result in results.results}
 
 
 @pytest.mark.long
@@ -54,12 +54,12 @@ def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
     counts = Counter()
     for count in (57, 31):
         traffic.more(count)
-        results, told = built(shop.root, spark)
-        assert set(statuses(results).values()) == {"success"}, problems(told)
+        results, events = built(shop.root, spark)
+        assert set(statuses(results).values()) == {"success"}, problems(events)
         counts.update({name: number for name, number in written(results).items() if number is not None})
         forget_commits(shop)
     # An open transaction of a process that died: nobody reads on until Kafka ends it.
-    (query,) = (each for each in senders(shop)["queries"] if "topics" in each)
+    (query,) = (sender for sender in senders(shop)["queries"] if "topics" in sender)
     hanging = Producer({
         "bootstrap.servers": shop.bootstrap,
         "transactional.id": f"millstream.shop.{senders(shop)['id']}.{query}",
@@ -70,11 +70,11 @@ def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
     assert hanging.flush(20) == 0
 
     traffic.more(40)
-    results, told = built(shop.root, spark)
-    assert set(statuses(results).values()) == {"success"}, problems(told)
+    results, events = built(shop.root, spark)
+    assert set(statuses(results).values()) == {"success"}, problems(events)
     counts.update({name: number for name, number in written(results).items() if number is not None})
     check_once(shop, traffic)
-    assert any(each.value() is None for each in committed(shop.bootstrap, "even"))
+    assert any(record.value() is None for record in committed(shop.bootstrap, "even"))
     # Offsets of transactions are no records.
     assert counts == {name: len(committed(shop.bootstrap, name)) for name in MODELS if name != "newest"}
 
@@ -88,8 +88,8 @@ def test_a_model_that_joins_after_a_crash_gets_the_repeated_batch(shop, spark):
     forget_commits(shop)
     shop.model("others", PLAIN.format("exactly_once").replace("value >= 0", "id > 1"))
     shop.send(event(5))
-    results, told = built(shop.root, spark)
-    assert statuses(results) == {"plain": "success", "others": "success"}, problems(told)
+    results, events = built(shop.root, spark)
+    assert statuses(results) == {"plain": "success", "others": "success"}, problems(events)
     assert ids(shop, "plain") == {1: 1, 2: 1, 3: 1, 5: 1}
     assert ids(shop, "others") == {2: 1, 3: 1, 4: 1, 5: 1}
 

@@ -29,10 +29,10 @@ def test_a_missing_file_of_a_table_is_told(shop, first_spark, by_spark):
     for part in files:
         part.unlink()
     shop.send(event(2))
-    _, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == "MS859"
-    said, _, path = problem.message.partition(": a file of a table no longer exists: ")
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS859"
+    said, _, path = diagnostic.message.partition(": a file of a table no longer exists: ")
     assert (said, Path(path.removeprefix("file://")).name in {part.name for part in files}) == (
         "totals",
         True,
@@ -47,5 +47,5 @@ def test_what_python_raised_is_told_without_its_traceback():
         "pyspark.errors.exceptions.captured.AnalysisException: More than one event time columns are available.\n"
         "\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n"
     )
-    found = problem_of("totals", StreamingQueryException(said), "spark.log")
-    assert found.message == "totals: AnalysisException: More than one event time columns are available."
+    diagnostic = problem_of("totals", StreamingQueryException(said), "spark.log")
+    assert diagnostic.message == "totals: AnalysisException: More than one event time columns are available."

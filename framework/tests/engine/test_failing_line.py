@@ -11,12 +11,12 @@ ERROR = """[STREAM_FAILED] Query [id = 1] terminated with exception: [DIVIDE_BY_
     (1 / (`value` - 7)) as half
      ^^^^^^^^^^^^^^^^^
 """
-PROBLEM = Diagnostic("MS868", "halves: DIVIDE_BY_ZERO: Division by zero.", None, "filter out such rows")
+DIAGNOSTIC = Diagnostic("MS868", "halves: DIVIDE_BY_ZERO: Division by zero.", None, "filter out such rows")
 
 
 def located(*contents):
     return at_line(
-        PROBLEM, ERROR, [SqlFile("m", f"models/m{n}.sql", text, "") for n, text in enumerate(contents)]
+        DIAGNOSTIC, ERROR, [SqlFile("m", f"models/m{n}.sql", text, "") for n, text in enumerate(contents)]
     )
 
 
@@ -29,11 +29,11 @@ def located(*contents):
     ],
 )
 def test_the_line_is_that_of_the_expression(sql, under):
-    found = located(sql, "select 1")
-    assert found.location.path == "models/m0.sql"
-    assert found.line == sql.splitlines()[found.location.line - 1]
-    assert found.line[found.location.column - 1 : found.location.end - 1] == under
-    assert found.message == PROBLEM.message
+    diagnostic = located(sql, "select 1")
+    assert diagnostic.location.path == "models/m0.sql"
+    assert diagnostic.line == sql.splitlines()[diagnostic.location.line - 1]
+    assert diagnostic.line[diagnostic.location.column - 1 : diagnostic.location.end - 1] == under
+    assert diagnostic.message == DIAGNOSTIC.message
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,12 @@ def test_the_line_is_that_of_the_expression(sql, under):
     ],
 )
 def test_what_is_in_no_place_or_in_several_is_named(contents):
-    found = located(*contents)
-    assert (found.location, found.message) == (None, f"{PROBLEM.message} In: 1 / (`value` - 7)")
+    diagnostic = located(*contents)
+    assert (diagnostic.location, diagnostic.message) == (None, f"{DIAGNOSTIC.message} In: 1 / (`value` - 7)")
 
 
 def test_an_error_without_sql_stays_as_it_is():
     assert (
-        at_line(PROBLEM, "[DIVIDE_BY_ZERO] Division by zero.", [SqlFile("m", "m.sql", "1/0", "")]) == PROBLEM
+        at_line(DIAGNOSTIC, "[DIVIDE_BY_ZERO] Division by zero.", [SqlFile("m", "m.sql", "1/0", "")])
+        == DIAGNOSTIC
     )

@@ -41,8 +41,8 @@ def small(shop, **severities):
     shop.write("models/tests.yml", f"models:{tests}")
 
 
-def failures(told):
-    return [*problems(told), *(each.diagnostic for each in told if isinstance(each, LeftOut))]
+def failures(events):
+    return [*problems(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
 
 
 def kinds(shop, name):
@@ -57,30 +57,30 @@ def test_a_table_over_tables_fails_alone_whatever_the_severity(shop, first_spark
         shop.model(name, KINDS)
     small(shop, **names)
     shop.send(event(1), event(2, kind="y", value=20.0))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {
         "latest": "success", "strict": "error", "warned": "success", "dropped": "success", "parted": "success",
     }  # fmt: skip
-    (problem,) = failures(told)
-    assert problem.code == "MS863"
+    (diagnostic,) = failures(events)
+    assert diagnostic.code == "MS863"
     assert "a row fails a data test: model strict, test expression_strict: kind = y, value = 20.0" in (
-        problem.message
+        diagnostic.message
     )
     assert {name: kinds(shop, name) for name in ("warned", "dropped", "parted")} == {
         "warned": ["x", "y"], "dropped": ["x"], "parted": ["x"],
     }  # fmt: skip
-    assert [each.key() for each in received(shop.bootstrap, "parted.dead_letter")] == [b"y"]
+    assert [record.key() for record in received(shop.bootstrap, "parted.dead_letter")] == [b"y"]
     for name in ("warned", "dropped", "parted"):
         (shop.root / f"models/{name}.sql").unlink()
     # As its remedy says: without the row as long as it is dropped; then its SQL still gives the row.
     small(shop, strict="drop")
-    results, told = built(shop.root, first_spark)
-    assert failures(told) == []
+    results, events = built(shop.root, first_spark)
+    assert failures(events) == []
     assert kinds(shop, "strict") == ["x"]
     shop.send(event(2, kind="y", value=2.0))
     small(shop, strict="error")
-    results, told = built(shop.root, first_spark)
-    assert failures(told) == []
+    results, events = built(shop.root, first_spark)
+    assert failures(events) == []
     assert kinds(shop, "strict") == ["x", "y"]
 
 
@@ -92,10 +92,10 @@ def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spar
     shop.send(event(1), event(2, kind="y", value=20.0))
     with running(shop.root, first_spark) as going:
         failed = going.until(lambda: going.of(Failed))
-        assert {each.diagnostic.code for each in failed} == {"MS863"}
+        assert {event.diagnostic.code for event in failed} == {"MS863"}
         shop.send(event(2, kind="y", value=2.0))
         going.until(lambda: kinds(shop, "strict") == ["x", "y"])
-    assert {each.query for each in going.of(Failed)} == {"strict"}
+    assert {event.query for event in going.of(Failed)} == {"strict"}
 
 
 @pytest.mark.long
@@ -106,18 +106,18 @@ def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres
     shop.model("strict", KINDS.replace("unique_key", "store='postgres', unique_key"))
     small(shop, strict="error")
     shop.send(event(1), event(2, kind="y", value=20.0))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"latest": "success", "strict": "error"}
-    (problem,) = failures(told)
-    assert problem.code == "MS863"
-    assert "model strict, test expression_strict: kind = y, value = 20.0" in problem.message
+    (diagnostic,) = failures(events)
+    assert diagnostic.code == "MS863"
+    assert "model strict, test expression_strict: kind = y, value = 20.0" in diagnostic.message
     small(shop, strict="drop")
-    results, told = built(shop.root, first_spark)
-    assert failures(told) == []
+    results, events = built(shop.root, first_spark)
+    assert failures(events) == []
     shop.send(event(2, kind="y", value=2.0))
     small(shop, strict="error")
-    results, told = built(shop.root, first_spark)
-    assert failures(told) == []
+    results, events = built(shop.root, first_spark)
+    assert failures(events) == []
     assert rows(postgres, "select kind, n, value from strict order by 1") == [
         ("x", 1, 1.0), ("y", 1, 2.0),
     ]  # fmt: skip
@@ -133,15 +133,15 @@ def test_an_apply_reports_the_row_and_keeps_the_running_version(shop, first_spar
     assert not built(shop.root, first_spark)[0].failed
     before = table_rows(shop.root, "model.strict")
     shop.model("strict", sql.replace("sum(value)", edited))
-    results, told = built(shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}))
+    results, events = built(shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}))
     assert statuses(results)["strict"] == "error"
-    assert {each.code for each in failures(told)} == {"MS863"}
+    assert {diagnostic.code for diagnostic in failures(events)} == {"MS863"}
     assert table_rows(shop.root, "model.strict") == before
     small(shop, strict="drop")
-    results, told = built(
+    results, events = built(
         shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}, accept_differences=True)
     )
-    assert failures(told) == []
+    assert failures(events) == []
     assert table_rows(shop.root, "model.strict") == []
 
 
@@ -159,10 +159,10 @@ def test_run_results_have_the_row(tmp_path):
         )
         assert done.returncode == 1, done.stderr
         results = json.loads((tmp_path / "target/run_results.json").read_text())["results"]
-        found = {each["id"]: (each["status"], each["message"]) for each in results}
-        assert found["model.latest"] == ("success", "")
-        assert found["model.strict"][0] == "error"
-        assert "test expression_strict: kind = y, value = 20.0" in found["model.strict"][1]
+        by_id = {result["id"]: (result["status"], result["message"]) for result in results}
+        assert by_id["model.latest"] == ("success", "")
+        assert by_id["model.strict"][0] == "error"
+        assert "test expression_strict: kind = y, value = 20.0" in by_id["model.strict"][1]
         assert "MS863" in done.stdout + done.stderr
     finally:
         stop_broker(tmp_path)
@@ -185,14 +185,14 @@ def test_the_error_names_the_record_and_each_remedy_goes_on(shop, first_spark, s
     shop.send(event(1))
     assert not built(shop.root, first_spark)[0].failed
     shop.send(event(2, value=20.0))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == dict.fromkeys(STRICT, "error")
-    found = failures(told)
-    assert {each.code for each in found} == {"MS863"}
+    diagnostics = failures(events)
+    assert {diagnostic.code for diagnostic in diagnostics} == {"MS863"}
     for name, (_, row) in STRICT.items():
-        (problem,) = (each for each in found if f"model {name}, " in each.message)
-        assert problem.message.endswith(f"model {name}, test expression_{name}{row}")
-        assert "set its severity to drop or dead_letter, and back after the next build" in problem.help
+        (diagnostic,) = (diagnostic for diagnostic in diagnostics if f"model {name}, " in diagnostic.message)
+        assert diagnostic.message.endswith(f"model {name}, test expression_{name}{row}")
+        assert "set its severity to drop or dead_letter, and back after the next build" in diagnostic.help
     small(shop, **dict.fromkeys(STRICT, severity))
     assert not built(shop.root, first_spark)[0].failed
     small(shop, **dict.fromkeys(STRICT, "error"))

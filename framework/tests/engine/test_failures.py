@@ -28,7 +28,7 @@ def raised(code, path):
 
 
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "location"),
     [
         ("/srv/shop/macros/shares.py", "(in share, macros/shares.py:2)"),
         (
@@ -37,18 +37,21 @@ def raised(code, path):
         ),
     ],
 )
-def test_an_error_of_arrow_says_where_it_was_raised(path, place):
+def test_an_error_of_arrow_says_where_it_was_raised(path, location):
     text = raised("def share():\n    pa.array([1, 'x'], pa.int32())\nshare()", path)
     text = "\n".join(line for line in text.splitlines() if str(Path(__file__)) not in line)
-    found = problem_of("plain", PySparkException(JAVA + text + TAIL), "spark.log")
-    assert found.code == "MS860"
-    assert found.message.startswith("plain: ArrowInvalid: ")
-    assert found.message.endswith(place)
+    diagnostic = problem_of("plain", PySparkException(JAVA + text + TAIL), "spark.log")
+    assert diagnostic.code == "MS860"
+    assert diagnostic.message.startswith("plain: ArrowInvalid: ")
+    assert diagnostic.message.endswith(location)
 
 
 def test_an_error_of_java_has_no_place_in_python():
-    found = problem_of("plain", PySparkException("[SOME_ERROR] it failed. SQLSTATE: 1"), "spark.log")
-    assert (found.message, found.help) == ("plain: [SOME_ERROR] it failed.", "see Spark's log: spark.log")
+    diagnostic = problem_of("plain", PySparkException("[SOME_ERROR] it failed. SQLSTATE: 1"), "spark.log")
+    assert (diagnostic.message, diagnostic.help) == (
+        "plain: [SOME_ERROR] it failed.",
+        "see Spark's log: spark.log",
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,12 +72,12 @@ def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, said
     writing = rows.write.format("kafka").options(**options)
     with pytest.raises(Py4JJavaError) as raised:
         writing.save()
-    found = problem_of("counts", raised.value, "spark.log")
-    assert (found.code, found.help) == (
+    diagnostic = problem_of("counts", raised.value, "spark.log")
+    assert (diagnostic.code, diagnostic.help) == (
         "MS849",
         "leave out rows whose key is NULL, or give them a key with coalesce",
     )
-    assert said in found.message
+    assert said in diagnostic.message
 
 
 PLAN = """[PLAN_VALIDATION_FAILED_RULE_IN_BATCH] Rule X in batch Y generated an invalid plan: Project
@@ -125,9 +128,9 @@ def test_an_internal_error_is_the_failure_of_its_query():
     try:
         {}["_timestamp"]
     except KeyError as error:
-        problem = problem_of("plain", error, "spark.log")
-    assert problem.code == "MS900"
-    assert "KeyError: '_timestamp' (test_failures.py:" in problem.message
+        diagnostic = problem_of("plain", error, "spark.log")
+    assert diagnostic.code == "MS900"
+    assert "KeyError: '_timestamp' (test_failures.py:" in diagnostic.message
 
 
 def test_every_exception_of_the_package_is_reported_as_a_failure():
@@ -140,22 +143,24 @@ def test_every_exception_of_the_package_is_reported_as_a_failure():
         if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == module.__name__
     }
     assert classes
-    for each in classes - {MillstreamError}:
-        if issubclass(each, OSError):
+    for exception in classes - {MillstreamError}:
+        if issubclass(exception, OSError):
             continue  # an error of the machine, whose text says what is wrong
         raised = type(
-            each.__name__, (each,), {"__str__": lambda _: "it failed", "__module__": each.__module__}
+            exception.__name__,
+            (exception,),
+            {"__str__": lambda _: "it failed", "__module__": exception.__module__},
         )
-        assert problem_of("plain", raised.__new__(raised), "spark.log").code == "MS900", each
+        assert problem_of("plain", raised.__new__(raised), "spark.log").code == "MS900", exception
 
 
 def test_the_remedy_for_duplicate_keys_of_a_map(spark):
     sql = "select map_from_arrays(array(v, v), array(1, 2)) as m from (select concat('x', id) as v from range(1))"
     with pytest.raises((PySparkException, Py4JJavaError)) as raised:
         spark.sql(sql).collect()
-    problem = problem_of("plain", raised.value, "spark.log")
-    assert problem.message == "plain: DUPLICATED_MAP_KEY: Duplicate map key x0 was found"
-    assert "`spark.sql.mapKeyDedupPolicy: LAST_WIN` in `spark:`" in problem.help
+    diagnostic = problem_of("plain", raised.value, "spark.log")
+    assert diagnostic.message == "plain: DUPLICATED_MAP_KEY: Duplicate map key x0 was found"
+    assert "`spark.sql.mapKeyDedupPolicy: LAST_WIN` in `spark:`" in diagnostic.help
     session = spark.newSession()
     session.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
     assert session.sql(sql).first().m == {"x0": 2}
@@ -168,10 +173,10 @@ def test_a_record_can_be_too_large(shop, spark):
     options = {"kafka.bootstrap.servers": shop.bootstrap, "topic": "large"}
     with pytest.raises(Py4JJavaError) as raised:
         rows.write.format("kafka").options(**options).save()
-    problem = problem_of("large", raised.value, "spark.log")
-    assert problem.code == "MS695"
-    assert problem.message.startswith("large: a record of 2,000,0")
-    assert problem.help == (
+    diagnostic = problem_of("large", raised.value, "spark.log")
+    assert diagnostic.code == "MS695"
+    assert diagnostic.message.startswith("large: a record of 2,000,0")
+    assert diagnostic.help == (
         "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic; or go on without "
         "such records by on_bad_record: skip or dead_letter of the model"
     )

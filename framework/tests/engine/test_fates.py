@@ -47,9 +47,9 @@ def xml_value(row):
 
 
 def avro_value(row):
-    found = io.BytesIO()
-    fastavro.schemaless_writer(found, fastavro.parse_schema(AVRO), row)
-    return found.getvalue()
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(AVRO), row)
+    return buffer.getvalue()
 
 
 PROTO = 'syntax = "proto3"; message Event { int32 id = 1; string kind = 2; double value = 3; }'
@@ -151,7 +151,7 @@ def queries(name, format_):
 def records(random, count, format_):
     """Return values with what each is: good, a row that the filter leaves out, one that fails, or bad."""
     write, bad = FORMATS[format_]
-    found = []
+    records = []
     for number in range(count):
         what = random.choice(["good", "good", "good", "filtered", "zero", "bad"])
         row = {
@@ -159,13 +159,13 @@ def records(random, count, format_):
             "kind": "bot" if what == "filtered" else random.choice("ab"),
             "value": 0.0 if what == "zero" else random.choice([0.0, 1.0]) if what == "filtered" else 1.5,
         }
-        found.append((what, random.choice(bad) if what == "bad" else write(row)))
-    return found
+        records.append((what, random.choice(bad) if what == "bad" else write(row)))
+    return records
 
 
 def numbers(what, *, function):
     """Return what must become of records: written, filtered, bad, and those on which a function fails."""
-    counts = {kind: sum(each == kind for each, _ in what) for kind in ("good", "filtered", "zero", "bad")}
+    counts = {kind: sum(fate == kind for fate, _ in what) for kind in ("good", "filtered", "zero", "bad")}
     written = counts["good"] + (0 if function else counts["zero"])
     return written, counts["filtered"], counts["bad"], counts["zero"] if function else 0
 
@@ -178,12 +178,12 @@ def expected(what, policy, *, function):
 
 
 def fates_of(results):
-    for each in results.results:
-        if each.fates is not None:
-            read, *parts = astuple(each.fates)
-            assert read == sum(parts), each
-            assert min(parts) >= 0, each
-    return {each.id.partition(".")[2]: each.fates for each in results.results}
+    for result in results.results:
+        if result.fates is not None:
+            read, *parts = astuple(result.fates)
+            assert read == sum(parts), result
+            assert min(parts) >= 0, result
+    return {result.id.partition(".")[2]: result.fates for result in results.results}
 
 
 def topics(formats):
@@ -199,8 +199,8 @@ def prepare(shop, formats):
     if "python" in formats:
         shop.write("macros/decoded.py", FUNCTION)
     named = topics(formats)
-    listed = "".join(source(name, *each) for name, each in named.items())
-    shop.write("models/sources.yml", f"sources:\n  - name: web\n    topics:\n{listed}")
+    sources = "".join(source(name, *options) for name, options in named.items())
+    shop.write("models/sources.yml", f"sources:\n  - name: web\n    topics:\n{sources}")
     create_topics(shop.bootstrap, *named, partitions=2)
     for name, (format_, _) in named.items():
         for model, sql in queries(name, format_).items():
@@ -221,28 +221,28 @@ def check(shop, spark, random, formats, count):
             # A topic whose records stop the query has only good ones at first.
             rows = records(random, count, format_)
             if named[name][1] == "fail" and build == 0:
-                rows = [each for each in rows if each[0] in {"good", "filtered"}]
+                rows = [row for row in rows if row[0] in {"good", "filtered"}]
             sent[name] = rows
             send(shop.bootstrap, {name: [(f"k{n}", value) for n, (_, value) in enumerate(rows)]})
         results, _ = built(shop.root, spark)
-        found = fates_of(results)
-        statuses = {each.id.partition(".")[2]: each.status for each in results.results}
+        fates = fates_of(results)
+        statuses = {result.id.partition(".")[2]: result.status for result in results.results}
         for name, (_, policy) in named.items():
             for model in ("kept", "shares"):
-                told, id_ = found[f"{model}_{name}"], f"{model}_{name}"
+                actual, id_ = fates[f"{model}_{name}"], f"{model}_{name}"
                 total = written_by(shop, id_)
-                assert told is not None, id_
+                assert actual is not None, id_
                 written, before[id_] = total - before[id_], total
-                assert told.written == written, id_
+                assert actual.written == written, id_
                 if statuses[id_] == "error":
                     # Of a batch that failed, only what arrived in the topic is known.
                     assert (policy, build) == ("fail", 1), id_
                     read = len(sent[name])
-                    assert told == Fates(read, written, 0, 0, 0, read - written), id_
+                    assert actual == Fates(read, written, 0, 0, 0, read - written), id_
                     good = numbers(sent[name], function=model == "shares")[0]
                     assert written <= good < read, id_
                 else:
-                    assert told == expected(sent[name], policy, function=model == "shares"), id_
+                    assert actual == expected(sent[name], policy, function=model == "shares"), id_
             if policy == "dead_letter":
                 letters[name] += sum(what in {"bad", "zero"} for what, _ in sent[name])
                 assert len(received(shop.bootstrap, f"{name}.dead_letter")) == letters[name], name
@@ -269,15 +269,15 @@ def test_a_backfill_is_counted(shop, first_spark):
     )
     send(shop.bootstrap, {"json_skip": [("k", value) for _, value in second]})
     results, _ = built(shop.root, first_spark)
-    found = fates_of(results)
-    joined = next(each for each in results.results if each.id == "model.joined")
+    fates = fates_of(results)
+    joined = next(result for result in results.results if result.id == "model.joined")
     assert joined.backfilled == {"source.web.json_skip": 40}
     assert joined.rows_read == 60
     written, filtered, bad, _ = numbers(first + second, function=False)
     bad_before = numbers(first, function=False)[2]
-    assert found["joined"] == Fates(60, written, filtered + bad_before, bad - bad_before, 0, 0)
+    assert fates["joined"] == Fates(60, written, filtered + bad_before, bad - bad_before, 0, 0)
     assert written_by(shop, "joined") == written
-    assert found["kept_json_skip"] == expected(second, "skip", function=False)
+    assert fates["kept_json_skip"] == expected(second, "skip", function=False)
 
 
 TABLE = "{{ config(materialized='table', unique_key='id') }} "
@@ -298,10 +298,10 @@ def more_records(shop, named, seed):
     """Send the same records to each topic, without bad ones where these stop the query."""
     rows = records(Random(seed), 30, "json")
     sent = {
-        name: [each for each in rows if policy != "fail" or each[0] != "bad"]
+        name: [row for row in rows if policy != "fail" or row[0] != "bad"]
         for name, (_, policy) in named.items()
     }
-    send(shop.bootstrap, {name: [("k", value) for _, value in each] for name, each in sent.items()})
+    send(shop.bootstrap, {name: [("k", value) for _, value in rows] for name, rows in sent.items()})
     return sent
 
 
@@ -311,9 +311,9 @@ def test_rows_of_tables_are_counted(shop, first_spark):
         # The keys of the second build are those of the first one: each row replaces another.
         sent = more_records(shop, named, seed)
         results, _ = built(shop.root, first_spark)
-        found = fates_of(results)
+        fates = fates_of(results)
         for name, (_, policy) in named.items():
-            assert found[f"kept_{name}"] == expected(sent[name], policy, function=False), name
+            assert fates[f"kept_{name}"] == expected(sent[name], policy, function=False), name
 
 
 @pytest.mark.long
@@ -322,17 +322,17 @@ def test_batches_of_a_run_are_counted(shop, first_spark):
     sent = {name: [] for name in named}
     with running(shop.root, first_spark) as run:
         for seed in (6, 7):
-            for name, each in more_records(shop, named, seed).items():
-                sent[name] += each
+            for name, progress in more_records(shop, named, seed).items():
+                sent[name] += progress
             run.until(
-                lambda: sum(each.batch.rows for each in run.of(Batched)) == sum(map(len, sent.values()))
+                lambda: sum(event.batch.rows for event in run.of(Batched)) == sum(map(len, sent.values()))
             )
     batches, totals = {}, {}
-    for each in run.of(Batched):
-        for model, fates in each.batch.fates.items():
+    for progress in run.of(Batched):
+        for model, fates in progress.batch.fates.items():
             batches[model] = batches[model] + fates if model in batches else fates
-    for each in run.watcher.all():
-        totals |= each.fates
+    for progress in run.watcher.all():
+        totals |= progress.fates
     assert totals == batches
     for name, (_, policy) in named.items():
         assert totals[f"kept_{name}"] == expected(sent[name], policy, function=False), name
@@ -342,9 +342,9 @@ def test_batches_of_a_run_are_counted(shop, first_spark):
 # -- counted by queries of their own
 
 
-KEPT = "kind <> 'bot' and value > 1"
+CONDITION = "kind <> 'bot' and value > 1"
 CHAINS = {
-    "kept": f"{SINK}select id, kind, value, at from {{{{ source('web', 'events') }}}} where {KEPT}",
+    "kept": f"{SINK}select id, kind, value, at from {{{{ source('web', 'events') }}}} where {CONDITION}",
     "odd": f"{SINK}select id, value from {{{{ ref('kept') }}}} where id % 2 = 1 or value is null",
     "small": "select id, kind, value from {{ source('web', 'events') }} where value < 5",
     "named": f"{SINK}select id, kind from {{{{ ref('small') }}}} where kind is not null",
@@ -389,24 +389,24 @@ def test_what_is_left_out_is_counted_by_queries_of_its_own(shop, first_spark, tm
     for rows, too_late in zip(batches, ["false", "\"at\" < '2026-01-01 10:00:00'"], strict=True):
         shop.send(*(("k", row) for row in rows))
         results, _ = built(shop.root, first_spark)
-        found, count = fates_of(results), counter(tmp_path, rows)
-        reads = {each.id.partition(".")[2]: each.reads for each in results.results}
-        assert found["grouped"] is None
+        fates, count = fates_of(results), counter(tmp_path, rows)
+        reads = {result.id.partition(".")[2]: result.reads for result in results.results}
+        assert fates["grouped"] is None
         left_out = {
-            "kept": f"not coalesce({KEPT}, false)",
-            "odd": f"not coalesce({KEPT}, false) or not coalesce(id % 2 = 1, false)",
+            "kept": f"not coalesce({CONDITION}, false)",
+            "odd": f"not coalesce({CONDITION}, false) or not coalesce(id % 2 = 1, false)",
             "named": "not coalesce(value < 5, false) or kind is null",
             "stored": "not coalesce(value < 5, false)",
             "once": "not coalesce(value > 1, false)",
         }
         if "model.kept" in reads["odd"]:
-            left_out["odd"] = f"{KEPT} and id % 2 <> 1"
+            left_out["odd"] = f"{CONDITION} and id % 2 <> 1"
         for model, condition in left_out.items():
-            assert found[model].filtered == count("count(*)", condition), (model, found[model])
-        assert found["once"].late == count("count(*)", f"value > 1 and {too_late}")
+            assert fates[model].filtered == count("count(*)", condition), (model, fates[model])
+        assert fates["once"].late == count("count(*)", f"value > 1 and {too_late}")
         ids = count("coalesce(list(id), [])", f"value > 1 and not ({too_late})")
-        new = [each for each in dict.fromkeys(ids) if each not in seen]
-        assert (found["once"].written, found["once"].duplicates) == (len(new), len(ids) - len(new))
+        new = [id_ for id_ in dict.fromkeys(ids) if id_ not in seen]
+        assert (fates["once"].written, fates["once"].duplicates) == (len(new), len(ids) - len(new))
         seen += new
 
 

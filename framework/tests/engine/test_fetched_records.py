@@ -16,11 +16,11 @@ def test_fetched_records_are_let_go_of_soon_after_a_batch(shop, first_spark):
     shop.send(*map(event, range(100)))
     results, _ = built(shop.root, first_spark)
     assert statuses(results)["totals"] == "success"
-    kept = fetched(first_spark)
-    assert kept.numCreated() > 0
+    records = fetched(first_spark)
+    assert records.numCreated() > 0
     limit = time.monotonic() + PATIENCE
-    while kept.numTotal():
-        assert time.monotonic() < limit, kept.numTotal()
+    while records.numTotal():
+        assert time.monotonic() < limit, records.numTotal()
         time.sleep(0.2)
 
 

@@ -17,11 +17,11 @@ from millstream.compile import compile_project
 
 pytestmark = SPARK_WARNINGS
 
-AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
 ROWS = [
-    {"id": 1, "name": 'Zoë, "x" <y>', "total": 1.5, "at": AT, "tags": ["a", "b"]},
-    {"id": 2, "name": "", "total": -0.1, "at": AT, "tags": []},
-    {"id": 3, "name": "end", "total": 1e300, "at": AT, "tags": ["c"]},
+    {"id": 1, "name": 'Zoë, "x" <y>', "total": 1.5, "at": TIME, "tags": ["a", "b"]},
+    {"id": 2, "name": "", "total": -0.1, "at": TIME, "tags": []},
+    {"id": 3, "name": "end", "total": 1e300, "at": TIME, "tags": ["c"]},
 ]
 AVRO = {
     "type": "record",
@@ -118,16 +118,22 @@ def order(tmp_path_factory):
 
 
 def protobuf(row, order):
-    made = order(id=row["id"], total=row["total"], tags=row["tags"])
-    made.name.text = row["name"]
-    made.at.FromDatetime(row["at"])
-    return made.SerializeToString()
+    message = order(id=row["id"], total=row["total"], tags=row["tags"])
+    message.name.text = row["name"]
+    message.at.FromDatetime(row["at"])
+    return message.SerializeToString()
 
 
 def read_protobuf(value, order):
-    found = order.FromString(value)
-    at = found.at.ToDatetime(timezone.utc)
-    return {"id": found.id, "name": found.name.text, "total": found.total, "at": at, "tags": list(found.tags)}
+    message = order.FromString(value)
+    timestamp = message.at.ToDatetime(timezone.utc)
+    return {
+        "id": message.id,
+        "name": message.name.text,
+        "total": message.total,
+        "at": timestamp,
+        "tags": list(message.tags),
+    }
 
 
 def as_json(row):
@@ -149,8 +155,8 @@ def read_csv(value):
 
     names, line = csv.reader(io.StringIO(value.decode()), delimiter=";", quotechar="'", doublequote=True)
     row = dict(zip(names, line, strict=True))
-    at = datetime.fromisoformat(row["at"].replace("Z", "+00:00"))
-    return {"id": int(row["id"]), "name": row["name"], "total": float(row["total"]), "at": at}
+    timestamp = datetime.fromisoformat(row["at"].replace("Z", "+00:00"))
+    return {"id": int(row["id"]), "name": row["name"], "total": float(row["total"]), "at": timestamp}
 
 
 SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
@@ -161,23 +167,23 @@ def soap(row):
     body = ET.SubElement(root, f"{{{SOAP}}}Body")
     element = ET.SubElement(body, "{urn:shop}order")
     for name, value in row.items():
-        for each in value if isinstance(value, list) else [value]:
-            text = each.isoformat() if isinstance(each, datetime) else str(each)
+        for scalar in value if isinstance(value, list) else [value]:
+            text = scalar.isoformat() if isinstance(scalar, datetime) else str(scalar)
             ET.SubElement(element, f"{{urn:shop}}{name}").text = text
     return ET.tostring(root)
 
 
 def read_soap(value):
     element = ET.fromstring(value).find(f"./{{{SOAP}}}Body/{{urn:shop}}order")
-    found = {}
+    texts = {}
     for child in element:
-        found.setdefault(child.tag.removeprefix("{urn:shop}"), []).append(child.text or "")
+        texts.setdefault(child.tag.removeprefix("{urn:shop}"), []).append(child.text or "")
     return {
-        "id": int(found["id"][0]),
-        "name": found["name"][0],
-        "total": float(found["total"][0]),
-        "at": datetime.fromisoformat(found["at"][0].replace("Z", "+00:00")),
-        "tags": found.get("tags", []),
+        "id": int(texts["id"][0]),
+        "name": texts["name"][0],
+        "total": float(texts["total"][0]),
+        "at": datetime.fromisoformat(texts["at"][0].replace("Z", "+00:00")),
+        "tags": texts.get("tags", []),
     }
 
 
@@ -245,16 +251,16 @@ def test_from_topic_to_topic(shop, first_spark, order, name):
         "from {{ source('web', 'orders') }} where k <> ''",
     )
     good = [(f"k{row['id']}", case.write(row, order)) for row in rows]
-    bad = [(f"b{at}", value) for at, value in enumerate(case.bad)]
+    bad = [(f"b{index}", value) for index, value in enumerate(case.bad)]
     no_key = (b"\xff", good[0][1])
     create_topics(shop.bootstrap, "orders")
     send(shop.bootstrap, {"orders": [*good[:2], *bad, no_key, *good[2:]]})
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    found = [case.read(each.value(), shop.root, order) for each in received(shop.bootstrap, "copy")]
-    assert sorted(found, key=lambda row: row["id"]) == rows
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    copied = [case.read(record.value(), shop.root, order) for record in received(shop.bootstrap, "copy")]
+    assert sorted(copied, key=lambda row: row["id"]) == rows
     letters = received(shop.bootstrap, "orders.dead_letter")
-    reasons = {(each.key(), each.value()): headers(each)["millstream.reason"] for each in letters}
+    reasons = {(letter.key(), letter.value()): headers(letter)["millstream.reason"] for letter in letters}
     assert reasons.pop(no_key) == "the key: not valid UTF-8"
     assert reasons.keys() == {(key.encode(), value) for key, value in bad}
     for (_, value), reason in reasons.items():

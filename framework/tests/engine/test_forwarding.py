@@ -33,8 +33,8 @@ def received():
 
 @pytest.fixture
 def address(received):
-    with receiving("127.0.0.1", "127.0.0.1", received.put) as found:
-        yield found._replace(models=("plain",))
+    with receiving("127.0.0.1", "127.0.0.1", received.put) as address:
+        yield address._replace(models=("plain",))
 
 
 @contextmanager
@@ -46,8 +46,8 @@ def worker():
     try:
         yield
     finally:
-        for each in root.handlers:
-            each.close()
+        for handler in root.handlers:
+            handler.close()
         root.setLevel(level)
         root.handlers = handlers
 
@@ -72,8 +72,8 @@ def test_levels_begin_with_info_and_tracebacks_are_sent(address, received):
             refused(ValueError("why"))
         except ValueError:
             logger.info("this", exc_info=True)
-    found = received.get(timeout=PATIENCE)
-    assert (found.message, found.exception.splitlines()[-1]) == ("this", "ValueError: why")
+    event = received.get(timeout=PATIENCE)
+    assert (event.message, event.exception.splitlines()[-1]) == ("this", "ValueError: why")
     logger.warning("outside of a call")
     assert received.empty()
 
@@ -86,9 +86,9 @@ def test_a_flood_is_cut_and_counted(address, received, monkeypatch):
             logger.warning("flood")
         now[0] += 60
         logger.warning("after")
-    found = [received.get(timeout=PATIENCE) for _ in range(forwarding.MOST + 1)]
-    assert {each.left_out for each in found[:-1]} == {0}
-    assert (found[-1].message, found[-1].left_out) == ("after", 9 * forwarding.MOST)
+    events = [received.get(timeout=PATIENCE) for _ in range(forwarding.MOST + 1)]
+    assert {event.left_out for event in events[:-1]} == {0}
+    assert (events[-1].message, events[-1].left_out) == ("after", 9 * forwarding.MOST)
 
 
 def test_long_texts_are_cut(address, received):
@@ -126,7 +126,7 @@ def test_a_run_that_has_ended_slows_and_stops_no_function(address, received, cap
     monkeypatch.setattr(
         forwarding.socket,
         "create_connection",
-        lambda *given: tries.append(given) or refused(ConnectionRefusedError()),
+        lambda *arguments: tries.append(arguments) or refused(ConnectionRefusedError()),
     )
     gone = LogAddress("127.0.0.1", 1, "token")
     with worker(), forwards("f", gone):

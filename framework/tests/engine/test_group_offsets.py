@@ -38,8 +38,8 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
                 counts[query] += 1
 
         threads = [threading.Thread(target=report, args=(query,)) for query in range(QUERIES)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         for _ in range(3):
             before = list(counts)
             while not all(now > then + 5 for now, then in zip(counts, before, strict=True)):
@@ -51,8 +51,8 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
         while not all(now > then + 2 for now, then in zip(counts, before, strict=True)):
             pass
         stopping.set()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.join()
         admin = AdminClient({"bootstrap.servers": broker.address})
         for query, count in enumerate(counts):
             assert offsets(admin, f"q{query}") == {0: count - 1, 1: 7}
@@ -78,6 +78,6 @@ def test_a_cluster_with_logins(secured_port, first_spark, caplog):  # noqa: F811
 
 
 def offsets(admin, query):
-    asked = ConsumerGroupTopicPartitions(f"millstream.shop.{query}")
-    (future,) = admin.list_consumer_group_offsets([asked]).values()
-    return {each.partition: each.offset for each in future.result(10).topic_partitions}
+    request = ConsumerGroupTopicPartitions(f"millstream.shop.{query}")
+    (future,) = admin.list_consumer_group_offsets([request]).values()
+    return {position.partition: position.offset for position in future.result(10).topic_partitions}

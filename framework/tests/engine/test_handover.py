@@ -36,9 +36,9 @@ KINDS = """
 def applied(shop, intent=ANY, tell=lambda _: None):
     """Apply the project on disk to its run, or roll back without an intent."""
     job = job_of(shop.root)
-    found = run_of(job.project.target, shop.root)
-    assert found is not None
-    return ask(found, version_to_send(job.project, job.manifest, None, None, tests=True), intent, tell)
+    channel = run_of(job.project.target, shop.root)
+    assert channel is not None
+    return ask(channel, version_to_send(job.project, job.manifest, None, None, tests=True), intent, tell)
 
 
 def totals(shop):
@@ -46,24 +46,24 @@ def totals(shop):
 
 
 def has_read(run, query, count):
-    return sum(each.batch.rows for each in run.of(Batched) if each.query == query) >= count
+    return sum(event.batch.rows for event in run.of(Batched) if event.query == query) >= count
 
 
 def all_have_read(run, count):
-    names = [each.query.name for each in run.of(Waiting)]
+    names = [event.query.name for event in run.of(Waiting)]
     return names and all(has_read(run, name, count) for name in names)
 
 
 def once(shop, topic):
     """Return the values of a topic by their header; no header comes twice."""
-    found = received(shop.bootstrap, topic)
-    marks = Counter((each.key(), tuple(sorted(headers(each).items()))) for each in found)
+    records = received(shop.bootstrap, topic)
+    marks = Counter((record.key(), tuple(sorted(headers(record).items()))) for record in records)
     assert set(marks.values()) <= {1}, marks.most_common(3)
-    return [json.loads(each.value()) for each in found]
+    return [json.loads(record.value()) for record in records]
 
 
 def newest(shop, topic):
-    return {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, topic)}
+    return {record.key(): json.loads(record.value()) for record in received(shop.bootstrap, topic)}
 
 
 @pytest.mark.long
@@ -75,10 +75,10 @@ def test_a_rebuilt_query_takes_over_and_goes_back_while_others_go_on(shop, first
         run.until(lambda: has_read(run, "totals", 3) and has_read(run, "events_topics", 3))
         shop.model("totals", MOST)
         shop.send(event(4, value=1.0))
-        told = []
-        found = applied(shop, tell=told.append)
-        assert found.replaced == ("totals",)
-        assert [each for each in told if isinstance(each, Compared)] == [
+        events = []
+        finished = applied(shop, tell=events.append)
+        assert finished.replaced == ("totals",)
+        assert [event for event in events if isinstance(event, Compared)] == [
             Compared("model.totals", ("events",), 2)
         ]
         run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
@@ -90,7 +90,7 @@ def test_a_rebuilt_query_takes_over_and_goes_back_while_others_go_on(shop, first
         run.until(lambda: totals(shop) == {"a": (15.0, 4), "b": (2.0, 2)})
         with pytest.raises(MillstreamError, match="MS887"):
             applied(shop, None)
-    assert sorted(each["id"] for each in once(shop, "plain")) == [1, 2, 3, 4, 5, 6]
+    assert sorted(row["id"] for row in once(shop, "plain")) == [1, 2, 3, 4, 5, 6]
 
 
 LARGE = """
@@ -116,22 +116,22 @@ def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_s
         shop.model("large", LARGE.replace("value * 2", "value * 3"))
         shop.model("kinds", KINDS.replace("count(*)", "count(*) * 10 + max(id)"))
         shop.model("fresh", EVENTS)
-        found = applied(shop)
-        assert "kinds" in found.replaced
+        finished = applied(shop)
+        assert "kinds" in finished.replaced
         shop.send(event(4))
         run.until(lambda: len(shop.values("plain")) == 4 and len(newest(shop, "kinds")) == 2)
         run.until(lambda: newest(shop, "kinds")[b"x"]["events"] == 34)
         run.until(lambda: len(shop.values("fresh")) == 4)
         # Two records of the old version, two of the new one when it took over, and one for the last event.
-        sent = [each["events"] for each in once(shop, "kinds")]
+        sent = [row["events"] for row in once(shop, "kinds")]
         assert (sorted(sent[:2]), sorted(sent[2:4]), sent[4:]) == ([1, 2], [13, 22], [34])
-        assert {each["id"]: each["value"] for each in once(shop, "plain")} == {
+        assert {row["id"]: row["value"] for row in once(shop, "plain")} == {
             1: 1.0,
             2: 1.0,
             3: 1.0,
             4: 101.0,
         }
-        assert sorted(each["id"] for each in once(shop, "fresh")) == [1, 2, 3, 4]
+        assert sorted(row["id"] for row in once(shop, "fresh")) == [1, 2, 3, 4]
         run.until(lambda: rows(shop, "large") == {1: 3.0, 2: 3.0, 3: 3.0, 4: 3.0})
         # Back: what the newer version has sent is not sent again.
         (shop.root / "models/fresh.sql").unlink()
@@ -139,7 +139,7 @@ def test_topics_get_each_record_once_from_one_version_or_the_other(shop, first_s
         shop.send(event(5))
         run.until(lambda: rows(shop, "large") == {1: 2.0, 2: 2.0, 3: 2.0, 4: 2.0, 5: 2.0})
         run.until(lambda: len(shop.values("plain")) == 5)
-    values = {each["id"]: each["value"] for each in once(shop, "plain")}
+    values = {row["id"]: row["value"] for row in once(shop, "plain")}
     assert values == {1: 1.0, 2: 1.0, 3: 1.0, 4: 101.0, 5: 1.0}
     assert len(once(shop, "fresh")) == 4
 
@@ -161,11 +161,11 @@ def test_models_leave_a_shared_query_while_it_runs(shop, first_spark):
         return {row["user"]: row["total"] for row in table_rows(shop.root, "model.last")}
 
     def steps():
-        return [(each.step, each.queries) for each in run.of(Applying)]
+        return [(event.step, event.queries) for event in run.of(Applying)]
 
     with running(shop.root, first_spark) as run:
         run.until(lambda: all_have_read(run, 3))
-        (shared,) = {each.query.name for each in run.of(Waiting)}
+        (shared,) = {event.query.name for event in run.of(Waiting)}
         # The new version fails after the model has left: the old one goes on, in two queries.
         shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
         with pytest.raises(MillstreamError, match="MS886"):
@@ -195,7 +195,7 @@ def test_models_leave_a_shared_query_while_it_runs(shop, first_spark):
         run.until(lambda: all_have_read(run, 1))
     assert last() == {"a": 1, "b": 3}
     # It was sent each time that it changed, by either query, and nothing of it again.
-    sent = [each.value() for each in received(shop.bootstrap, "tally")]
+    sent = [record.value() for record in received(shop.bootstrap, "tally")]
     assert sorted(map(len, (sent, {*sent}))) == [3, 3], sent
 
 
@@ -241,14 +241,14 @@ def test_a_command_that_ends_leaves_the_running_version(shop, first_spark):
         run.until(lambda: has_read(run, "totals", 1))
         shop.model("totals", MOST)
         job = job_of(shop.root)
-        found = run_of(job.project.target, shop.root)
-        answers = found.ask(Deploy(version_to_send(job.project, job.manifest, None, None, tests=True), ANY))
+        channel = run_of(job.project.target, shop.root)
+        answers = channel.ask(Deploy(version_to_send(job.project, job.manifest, None, None, tests=True), ANY))
         next(answers)
         answers.close()
         shop.send(event(2, value=1.0))
         # The next command waits until the run has given the first one up.
         applied(shop)
-        assert "failed" in [each.step for each in run.of(Applying)]
+        assert "failed" in [event.step for event in run.of(Applying)]
         run.until(lambda: totals(shop) == {"a": (2.0, 2)})
     assert run_of(job.project.target, shop.root) is None
 
@@ -282,4 +282,4 @@ def test_a_swap_that_has_begun_is_completed_by_the_next_run(shop, first_spark, m
     with running(shop.root, first_spark) as run:
         run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
         run.until(lambda: newest(shop, "kinds")[b"x"]["events"] == 30)
-    assert sorted(each["events"] for each in once(shop, "kinds")) == [1, 2, 10, 20, 30]
+    assert sorted(row["events"] for row in once(shop, "kinds")) == [1, 2, 10, 20, 30]

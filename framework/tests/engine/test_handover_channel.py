@@ -27,20 +27,20 @@ def address(root):
 
 
 def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
-    asked, told = [], []
+    requests, events = [], []
 
     def handle(request, caller):
-        asked.append(request)
+        requests.append(request)
         caller.tell(Step("Spark", "4.2", done=True))
         return Finished(("totals",), ("odd",))
 
     with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
-        assert ask(run_of(LOCAL, tmp_path), VERSION, INTENT, told.append) == Finished(("totals",), ("odd",))
-        assert ask(run_of(LOCAL, tmp_path), VERSION, None, told.append) == Finished(("totals",), ("odd",))
+        assert ask(run_of(LOCAL, tmp_path), VERSION, INTENT, events.append) == Finished(("totals",), ("odd",))
+        assert ask(run_of(LOCAL, tmp_path), VERSION, None, events.append) == Finished(("totals",), ("odd",))
         assert (tmp_path / ".millstream/local/run.json").stat().st_mode & 0o777 == 0o600
-    assert asked[0].intent == INTENT
-    assert asked[0].version == asked[1].version == VERSION
-    assert told == [Setup("Spark", "4.2", done=True)] * 2
+    assert requests[0].intent == INTENT
+    assert requests[0].version == requests[1].version == VERSION
+    assert events == [Setup("Spark", "4.2", done=True)] * 2
     assert run_of(LOCAL, tmp_path) is None
 
 

@@ -20,7 +20,7 @@ MENDED = SINK + f"select id, try_divide(1, value - 7) as half {EVENTS}"
 
 def ids(shop, topic):
     """Return what came; a batch that failed half-way is sent again, as headers tell."""
-    return sorted({each["id"] for each in shop.values(topic)})
+    return sorted({row["id"] for row in shop.values(topic)})
 
 
 @pytest.mark.long
@@ -30,12 +30,15 @@ def test_the_others_are_built_and_it_gets_its_records_when_it_is_mended(shop, fi
     shop.send(event(1), event(2))
     built(shop.root, first_spark)
     shop.send(event(3), event(4, value=7.0))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "halves": "error"}
-    (left_out,) = (each for each in told if isinstance(each, LeftOut))
+    (left_out,) = (event for event in events if isinstance(event, LeftOut))
     assert (left_out.model, left_out.diagnostic.code) == ("model.halves", "MS868")
-    place, line = left_out.diagnostic.location, left_out.diagnostic.line
-    assert (place.path, line[place.column - 1 : place.end - 1]) == ("models/halves.sql", "1 / (value - 7")
+    location, line = left_out.diagnostic.location, left_out.diagnostic.line
+    assert (location.path, line[location.column - 1 : location.end - 1]) == (
+        "models/halves.sql",
+        "1 / (value - 7",
+    )
     shop.send(event(5))
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "halves": "error"}
@@ -64,9 +67,9 @@ def test_what_fails_for_all_fails_as_before(shop, first_spark):
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("other", SINK + f"select kind {EVENTS}")
     shop.send(("a", "not json"))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "error", "other": "error"}
-    assert not [each for each in told if isinstance(each, LeftOut)]
+    assert not [event for event in events if isinstance(event, LeftOut)]
 
 
 @pytest.mark.long
@@ -77,7 +80,7 @@ def test_dead_letters_go_on_without_it(shop, first_spark):
     shop.send(event(1, value=7.0), ("a", "not json"))
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "halves": "error"}
-    assert [each.value() for each in received(shop.bootstrap, "events.dead_letter")] == [b"not json"]
+    assert [record.value() for record in received(shop.bootstrap, "events.dead_letter")] == [b"not json"]
 
 
 @pytest.mark.long
@@ -89,7 +92,7 @@ def test_a_run_goes_on_without_it_until_it_is_mended(shop, first_spark):
         run.until(lambda: run.of(Batched))
         shop.send(event(2, value=7.0))
         run.until(lambda: run.of(LeftOut))
-        assert [each.failures for each in run.of(Failed)] == [1]
+        assert [event.failures for event in run.of(Failed)] == [1]
         shop.send(event(3))
         run.until(lambda: ids(shop, "plain") == [1, 2, 3])
         (seen,) = run.watcher.all()
@@ -108,9 +111,9 @@ def test_a_model_that_spark_does_not_take_leaves_out_itself_alone(shop, first_sp
     shop.model("plain", SINK + f"select id {EVENTS}")
     shop.model("strange", SINK + f"select id, to_number(kind, 'nine') as number {EVENTS}")
     shop.send(event(1))
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strange": "error"}
-    assert [each.model for each in told if isinstance(each, LeftOut)] == ["model.strange"]
+    assert [event.model for event in events if isinstance(event, LeftOut)] == ["model.strange"]
     shop.model("strange", SINK + f"select id, try_to_number(kind, '999') as number {EVENTS}")
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strange": "success"}

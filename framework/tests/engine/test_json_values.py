@@ -57,7 +57,7 @@ def test_lists_and_numbers_are_read_and_written(shop_of_values, first_spark):
     lists = [[{"id": 1, "total": 2.5}, {"id": 2}], [], None]
     send(
         shop.bootstrap,
-        {"lists": [("a", json.dumps(each)) for each in lists] + [("b", '{"id": 1}'), ("c", "[")]},
+        {"lists": [("a", json.dumps(value)) for value in lists] + [("b", '{"id": 1}'), ("c", "[")]},
     )
     send(shop.bootstrap, {"numbers": [(None, "12.5"), (None, "20.75"), (None, "null")]})
     results, _ = built(shop.root, first_spark)
@@ -65,8 +65,8 @@ def test_lists_and_numbers_are_read_and_written(shop_of_values, first_spark):
     assert shop.values("orders") == [{"user": "a", "id": 1, "total": 2.5}, {"user": "a", "id": 2}]
     assert shop.values("warm") == [{"degrees": 12.5, "warm": False}, {"degrees": 20.75, "warm": True}, {}]
     assert shop.values("counted")[-1] == {"n": 1, "records": 3}
-    assert [each.value() for each in received(shop.bootstrap, "ids")] == [b"[1,2]", b"[]", None]
-    assert [each.key() for each in received(shop.bootstrap, "lists.dead_letter")] == [b"b", b"c"]
+    assert [record.value() for record in received(shop.bootstrap, "ids")] == [b"[1,2]", b"[]", None]
+    assert [record.key() for record in received(shop.bootstrap, "lists.dead_letter")] == [b"b", b"c"]
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,13 @@ def test_what_a_single_value_can_not_be(shop_of_values, sources, code, message):
     shop_of_values.write("models/sources.yml", sources)
     shop_of_values.model("m", "select degrees from {{ source('web', 'numbers') }}")
     problems = compile_project(shop_of_values.root, use_cache=False).diagnostics
-    assert [(each.code, message in each.message) for each in problems] == [(code, True)], problems
+    assert [(diagnostic.code, message in diagnostic.message) for diagnostic in problems] == [(code, True)], (
+        problems
+    )
 
 
 def test_a_sink_of_two_values(shop_of_values):
     shop_of_values.model("m", SINK + "select user as id, orders, 1 as more from {{ source('web', 'lists') }}")
-    (problem,) = compile_project(shop_of_values.root, use_cache=False).diagnostics
-    assert problem.code == "MS124"
-    assert problem.message.endswith("is a single column, and orders and more are not in the key")
+    (diagnostic,) = compile_project(shop_of_values.root, use_cache=False).diagnostics
+    assert diagnostic.code == "MS124"
+    assert diagnostic.message.endswith("is a single column, and orders and more are not in the key")

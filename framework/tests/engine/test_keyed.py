@@ -110,7 +110,7 @@ class Clicks:
         self.project = load_project(root, None, None, None)
 
     def write(self, *clicks):
-        rows = self.spark.createDataFrame([(u, 0, i, at, tags) for u, i, at, tags in clicks], CLICKS)
+        rows = self.spark.createDataFrame([(u, 0, i, time, tags) for u, i, time, tags in clicks], CLICKS)
         rows.coalesce(1).write.mode("append").parquet(str(self.root / "in"))
 
     def view(self, function, *columns, ttl=None):
@@ -120,15 +120,15 @@ class Clicks:
 
     def run(self, function, *columns, ttl=None):
         """Return what a function makes of the files that came since the last run."""
-        found = []
-        made = self.view(function, *columns, ttl=ttl)
-        query = made.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
+        collected = []
+        view = self.view(function, *columns, ttl=ttl)
+        query = view.writeStream.foreachBatch(lambda rows, _: collected.extend(rows.collect()))
         query = query.option("checkpointLocation", str(self.root / "checkpoint")).trigger(availableNow=True)
         run = query.start()
         run.awaitTermination()
         states = [state_of(state) for batch in run.recentProgress for state in batch.stateOperators]
         self.expired = sum(state.expired for state in states)
-        return sorted((tuple(row) for row in found), key=str)
+        return sorted((tuple(row) for row in collected), key=str)
 
 
 @pytest.fixture
@@ -181,10 +181,10 @@ def test_a_key_that_does_not_come_for_longer_than_its_ttl_begins_anew(clicks):
 def test_a_key_that_comes_again_is_kept_for_another_ttl_though_its_state_stays_the_same(clicks):
     def new(*tags):
         clicks.write(("a", 1, None, list(tags)))
-        found = clicks.run("new_tags", Column("value", STRING), ttl="1 day")
-        kept = clicks.spark.read.format("statestore").option("stateVarName", "state")
-        (row,) = kept.load(str(clicks.root / "checkpoint")).select("value").collect()
-        return found, row.value.ttlExpirationMs
+        values = clicks.run("new_tags", Column("value", STRING), ttl="1 day")
+        state = clicks.spark.read.format("statestore").option("stateVarName", "state")
+        (row,) = state.load(str(clicks.root / "checkpoint")).select("value").collect()
+        return values, row.value.ttlExpirationMs
 
     first, until = new("x")
     again, later = new("x")
@@ -248,11 +248,11 @@ def test_a_model_calls_it_with_the_key_and_goes_on_in_the_next_build(shop, first
     assert statuses(built(shop.root, first_spark)[0]) == {"totals": "success"}
     shop.send(("a", {"id": 2}))
     built(shop.root, first_spark)
-    assert [each["value"] for each in shop.values("totals")] in ([1, 10, 3], [10, 1, 3])
+    assert [row["value"] for row in shop.values("totals")] in ([1, 10, 3], [10, 1, 3])
 
 
 def test_a_key_that_is_calculated_in_the_call_is_refused(shop):
     shop.write("macros/growing.py", GROWING)
     shop.model("totals", MODEL.replace("e.user", "lower(e.user)"))
-    found = compile_project(shop.root, use_cache=False).diagnostics
-    assert [each.message for each in found] == ["the key of growing() must be a column"]
+    diagnostics = compile_project(shop.root, use_cache=False).diagnostics
+    assert [diagnostic.message for diagnostic in diagnostics] == ["the key of growing() must be a column"]

@@ -55,16 +55,16 @@ def read_avro(schema, data):
 
 def xml(value):
     element = ET.Element("{urn:shop}id")
-    for name, each in value.items():
-        ET.SubElement(element, f"{{urn:shop}}{name}").text = str(each)
+    for name, part in value.items():
+        ET.SubElement(element, f"{{urn:shop}}{name}").text = str(part)
     return ET.tostring(element)
 
 
 def read_xml(data, _):
     element = ET.fromstring(data)
     assert element.tag == "{urn:shop}id"
-    found = {each.tag.removeprefix("{urn:shop}"): each.text or "" for each in element}
-    return found | {"number": int(found["number"])}
+    parts = {child.tag.removeprefix("{urn:shop}"): child.text or "" for child in element}
+    return parts | {"number": int(parts["number"])}
 
 
 def soap(value):
@@ -108,8 +108,8 @@ def proto_id(folder):
 
 def cases(message):
     def read_message(data, _):
-        found = message.FromString(data)
-        return {"shop": found.shop, "number": found.number}
+        key = message.FromString(data)
+        return {"shop": key.shop, "number": key.number}
 
     return {
         "text": Case(
@@ -226,37 +226,38 @@ def message(tmp_path_factory):
 
 @pytest.mark.long
 def test_from_topic_to_topic(shop, first_spark, message):
-    found = cases(message)
+    formats = cases(message)
     for path, content in FILES.items():
         shop.write(path, json.dumps(content))
     shop.write("schemas/id.proto", PROTO)
     topics = [
         f"  - {{name: {name}, on_bad_record: dead_letter, key: {case.key}, columns: [{{name: n, type: int}}]}}\n"
-        for name, case in found.items()
+        for name, case in formats.items()
     ]
     shop.write("models/web.yml", f"sources:\n- name: web\n  topics:\n{''.join(topics)}")
-    for name, case in found.items():
+    for name, case in formats.items():
         config = f"{{{{ config(materialized='sink', {case.sink}) }}}}"
         shop.model(f"{name}_copy", f"{config} select k, n from {{{{ source('web', '{name}') }}}}")
-    create_topics(shop.bootstrap, *found, partitions=1)
+    create_topics(shop.bootstrap, *formats, partitions=1)
     records = {}
-    for name, case in found.items():
-        good = [(case.write(value), {"n": at}) for at, value in enumerate(case.values)]
+    for name, case in formats.items():
+        good = [(case.write(value), {"n": index}) for index, value in enumerate(case.values)]
         bad = [(key, {"n": -1}) for key in case.bad]
         records[name] = [*good[:1], *bad, *good[1:], (None, {"n": 99})]
     send(shop.bootstrap, records)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    for name, case in found.items():
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    for name, case in formats.items():
         schema = written_schema(shop.root, f"{name}_copy") if case.sink.endswith("'avro'") else None
         copied = {
-            json.loads(each.value())["n"]: each.key() for each in received(shop.bootstrap, f"{name}_copy")
+            json.loads(record.value())["n"]: record.key()
+            for record in received(shop.bootstrap, f"{name}_copy")
         }
         assert copied.pop(99) is None, name
-        read = {at: case.read(key, schema) for at, key in copied.items()}
+        read = {index: case.read(key, schema) for index, key in copied.items()}
         assert read == dict(enumerate(case.values)), name
         letters = received(shop.bootstrap, f"{name}.dead_letter") if case.bad else []
-        reasons = {each.key(): headers(each)["millstream.reason"] for each in letters}
+        reasons = {letter.key(): headers(letter)["millstream.reason"] for letter in letters}
         assert reasons.keys() == case.bad.keys(), name
         for key, reason in reasons.items():
             assert reason.startswith(case.bad[key]), name
@@ -283,20 +284,20 @@ def test_commands_know_the_formats_of_keys(shop):
     create_topics(shop.bootstrap, "visits", partitions=1)
 
     def run(*arguments):
-        found = CliRunner().invoke(
+        result = CliRunner().invoke(
             millstream, [arguments[0], "--project-dir", str(shop.root), *arguments[1:]]
         )
-        assert found.exit_code == 0, found.output
-        return found.stdout
+        assert result.exit_code == 0, result.output
+        return result.stdout
 
     run("produce", "visits", "--count", "2")
     send(shop.bootstrap, {"visits": [(b"\xff", {"n": 3})]})
-    keys = [each.key() for each in received(shop.bootstrap, "visits")]
+    keys = [record.key() for record in received(shop.bootstrap, "visits")]
     assert [read_avro(RECORD, key)["number"] for key in keys[:2]] == [1, 2]
     shown = [
         json.loads(line) for line in run("consume", "visits", "--last", "3", "--output", "json").splitlines()
     ]
-    assert [each["key"] for each in shown] == [
+    assert [row["key"] for row in shown] == [
         {"shop": "a", "number": 1}, {"shop": "a", "number": 2}, {"base64": "/w=="},
     ]  # fmt: skip
     assert "key" in shown[2]["undecodable"]
@@ -358,7 +359,7 @@ BATCHES = [
 
 
 def rows(shop, topic):
-    return sorted((each.key() or b"", each.value() or b"") for each in received(shop.bootstrap, topic))
+    return sorted((record.key() or b"", record.value() or b"") for record in received(shop.bootstrap, topic))
 
 
 @pytest.mark.long
@@ -373,13 +374,13 @@ def test_keys_join_and_group_across_formats(shop, first_spark, target):
     create_topics(shop.bootstrap, "orders", "payments", "visits", "clicks", "users", partitions=2)
     for batch in BATCHES:
         send(shop.bootstrap, batch)
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
     matched = [(struct.unpack(">q", key)[0], json.loads(value)) for key, value in rows(shop, "matched")]
     assert sorted((id_, row["total"], row["paid"]) for id_, row in matched) == [
         (-5, 20, 8), (1, 1, 7), (1, 1, 9), (1, 10, 7), (1, 10, 9),
     ]  # fmt: skip
-    newest = {each.key(): json.loads(each.value()) for each in received(shop.bootstrap, "sums")}
+    newest = {record.key(): json.loads(record.value()) for record in received(shop.bootstrap, "sums")}
     assert {key: row["amount"] for key, row in newest.items()} == {b"1": 27, b"-5": 28}
     assert {row["id"]: row["records"] for row in table_rows(shop.root, "model.counts")} == {
         1: 4,
@@ -389,26 +390,28 @@ def test_keys_join_and_group_across_formats(shop, first_spark, target):
     by_shop = {row["k"] and row["k"]["number"]: row["n"] for row in table_rows(shop.root, "model.by_shop")}
     assert by_shop == {1: 14, 3: 22, -(2**63): 4, None: 1500}
     schema = written_schema(shop.root, "pairs")
-    found = [(read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "pairs")]
-    assert sorted((id_, row["visit"], row["click"]) for id_, row in found) == [
+    by_key = [(read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "pairs")]
+    assert sorted((id_, row["visit"], row["click"]) for id_, row in by_key) == [
         (1, 1, 10),
         (1, 3, 10),
         (3, 2, 20),
     ]
     schema = written_schema(shop.root, "again")
-    found = [(read_avro(schema, key), json.loads(value)["shop"]) for key, value in rows(shop, "again")]
-    assert sorted((key["visit"], key["click"], shop_) for key, shop_ in found) == [
+    by_key = [(read_avro(schema, key), json.loads(value)["shop"]) for key, value in rows(shop, "again")]
+    assert sorted((key["visit"], key["click"], shop_) for key, shop_ in by_key) == [
         (1, 10, "Zürich"), (2, 20, 'a,"b'), (3, 10, "Zürich"),
     ]  # fmt: skip
     schema = written_schema(shop.root, "named")
-    found = [
+    by_key = [
         (key and read_avro(schema, key)["number"], json.loads(value)) for key, value in rows(shop, "named")
     ]
-    assert sorted((row["n"], id_ or None, row.get("name")) for id_, row in found if row["n"] in {1, 2, 4, 1000}) == [
+    assert sorted((row["n"], id_ or None, row.get("name")) for id_, row in by_key if row["n"] in {1, 2, 4, 1000}) == [
         (1, 1, "Ann"), (2, 3, None), (4, -(2**63), "hidden"), (1000, None, None),
     ]  # fmt: skip
     schema = written_schema(shop.root, "known")
     newest = {}
-    for each in received(shop.bootstrap, "known"):
-        newest[read_avro(schema, each.key())["number"]] = each.value() and json.loads(each.value())["name"]
+    for record in received(shop.bootstrap, "known"):
+        newest[read_avro(schema, record.key())["number"]] = (
+            record.value() and json.loads(record.value())["name"]
+        )
     assert newest == {1: None, -(2**63): None}

@@ -24,11 +24,11 @@ MODELS = {
 
 def figures(root):
     """Return what is stored of the state of each query after its last batch."""
-    found = {
+    contents = {
         path.parent.name: path.read_bytes()
         for path in (root / ".millstream").rglob("checkpoints/*/state.json")
     }
-    return {name: from_json(data, StateFigures) for name, data in found.items()}
+    return {name: from_json(data, StateFigures) for name, data in contents.items()}
 
 
 @pytest.mark.long
@@ -45,12 +45,12 @@ def test_a_restart_tells_how_the_states_were_loaded(tmp_path, broker, first_spar
         ]
         send(shop.bootstrap, {"events": rows})
         built(shop.root, first_spark)
-        loaded.append({name: each.restored for name, each in figures(shop.root).items()})
+        loaded.append({name: state.restored for name, state in figures(shop.root).items()})
     assert loaded[0] == {"first": (None,), "both": (None,), "totals": (None,)}, "new states are not loaded"
-    for found in loaded[1:]:
+    for restart in loaded[1:]:
         for name in ("first", "both"):
-            (restored,) = found[name]
+            (restored,) = restart[name]
             assert restored.bytes > 1000
             assert 0 < restored.seconds < 60
-        assert found["totals"] == (None,), "Spark does not tell it of an aggregate"
+        assert restart["totals"] == (None,), "Spark does not tell it of an aggregate"
     assert loaded[2]["first"][0].bytes > loaded[1]["first"][0].bytes

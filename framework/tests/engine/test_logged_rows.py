@@ -95,8 +95,8 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, c
     log = RunLog(Target("shop", "local", secrets), logged.append)
     with running(shop.root, first_spark, also=[log.tell]) as run:
         run.until(lambda: models_in(run) == {"payments", "priced", "totals"})
-    found = [each for each in logged if isinstance(each, Logged)]
-    lines = sorted((each.level, each.text) for each in found if "payments" not in each.text)
+    events = [event for event in logged if isinstance(event, Logged)]
+    lines = sorted((event.level, event.text) for event in events if "payments" not in event.text)
     assert lines == [
         ("error", 'priced events-0-1: {"id":2,"user":"a","kind":"****"}'),
         ("error", 'priced events-0-2: {"id":3,"user":"a","kind":null}'),
@@ -105,7 +105,7 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, c
         ("info", 'totals: {"user":"a","total":296.0}'),
         ("warning", "priced() of priced events-0-1: value 150.0 of 2"),
     ]  # fmt: skip
-    as_in_the_guide = [each for each in found if each.text.startswith(("payments", "checked"))]
+    as_in_the_guide = [event for event in events if event.text.startswith(("payments", "checked"))]
     assert shown(as_in_the_guide, capfd) == [json.loads(line) for line in BLOCKS["json"].splitlines()]
 
 
@@ -113,14 +113,14 @@ def shown(logged, capfd):
     """Return the lines of JSON that the command prints, with the guide's time."""
     capfd.readouterr()
     with run_progress(OutputStyle(json=True), Watcher()) as progress:
-        for each in sorted(logged, key=lambda each: each.level, reverse=True):
-            progress.handle(each)
+        for event in sorted(logged, key=lambda event: event.level, reverse=True):
+            progress.handle(event)
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     return [line | {"time": "2026-03-01T10:00:00.000+00:00"} for line in lines]
 
 
 def models_in(run):
-    return {name for each in run.of(Batched) for name in each.batch.model_rows}
+    return {name for event in run.of(Batched) for name in event.batch.model_rows}
 
 
 @pytest.mark.long
@@ -139,13 +139,15 @@ def test_keyed_functions_log_with_their_key_and_floods_stop_nothing(shop, first_
         closing(RunLog(Target("shop", "local", {}), logged.append)) as log,
         running(shop.root, first_spark, also=[log.tell]) as run,
     ):
-        run.until(lambda: sum(each.batch.model_rows.get("watched", 0) for each in run.of(Batched)) == 1000)
-    found = [each for each in logged if isinstance(each, Logged)]
-    of_function = [each for each in found if each.text.startswith("watch() of watched, user a: row ")]
+        run.until(lambda: sum(event.batch.model_rows.get("watched", 0) for event in run.of(Batched)) == 1000)
+    events = [event for event in logged if isinstance(event, Logged)]
+    of_function = [event for event in events if event.text.startswith("watch() of watched, user a: row ")]
     assert len(of_function) == MOST
-    (left_out,) = (each for each in found if each.data.get("model") == "watched" and "left_out" in each.data)
+    (left_out,) = (
+        event for event in events if event.data.get("model") == "watched" and "left_out" in event.data
+    )
     assert left_out.data["left_out"] == 995
-    assert sum("row" in each.data for each in found) == 5
+    assert sum("row" in event.data for event in events) == 5
 
 
 def test_gathered_texts_are_chosen_and_cut(first_spark):
@@ -153,9 +155,9 @@ def test_gathered_texts_are_chosen_and_cut(first_spark):
     call = "select gather(if(id % 2 = 0, repeat('x', 20000), null), '{}', '3') as found from range(0, 20000, 1, 4)"
     ((some,),) = first_spark.sql(call.format(0.25)).collect()
     assert abs(some["rows"] - 2500) < 7 * 43.3
-    ((each,),) = first_spark.sql(call.format(1.0)).collect()
-    assert each["rows"] == 10_000
-    assert list(each["texts"]) == ["x" * 10_000 + "…"] * 3
+    ((gathered,),) = first_spark.sql(call.format(1.0)).collect()
+    assert gathered["rows"] == 10_000
+    assert list(gathered["texts"]) == ["x" * 10_000 + "…"] * 3
     ((none,),) = first_spark.sql(
         "select gather(if(id < 0, 'x', null), '1.0', '3') as found from range(5)"
     ).collect()

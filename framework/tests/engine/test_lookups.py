@@ -40,8 +40,8 @@ class Looked:
     def view(self, session, read):
         self.store.rows(session, read.relation, self.columns).createOrReplaceTempView(read.view)
 
-    def copied(self, relation, known):
-        return self.store.copied(relation, known)
+    def copied(self, relation, version):
+        return self.store.copied(relation, version)
 
     def merge(self, rows):
         self.store.merge(rows, self.table, Batch("writer", self.batches, deletes=False, new=False))
@@ -60,8 +60,8 @@ class Looked:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_rows_of_all_types_are_those_that_spark_reads(spark, tmp_path, zone):
-    found = Looked(spark, tmp_path, COLUMNS)
-    found.session.conf.set("spark.sql.session.timeZone", zone)
+    looked_up = Looked(spark, tmp_path, COLUMNS)
+    looked_up.session.conf.set("spark.sql.session.timeZone", zone)
     most = max(map(len, VALUES.values()))
     rows = " union all ".join(
         "select "
@@ -71,58 +71,60 @@ def test_rows_of_all_types_are_those_that_spark_reads(spark, tmp_path, zone):
         )
         for n in range(most)
     )
-    found.merge(found.session.sql(rows).dropDuplicates(["User"]))
-    schema = found.session.table("t").schema
-    found.lookups.refresh(found.session)
-    assert not found.by_spark
-    assert found.session.table("t").schema == schema
-    assert len(found.stored()) > 3
-    assert found.shown() == found.stored()
+    looked_up.merge(looked_up.session.sql(rows).dropDuplicates(["User"]))
+    schema = looked_up.session.table("t").schema
+    looked_up.lookups.refresh(looked_up.session)
+    assert not looked_up.by_spark
+    assert looked_up.session.table("t").schema == schema
+    assert len(looked_up.stored()) > 3
+    assert looked_up.shown() == looked_up.stored()
 
 
 def test_each_batch_sees_the_newest_version(spark, tmp_path):
-    found = Looked(spark, tmp_path, {"id": "bigint", "text": "string"})
+    looked_up = Looked(spark, tmp_path, {"id": "bigint", "text": "string"})
     seen = []
-    work = looking_up(lambda _, number: seen.append((number, found.shown())), found, [READ])
+    work = looking_up(lambda _, number: seen.append((number, looked_up.shown())), looked_up, [READ])
     for number in range(3):
-        found.merge(found.session.range(number, number + 2).select("id", f.lit(f"{number}").alias("text")))
-        work(found.session.range(0), number)
-        work(found.session.range(0), number)
-        assert seen[-2:] == [(number, found.stored())] * 2
+        looked_up.merge(
+            looked_up.session.range(number, number + 2).select("id", f.lit(f"{number}").alias("text"))
+        )
+        work(looked_up.session.range(0), number)
+        work(looked_up.session.range(0), number)
+        assert seen[-2:] == [(number, looked_up.stored())] * 2
     assert len(seen[-1][1]) == 4
-    assert not found.by_spark
+    assert not looked_up.by_spark
 
 
 @pytest.mark.parametrize("reason", ["large", "left to Spark"])
 def test_spark_reads_a_table_that_can_no_longer_be_copied(spark, tmp_path, monkeypatch, reason):
-    found = Looked(spark, tmp_path, {"id": "bigint", "text": "string"})
-    found.merge(found.session.range(3).select("id", f.lit("a").alias("text")))
-    found.lookups.refresh(found.session)
-    assert not found.by_spark
+    looked_up = Looked(spark, tmp_path, {"id": "bigint", "text": "string"})
+    looked_up.merge(looked_up.session.range(3).select("id", f.lit("a").alias("text")))
+    looked_up.lookups.refresh(looked_up.session)
+    assert not looked_up.by_spark
     if reason == "large":
         monkeypatch.setattr(small, "_FEW", 10)
     else:
-        leave(found.session, found.store.folder.written("model.t"))
-    found.merge(found.session.range(2, 9).select("id", f.lit("b").alias("text")))
+        leave(looked_up.session, looked_up.store.folder.written("model.t"))
+    looked_up.merge(looked_up.session.range(2, 9).select("id", f.lit("b").alias("text")))
     for _ in range(2):
-        found.lookups.refresh(found.session)
-        assert found.by_spark
-        assert found.shown() == found.stored()
+        looked_up.lookups.refresh(looked_up.session)
+        assert looked_up.by_spark
+        assert looked_up.shown() == looked_up.stored()
     monkeypatch.undo()
     if reason == "large":
-        found.lookups.refresh(found.session)
-        assert not found.by_spark
-        assert found.shown() == found.stored()
+        looked_up.lookups.refresh(looked_up.session)
+        assert not looked_up.by_spark
+        assert looked_up.shown() == looked_up.stored()
 
 
 def test_a_table_that_was_made_again_is_read_again(spark, tmp_path):
-    found = Looked(spark, tmp_path, {"id": "bigint"})
-    found.merge(found.session.range(3))
-    found.lookups.refresh(found.session)
-    before = found.shown()
-    found.store.drop(found.table)
-    assert found.store.create(found.table, changes=False)
-    found.batches = 0
-    found.merge(found.session.range(10, 13))
-    found.lookups.refresh(found.session)
-    assert found.shown() == found.stored() != before
+    looked_up = Looked(spark, tmp_path, {"id": "bigint"})
+    looked_up.merge(looked_up.session.range(3))
+    looked_up.lookups.refresh(looked_up.session)
+    before = looked_up.shown()
+    looked_up.store.drop(looked_up.table)
+    assert looked_up.store.create(looked_up.table, changes=False)
+    looked_up.batches = 0
+    looked_up.merge(looked_up.session.range(10, 13))
+    looked_up.lookups.refresh(looked_up.session)
+    assert looked_up.shown() == looked_up.stored() != before

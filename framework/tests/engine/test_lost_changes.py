@@ -35,10 +35,10 @@ def test_changes_that_are_gone_stop_the_query(shop, first_spark, monkeypatch):
     shop.send(event(4))
     results, _ = built(shop.root, first_spark, models=only)
     assert statuses(results) == {"totals": "success"}, "what removes the files of the day before yesterday"
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert statuses(results)["follower"] == "error"
-    (found,) = problems(told)
-    assert (found.code, found.message) == (
+    (diagnostic,) = problems(events)
+    assert (diagnostic.code, diagnostic.message) == (
         "MS864",
         "follower: changes of a table that it has not read yet no longer exist",
     )

@@ -37,16 +37,16 @@ shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, sch
 """
 
 
-def click(id_, place, number):
-    return b"\0" + id_.to_bytes(4, "big") + place + bytes((8, number))
+def click(id_, position, number):
+    return b"\0" + id_.to_bytes(4, "big") + position + bytes((8, number))
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["elsewhere", "on this machine"])
-def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, monkeypatch, own):
+@pytest.mark.parametrize("is_local", [False, True], ids=["elsewhere", "on this machine"])
+def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, monkeypatch, is_local):
     # Tests share the registry, and so the subjects.
-    orders, clicks = ("own_orders", "own_clicks") if own else ("other_orders", "other_clicks")
+    orders, clicks = ("own_orders", "own_clicks") if is_local else ("other_orders", "other_clicks")
     shop.write("models/web.yml", TOPICS % {"orders": orders, "clicks": clicks})
-    if not own:
+    if not is_local:
         shop.write("profiles.yml", PROFILE % registry_url(registry_status(shop.root).address))
     shop.model("orders_seen", SINK + "select id, k.id as k from {{ source('web', 'orders') }}")
     # Fails on none of the records, if it is tried alone.
@@ -73,8 +73,8 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
     def read():
         """Return how many records were read of each topic, in complete batches."""
         sums = {"orders_topics": 0, "clicks_topics": 0}
-        for each in run.of(Batched):
-            sums[each.query] += each.batch.rows
+        for event in run.of(Batched):
+            sums[event.query] += event.batch.rows
         return list(sums.values())
 
     old = (
@@ -96,13 +96,13 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
         send_rows(2, old)
         run.until(lambda: read() == [2, 2])
         send_rows(3, new, old)
-        if own:
+        if is_local:
             run.until(lambda: Setup("registry", "died; restarted", done=True) in run.of(Setup))
         else:
             # After some failures, models that fail on their own would be left out.
             run.until(
                 lambda: (
-                    {each.query for each in run.of(Failed) if each.failures > 2}
+                    {event.query for event in run.of(Failed) if event.failures > 2}
                     == {"orders_topics", "clicks_topics"}
                 )
             )
@@ -114,10 +114,10 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
     topics = AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics
     letters = {f"{orders}.dead_letter", f"{clicks}.dead_letter"} & topics.keys()
     assert [
-        headers(each)["millstream.reason"] for name in letters for each in received(shop.bootstrap, name)
+        headers(record)["millstream.reason"] for name in letters for record in received(shop.bootstrap, name)
     ] == []
-    assert sorted((each["id"], each["k"]) for each in shop.values("orders_seen")) == [
+    assert sorted((row["id"], row["k"]) for row in shop.values("orders_seen")) == [
         (n, n) for n in range(1, 5)
     ]
-    assert sorted(each["id"] for each in shop.values("odd_seen")) == [2, 4]
-    assert sorted(each["id"] for each in shop.values("clicks_seen")) == [1, 2, 3, 4]
+    assert sorted(row["id"] for row in shop.values("odd_seen")) == [2, 4]
+    assert sorted(row["id"] for row in shop.values("clicks_seen")) == [1, 2, 3, 4]

@@ -36,7 +36,7 @@ def event(number, user, kind, value=1.0):
     return (user, {"id": number, "kind": kind, "value": value})
 
 
-def place(root, name):
+def table_path(root, name):
     return delta_folder(load_project(root, None, None, None).target, root).read(f"model.{name}")
 
 
@@ -49,16 +49,16 @@ def sizes(root):
 
 
 def changed(results):
-    return {each.id.partition(".")[2]: each.rows_changed for each in results.results}
+    return {result.id.partition(".")[2]: result.rows_changed for result in results.results}
 
 
 def of(results, name):
-    return next(each.changes for each in results.results if each.id == f"model.{name}")
+    return next(result.changes for result in results.results if result.id == f"model.{name}")
 
 
 def of_delta(root, name):
     """Return what Delta itself counted of the last commit."""
-    counted = DeltaTable(place(root, name)).history(1)[0]["operationMetrics"]
+    counted = DeltaTable(table_path(root, name)).history(1)[0]["operationMetrics"]
     return {kind: int(counted[f"num_target_rows_{kind}"]) for kind in ("inserted", "updated", "deleted")}
 
 
@@ -66,8 +66,8 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     for name, sql in {"latest": LATEST, "kinds": KINDS, "sizes": SIZES, "first": FIRST, "out": OUT}.items():
         shop.model(name, sql)
     shop.send(event(1, "a", "x"), event(2, "b", "x", 3.0), event(3, "c", "y"), event(4, "c", "y", 2.0))
-    results, told = built(shop.root, first_spark)
-    assert not problems(told), problems(told)
+    results, events = built(shop.root, first_spark)
+    assert not problems(events), problems(events)
     assert set(statuses(results).values()) == {"success"}
     assert kinds(shop.root) == {"x": (2, 3.0, 2), "y": (2, 2.0, 1)}
     assert sizes(shop.root) == {2: 4}
@@ -76,8 +76,8 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [1, 3]
     # An update moves a row to another group, a delete removes a group.
     shop.send(event(2, "b", "y", 3.0), event(1, "a", "gone"), event(5, "d", "z"))
-    results, told = built(shop.root, first_spark)
-    assert not problems(told), problems(told)
+    results, events = built(shop.root, first_spark)
+    assert not problems(events), problems(events)
     assert kinds(shop.root) == {"y": (3, 3.0, 2), "z": (1, 1.0, 1)}
     assert sizes(shop.root) == {3: 3, 1: 1}
     assert changed(results) == {"latest": None, "kinds": 3, "sizes": 3, "first": 4, "out": None}
@@ -88,17 +88,19 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     assert sorted(row["id"] for row in table_rows(shop.root, "model.first")) == [2, 5]
     # Its readers get the same differences.
     records = received(shop.bootstrap, "out")
-    assert {(each.key(), each.value() and json.loads(each.value())["n"]) for each in records} == {
+    assert {(record.key(), record.value() and json.loads(record.value())["n"]) for record in records} == {
         (b"x", 2), (b"y", 2), (b"y", 3), (b"z", 1), (b"x", None),
     }  # fmt: skip
     # A build without changes stores nothing.
-    versions = {name: DeltaTable(place(shop.root, name)).version() for name in ("kinds", "sizes", "first")}
+    versions = {
+        name: DeltaTable(table_path(shop.root, name)).version() for name in ("kinds", "sizes", "first")
+    }
     built(shop.root, first_spark)
-    assert versions == {name: DeltaTable(place(shop.root, name)).version() for name in versions}
+    assert versions == {name: DeltaTable(table_path(shop.root, name)).version() for name in versions}
     # An edit computes all rows again, and stores the differences.
     shop.model("kinds", KINDS.replace("count(*) as n", "count(*) + 1 as n"))
-    results, told = built(shop.root, first_spark)
-    assert not problems(told), problems(told)
+    results, events = built(shop.root, first_spark)
+    assert not problems(events), problems(events)
     assert set(statuses(results).values()) == {"success"}
     assert kinds(shop.root) == {"y": (4, 3.0, 2), "z": (2, 1.0, 1)}
     assert sizes(shop.root) == {4: 3, 2: 1}

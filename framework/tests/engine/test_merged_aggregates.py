@@ -16,22 +16,22 @@ pytestmark = SPARK_WARNINGS
 EVENTS = "{{ source('web', 'events') }}"
 MEASURES = {
     # On rows of another kind, each of these divides by zero or overflows.
-    "shares": ("sum(100 / value) as total", "value > 0", lambda rows: sum(100 / each for each in rows)),
+    "shares": ("sum(100 / value) as total", "value > 0", lambda rows: sum(100 / value for value in rows)),
     "products": (
         "max(cast(value * 1000000000 as int)) as total",
         "value <= 2",
-        lambda rows: max(int(each * 1e9) for each in rows),
+        lambda rows: max(int(value * 1e9) for value in rows),
     ),
     "small": (
         "sum(cast(value * 1000000000 as int) + 1) as total",
         "value < 2",
-        lambda rows: sum(int(each * 1e9) + 1 for each in rows),
+        lambda rows: sum(int(value * 1e9) + 1 for value in rows),
     ),
     "counted": ("count(*) as total", "value = 3", len),
     "inverse": (
         "min(1 / (value - 3)) as total",
         "value <> 3",
-        lambda rows: min(1 / (each - 3) for each in rows),
+        lambda rows: min(1 / (value - 3) for value in rows),
     ),
 }
 KEEPS = {
@@ -68,15 +68,15 @@ def test_rows_do_not_depend_on_shared_state(shop, first_spark, optimize):
         results, _ = built(shop.root, first_spark)
         assert set(statuses(results).values()) == {"success"}
         for name, (_, _, expected) in MEASURES.items():
-            kept = {user: [each for each in of if KEEPS[name](each)] for user, of in rows.items()}
-            wanted = {user: pytest.approx(expected(of)) for user, of in kept.items() if of}
+            passing = {user: [value for value in of if KEEPS[name](value)] for user, of in rows.items()}
+            expected_totals = {user: pytest.approx(expected(of)) for user, of in passing.items() if of}
             newest = dict(pairs(shop.bootstrap, name))
-            found = {key.decode(): json.loads(value)["total"] for key, value in newest.items() if value}
-            assert found == wanted, name
+            totals = {key.decode(): json.loads(value)["total"] for key, value in newest.items() if value}
+            assert totals == expected_totals, name
 
 
 def _states(node):
     if node.stateful:
         yield node
-    for each in node.inputs:
-        yield from _states(each)
+    for child in node.inputs:
+        yield from _states(child)

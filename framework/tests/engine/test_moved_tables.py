@@ -39,9 +39,9 @@ def ids(shop):
 @pytest.mark.long
 def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
     for _ in range(2):  # the other query goes on without it meanwhile
-        results, told = built(moved.root, first_spark)
+        results, events = built(moved.root, first_spark)
         assert statuses(results) == {"plain": "success", "ids": "error"}
-        assert [each.code for each in problems(told)] == ["MS870"]
+        assert [diagnostic.code for diagnostic in problems(events)] == ["MS870"]
         assert ids(moved) == {"a": 1, "b": 2}
     results, _ = built(moved.root, first_spark, intent=Update(frozenset({"model.ids"})))
     assert statuses(results) == {"plain": "success", "ids": "success"}

@@ -1,7 +1,7 @@
 """Edits of data tests that keep rows out of a table over tables: it has the rows of a fresh build afterwards."""
 
 import pytest
-from edits.test_edited_projects import queries, told
+from edits.test_edited_projects import queries, verdict_of
 from edits.test_edited_states import PROFILES
 from support.runs import built, create_topics, problems, received, statuses, table_rows
 from support.shops import Shop
@@ -54,7 +54,7 @@ def test_which_edits_compute_all_rows_again(tmp_path, name, model):
 @pytest.mark.parametrize("name", [*EDITS, *SAME])
 def test_a_table_that_copies_rows(tmp_path, name):
     before, after = (queries(project(tmp_path, "", tests, "copied")) for tests in (EDITS | SAME)[name])
-    assert (told(before, after, "model.copied") == "stored") == (name in EDITS)
+    assert (verdict_of(before, after, "model.copied") == "stored") == (name in EDITS)
 
 
 @pytest.mark.long
