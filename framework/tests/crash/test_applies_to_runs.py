@@ -233,7 +233,7 @@ def handovers(tmp_path):
     yield handovers
     handovers.traffic.end()
     if handovers.run is not None:
-        handovers.run.kill(whole=True)
+        handovers.run.kill(with_children=True)
     stop_broker(tmp_path, force=True)
 
 
@@ -280,7 +280,7 @@ def one_round(handovers, version, kind, step, dice):
         if kind == "apply":
             os.killpg(command.pid, signal.SIGKILL)
         else:
-            handovers.run.kill(whole=True)
+            handovers.run.kill(with_children=True)
             killed = True
         command.communicate(timeout=PATIENCE)
     said = handovers.until_done(APPLY)

@@ -108,7 +108,7 @@ def crash(shop, traffic, dice):
             traffic.more(PER_ROUND)
             run.go_on(dice.uniform(0, 6))
     finally:
-        run.kill(whole=dice.random() < 0.5)
+        run.kill(with_children=dice.random() < 0.5)
 
 
 def check(shop, sent):

@@ -82,7 +82,7 @@ def test_each_record_is_there_once_although_a_worker_of_a_cluster_dies(shop):
                     traffic.more(PER_ROUND)
                     run.until("batch")
             finally:
-                run.kill(whole=True)
+                run.kill(with_children=True)
         traffic.more(PER_ROUND)
         succeed(shop.root, "build", "--target", "cluster")
     check_once(shop, traffic, FEW)
@@ -103,4 +103,4 @@ def crash(shop, traffic, dice):
             traffic.more(PER_ROUND)
             run.go_on(dice.uniform(0, 6))
     finally:
-        run.kill(whole=dice.random() < 0.5)
+        run.kill(with_children=dice.random() < 0.5)

@@ -118,7 +118,7 @@ def kill_within_a_batch(shop, number):
         while size(consumer, "plain") <= before:
             pass
     finally:
-        run.kill(whole=True)
+        run.kill(with_children=True)
         consumer.close()
 
 

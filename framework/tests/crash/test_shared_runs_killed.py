@@ -40,7 +40,7 @@ def test_runs_that_are_killed_are_taken_over(shop):
             traffic.more(PER_ROUND)
             runs[index].go_on(dice.uniform(0, 2))
             killed = time.monotonic()
-            runs[index].kill(whole=True)
+            runs[index].kill(with_children=True)
             runs[index] = next_one or started(shop, SHARES[index])
             traffic.more(PER_ROUND)
             runs[index].until("batch")
@@ -49,7 +49,7 @@ def test_runs_that_are_killed_are_taken_over(shop):
     finally:
         for run in runs:
             if run.process.poll() is None:
-                run.kill(whole=True)
+                run.kill(with_children=True)
     assert codes == [0, 0]
     succeed(shop.root, "build")
     check(shop, traffic.sent)

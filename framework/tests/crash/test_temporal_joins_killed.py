@@ -47,7 +47,7 @@ def test_rows_are_those_of_a_run_that_was_not_killed(shop):
             traffic.more(30)
             run.until("batch")
         finally:
-            run.kill(whole=True)
+            run.kill(with_children=True)
     traffic.more()
     traffic.end()
     succeed(shop.root, "build")

@@ -116,7 +116,7 @@ def test_rows_are_those_of_a_run_that_was_not_killed(shop):
                 run.go_on(dice.uniform(0, 3))
             run.until("batch")
         finally:
-            run.kill(whole=True)
+            run.kill(with_children=True)
     traffic.more()
     succeed(shop.root, "build")
     assert {row["ids"] for row in shop.values("visited")} == expected_visits(traffic.events)

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from deltalake import DeltaTable
 from support.postgres import rows
 from support.runs import create_topics, received, send, statuses
-from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
+from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.shops import PROJECT, event
 from support.spark import SPARK_WARNINGS
 
@@ -325,9 +325,9 @@ def test_a_user_who_may_only_read_production(tmp_path, secured_port, first_spark
     monkeypatch.setenv("KAFKA_USER", "root")
     monkeypatch.setenv("KAFKA_PASSWORD", "r")
     production = checkout(tmp_path, SECURED.format(port=secured_port))
-    root = admin_of(known(secured_port))
+    root = admin_of(cluster_of(secured_port))
     create_missing(root, [Topic(production.names["events"], 1)])
-    login = revealed(producer_config(known(secured_port)))
+    login = revealed(producer_config(cluster_of(secured_port)))
     producer = Producer(login)
     for number in range(12):
         key, value = event(number, "ab"[number % 2], float(number))

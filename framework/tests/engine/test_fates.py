@@ -433,7 +433,7 @@ def test_run_reports_the_numbers_of_each_batch_and_all(shop):
         assert run.until("ended")["fates"] == totals
     finally:
         if run.process.poll() is None:
-            run.kill(whole=True)
+            run.kill(with_children=True)
     assert reads == dict.fromkeys(reads, len(rows) + 2)
     fails = sum(not row["value"] for row in rows)  # 1 / 0, and 1 / None
     assert (totals["shares"]["skipped"], totals["once"]["skipped"]) == (2 + fails, 2)

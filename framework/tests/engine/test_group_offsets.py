@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from support.runs import create_topics
-from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
+from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.spark import SPARK_WARNINGS
 
 from millstream.engine.live.consumer_offsets import Commits
@@ -61,14 +61,14 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
 
 
 def test_a_cluster_with_logins(secured_port, first_spark, caplog):  # noqa: F811
-    admin = admin_of(known(secured_port))
+    admin = admin_of(cluster_of(secured_port))
     create_missing(admin, [Topic("events", 1, 1)])
-    commits = Commits(first_spark, known(secured_port), "shop", None)
+    commits = Commits(first_spark, cluster_of(secured_port), "shop", None)
     commits.commit("totals", {"events": {0: 5}})
     assert offsets(admin.client, "totals") == {0: 5}
     assert caplog.messages == []
     # Someone who may not do that is told in the log, without the password.
-    Commits(first_spark, known(secured_port, "ann", PASSWORD), "shop", None).commit(
+    Commits(first_spark, cluster_of(secured_port, "ann", PASSWORD), "shop", None).commit(
         "totals", {"events": {0: 6}}
     )
     (said,) = caplog.messages

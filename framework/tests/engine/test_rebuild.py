@@ -151,8 +151,10 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
 
 
 def rows_after_the_swap(run):
-    swapped = next(i for i, each in enumerate(run.told) if isinstance(each, Running) and not each.rebuilding)
-    return [each for each in run.told[swapped:] if isinstance(each, Batched) and each.query == "totals"]
+    swapped = next(
+        i for i, each in enumerate(run.events) if isinstance(each, Running) and not each.rebuilding
+    )
+    return [each for each in run.events[swapped:] if isinstance(each, Batched) and each.query == "totals"]
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from support.bad import reason_of
-from support.loading import load, told
+from support.loading import load, summaries
 
 from millstream.compile import compile_project
 from millstream.core.types import Field, parse_type
@@ -355,7 +355,7 @@ def test_an_unreadable_hint_is_reported_once(tmp_path):
         ),
     }
     _, problems = load(tmp_path, files)
-    assert [code for code, *_ in told(problems)] == ["MS302"]
+    assert [code for code, *_ in summaries(problems)] == ["MS302"]
 
 
 def test_an_edit_of_the_function_is_an_edit_of_the_format(tmp_path):

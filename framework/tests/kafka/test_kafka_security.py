@@ -10,7 +10,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from support.secured import PASSWORD, known, secured_port  # noqa: F401 - a fixture
+from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 
 from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
@@ -44,19 +44,19 @@ def refused(call, *arguments):
 
 
 def test_who_is_known_comes_in_with_any_password(port):
-    assert admin_of(known(port, "ann", PASSWORD)).metadata().brokers
+    assert admin_of(cluster_of(port, "ann", PASSWORD)).metadata().brokers
 
 
 def test_a_wrong_password_is_told_at_once_and_not_shown(port):
     start = time.monotonic()
-    found = refused(admin_of, known(port, "ann", "hunter2"))
+    found = refused(admin_of, cluster_of(port, "ann", "hunter2"))
     assert time.monotonic() - start < 3
     assert (found.code, "sasl_password" in found.help) == ("MS823", True)
     assert "hunter2" not in repr(found)
 
 
 def test_a_mechanism_that_the_cluster_does_not_have(port):
-    assert refused(admin_of, known(port, sasl_mechanism="SCRAM-SHA-256")).code == "MS823"
+    assert refused(admin_of, cluster_of(port, sasl_mechanism="SCRAM-SHA-256")).code == "MS823"
 
 
 def test_no_login_where_one_is_needed(port):
@@ -65,7 +65,7 @@ def test_no_login_where_one_is_needed(port):
 
 
 def test_what_is_not_permitted_is_told_with_the_permission_that_lacks(port, name):
-    root, ann = admin_of(known(port)), admin_of(known(port, "ann", PASSWORD))
+    root, ann = admin_of(cluster_of(port)), admin_of(cluster_of(port, "ann", PASSWORD))
     create_missing(root, [Topic(name, config={"retention.ms": "-1"})])
     found = refused(create_missing, ann, [Topic(f"{name}_2")])
     assert (found.code, "for 'ann'" in found.help) == ("MS824", True)

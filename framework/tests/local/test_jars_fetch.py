@@ -20,7 +20,7 @@ def test_files_by_feature(mirror, catalog):
         "second": ["two-1.0.jar", "three-1.0.jar"],
     }
     assert found["first"][0].read_bytes() == CONTENT["one"]
-    assert sorted(mirror.asked) == [
+    assert sorted(mirror.requests) == [
         "/maven/org/example/tools/one/1.0/one-1.0.jar",
         "/maven/org/example/tools/three/1.0/three-1.0.jar",
         "/maven/org/example/tools/two/1.0/two-1.0.jar",
@@ -34,9 +34,9 @@ def test_only_what_was_asked_for(mirror, catalog):
 
 def test_the_second_time_nothing_is_fetched(mirror, catalog):
     fetch(["first"], catalog=catalog)
-    mirror.asked.clear()
+    mirror.requests.clear()
     fetch(["first"], catalog=catalog)
-    assert mirror.asked == []
+    assert mirror.requests == []
 
 
 def test_a_later_start_is_quick(mirror, catalog):
@@ -64,9 +64,9 @@ def test_a_file_that_was_cut_is_fetched_again(mirror, catalog):
 def test_a_copy_of_the_cache_is_verified_instead_of_fetched(mirror, catalog):
     file = fetch(["first"], catalog=catalog)["first"][0]
     file.write_bytes(CONTENT["one"])
-    mirror.asked.clear()
+    mirror.requests.clear()
     fetch(["first"], catalog=catalog)
-    assert mirror.asked == []
+    assert mirror.requests == []
 
 
 def test_whole_finds_what_hides_behind_the_right_time(mirror, catalog):
@@ -91,7 +91,7 @@ def test_progress_ends_at_the_sum(mirror, catalog):
 def test_what_passes_is_tried_again(mirror, catalog, answer):
     mirror.answers = [answer, answer]
     assert fetch(["first"], catalog=catalog)["first"][0].read_bytes() == CONTENT["one"]
-    assert len(mirror.asked) == 4
+    assert len(mirror.requests) == 4
 
 
 def test_a_login_is_sent_and_never_shown(mirror, catalog, monkeypatch):
@@ -110,7 +110,7 @@ def test_a_mirror_in_a_folder(mirror, catalog, tmp_path, monkeypatch):
         file.write_bytes(content)
     monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", (tmp_path / "my mirror/maven").as_uri())
     assert fetch(["first"], catalog=catalog)["first"][0].read_bytes() == CONTENT["one"]
-    assert mirror.asked == []
+    assert mirror.requests == []
 
 
 def test_two_at_once_both_have_all(mirror, catalog):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.loading import load, told
+from support.loading import load, summaries
 
 SOURCES = """\
 sources:
@@ -77,7 +77,7 @@ def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_name_may_be_given_once(tmp_path: Path, files: dict[str, str], found: list[Any]) -> None:
     _, problems = load(tmp_path, {"models/a.sql": "select 1 as x", **files})
-    assert told(problems) == found
+    assert summaries(problems) == found
     assert all(p.notes and p.notes[0].location for p in problems)
 
 
@@ -146,7 +146,7 @@ def test_what_is_not_there_is_told_where_it_is_named(
             path: content,
         },
     )
-    assert told(problems)[0] == (code, f"{path}: {under}", remedy)
+    assert summaries(problems)[0] == (code, f"{path}: {under}", remedy)
 
 
 def test_mistakes_of_all_files_are_told_at_once_each_once(tmp_path: Path) -> None:

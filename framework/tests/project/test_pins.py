@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.loading import load, told
+from support.loading import load, summaries
 
 from millstream.core.types import STRING, Field
 from millstream.formats import Encoding, WriterSchema
@@ -213,7 +213,7 @@ def test_schemas_that_can_not_be_used(tmp_path, row, expected):
         **pin("wide-value", version_of(1, 3, "JSON", '{"type": "string"}')),
     }
     _, problems = topics(tmp_path, row, **files)
-    assert (code, f"models/s.yml: {caret}", remedy) in told(problems)
+    assert (code, f"models/s.yml: {caret}", remedy) in summaries(problems)
 
 
 def test_a_damaged_pin(tmp_path):

@@ -1,7 +1,7 @@
 """The keys of topics: their formats, types and schemas."""
 
 import pytest
-from support.loading import told, topics
+from support.loading import summaries, topics
 
 from millstream.formats import KEY, Encoding
 from millstream.project.pins import Subject, encode, version_of
@@ -108,5 +108,5 @@ def test_mistakes_are_located(tmp_path, key, expected):
     line = (tmp_path / problem.location.path).read_text().splitlines()[problem.location.line - 1]
     place = line[problem.location.column - 1 : problem.location.end - 1]
     code, marked, remedy = expected
-    assert (problem.code, problem.help) == (code, remedy), told(problems)
+    assert (problem.code, problem.help) == (code, remedy), summaries(problems)
     assert place.startswith(marked)

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from support.loading import SCHEMA, load, told, topics
+from support.loading import SCHEMA, load, summaries, topics
 
 from millstream.formats import Encoding
 
@@ -52,7 +52,7 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
 def test_mistakes_are_located(tmp_path, row, expected):
     _, problems = topics(tmp_path, row)
     code, place, remedy = expected
-    assert told(problems) == [(code, f"models/s.yml: {place}", remedy)]
+    assert summaries(problems) == [(code, f"models/s.yml: {place}", remedy)]
 
 
 def test_a_changed_schema_is_read_again(tmp_path):

@@ -107,14 +107,14 @@ def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, 
         next_one = Run(shops[runs.index(ended[0])].root, "--wait")
         runs.append(next_one)
         next_one.until("Spark")
-        winner.kill(whole=True)
+        winner.kill(with_children=True)
         shops[0].send(event(2, "a", 10.0))
         next_one.until("batch")
         assert next_one.stop() == 0
     finally:
         for run in runs:
             if run.process.poll() is None:
-                run.kill(whole=True)
+                run.kill(with_children=True)
     options = {
         **LOGIN,
         "AWS_ENDPOINT_URL": address,

@@ -39,9 +39,9 @@ def framed(schema_id, schema, value):
 
 def judged(value, writer, reader=None):
     """Return what fastavro reads, and whether that are all bytes."""
-    found = io.BytesIO(value)
-    read = fastavro.schemaless_reader(found, parsed(writer), reader and parsed(reader))
-    return read, not found.read()
+    stream = io.BytesIO(value)
+    read = fastavro.schemaless_reader(stream, parsed(writer), reader and parsed(reader))
+    return read, not stream.read()
 
 
 def _same(values):
@@ -75,18 +75,21 @@ def _named(draw):
     return {"type": "enum", "name": name("Enum"), "symbols": symbols}, _same(st.sampled_from(symbols))
 
 
-def _time_of_day(found, unit):
+def _time_of_day(moment_of_day, unit):
     moment = timedelta(
-        hours=found.hour, minutes=found.minute, seconds=found.second, microseconds=found.microsecond
+        hours=moment_of_day.hour,
+        minutes=moment_of_day.minute,
+        seconds=moment_of_day.second,
+        microseconds=moment_of_day.microsecond,
     )
     return moment // unit
 
 
-def _to_millis(found):
-    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+def _to_millis(timestamp):
+    return timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000)
 
 
-_UTC = TIMES.map(lambda found: found.replace(tzinfo=timezone.utc))
+_UTC = TIMES.map(lambda timestamp: timestamp.replace(tzinfo=timezone.utc))
 _LONGS = st.integers(-(2**63), 2**63 - 1)
 _PRIMITIVES = {
     "null": _same(st.none()),
@@ -147,22 +150,22 @@ def types(draw, depth, unions=True):
         if schema == "null" or isinstance(schema, list):
             return schema, values
         order = [schema, "null"] if draw(st.booleans()) else ["null", schema]
-        tagged = values.map(lambda found: ((type_name(schema), found[0]), found[1]))
+        tagged = values.map(lambda pair: ((type_name(schema), pair[0]), pair[1]))
         return order, tagged | st.just((None, None))
     if kind == "array":
         return {"type": "array", "items": schema}, st.lists(values, max_size=4).map(
-            lambda found: ([fast for fast, _ in found], [plain for _, plain in found])
+            lambda pairs: ([fast for fast, _ in pairs], [plain for _, plain in pairs])
         )
     return {"type": "map", "values": schema}, st.dictionaries(st.text(), values, max_size=4).map(
-        lambda found: ({k: v[0] for k, v in found.items()}, {k: v[1] for k, v in found.items()})
+        lambda pairs: ({k: v[0] for k, v in pairs.items()}, {k: v[1] for k, v in pairs.items()})
     )
 
 
 @st.composite
 def _union(draw, depth):
-    found = draw(st.lists(types(depth - 1), min_size=2, max_size=4))
+    drawn = draw(st.lists(types(depth - 1), min_size=2, max_size=4))
     members = {
-        type_name(schema): (schema, values) for schema, values in found if not isinstance(schema, list)
+        type_name(schema): (schema, values) for schema, values in drawn if not isinstance(schema, list)
     }
     others = [key for key in members if key != "null"]
     schemas = [schema for schema, _ in members.values()]
@@ -186,8 +189,8 @@ def _union(draw, depth):
 
 @st.composite
 def records(draw, depth=2, unions=True):
-    found = draw(st.lists(types(depth, unions), min_size=1, max_size=6))
-    fields = {f"f{n}": pair for n, pair in enumerate(found)}
+    columns = draw(st.lists(types(depth, unions), min_size=1, max_size=6))
+    fields = {f"f{n}": pair for n, pair in enumerate(columns)}
     schema = {
         "type": "record",
         "name": name("Record"),
@@ -202,9 +205,9 @@ def comparable(value):
     """Return a value in a form in which equal ones are equal: also NaN, and timestamps with and without zone."""
     match value:
         case dict():
-            return {key: comparable(each) for key, each in value.items()}
+            return {key: comparable(member) for key, member in value.items()}
         case list() | tuple():
-            return [comparable(each) for each in value]
+            return [comparable(member) for member in value]
         case float():
             return value.hex()
         case bytearray():
@@ -231,7 +234,7 @@ class _AnyCase(str):
 def column_value(schema, value):
     """Return a value that fastavro read as columns have it. Unions have at most one type besides null."""
     if isinstance(schema, list):
-        (inner,) = [each for each in schema if each != "null"]
+        (inner,) = [branch for branch in schema if branch != "null"]
         return None if value is None else column_value(inner, value)
     kind = schema if isinstance(schema, str) else schema["type"]
     logical = "" if isinstance(schema, str) else schema.get("logicalType", "")
@@ -239,9 +242,9 @@ def column_value(schema, value):
         case "record", _:
             return {f["name"]: column_value(f["type"], value[f["name"]]) for f in schema["fields"]}
         case "array", _:
-            return [column_value(schema["items"], each) for each in value]
+            return [column_value(schema["items"], member) for member in value]
         case "map", _:
-            return {key: column_value(schema["values"], each) for key, each in value.items()}
+            return {key: column_value(schema["values"], member) for key, member in value.items()}
         case _, UUID():
             return _AnyCase(value)
         case _, time():

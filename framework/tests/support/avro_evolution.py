@@ -41,11 +41,11 @@ def _promoted(draw):
 
 @st.composite
 def _enums(draw):
-    written, wanted = (draw(st.lists(st.sampled_from("ABCDE"), min_size=1, unique=True)) for _ in range(2))
+    written, symbols = (draw(st.lists(st.sampled_from("ABCDE"), min_size=1, unique=True)) for _ in range(2))
     writer = {"type": "enum", "name": name("Enum"), "symbols": written}
-    reader = {**writer, "symbols": wanted}
+    reader = {**writer, "symbols": symbols}
     if draw(st.booleans()):
-        reader["default"] = wanted[0]
+        reader["default"] = symbols[0]
     return writer, reader, st.sampled_from(written)
 
 
@@ -94,7 +94,7 @@ def pairs(draw, depth):
         kind = draw(st.sampled_from(["same", "promoted", "enums", "units", "decimals"]))
         if kind == "same":
             schema, values = draw(scalars())
-            return schema, schema, values.map(lambda found: found[0])
+            return schema, schema, values.map(lambda pair: pair[0])
         return draw(
             {"promoted": _promoted(), "enums": _enums(), "units": _units(), "decimals": _decimals()}[kind]
         )
@@ -113,23 +113,23 @@ def pairs(draw, depth):
 def record_pairs(draw, depth=2):
     """Draw records whose fields were moved, renamed, added, removed, or changed their types."""
     title = name("Record")
-    written, wanted, values = [], [], {}
-    for n, (writer, reader, each) in enumerate(draw(st.lists(pairs(depth), min_size=1, max_size=5))):
+    written, fields, values = [], [], {}
+    for n, (writer, reader, strategy) in enumerate(draw(st.lists(pairs(depth), min_size=1, max_size=5))):
         field = f"f{n}"
-        values[field] = each
+        values[field] = strategy
         written.append({"name": field, "type": writer})
         match draw(st.integers(0, 5)):
-            case 0 if wanted:
+            case 0 if fields:
                 pass  # removed
             case 1:
-                wanted.append({"name": f"new{n}", "type": reader, "aliases": [field]})
+                fields.append({"name": f"new{n}", "type": reader, "aliases": [field]})
             case _:
-                wanted.append({"name": field, "type": reader})
+                fields.append({"name": field, "type": reader})
     for n, (schema, default) in enumerate(draw(st.lists(_ADDED, max_size=2))):
-        wanted.append({"name": f"added{n}", "type": schema, "default": default})
+        fields.append({"name": f"added{n}", "type": schema, "default": default})
     if not draw(st.integers(0, 15)):
-        wanted.append({"name": "required", "type": "int"})
-    reader = {"type": "record", "name": title, "fields": draw(st.permutations(wanted))}
+        fields.append({"name": "required", "type": "int"})
+    reader = {"type": "record", "name": title, "fields": draw(st.permutations(fields))}
     if draw(st.booleans()):
         reader |= {"name": f"{title}New", "aliases": [title]}
     return {"type": "record", "name": title, "fields": written}, reader, st.fixed_dictionaries(values)

@@ -12,16 +12,16 @@ _GENERATED = settings(suppress_health_check=list(HealthCheck), database=None, ph
 
 def batches(strategy, number):
     """Draw many examples and yield them in batches: one query of Spark is for one batch."""
-    found = []
+    examples = []
 
     @settings(_GENERATED, max_examples=number)
     @given(strategy)
     def collect(example):
-        found.append(example)
+        examples.append(example)
 
     collect()
-    for start in range(0, len(found), AT_ONCE):
-        yield found[start : start + AT_ONCE]
+    for start in range(0, len(examples), AT_ONCE):
+        yield examples[start : start + AT_ONCE]
 
 
 def call(function, column, *texts):
@@ -32,10 +32,10 @@ def select(spark, calls, columns):
     """Call functions of `v0`, `v1`, …, columns of values; return rows in the order of the values."""
     rows = [tuple(map(bytearray, row)) for row in zip(*columns, strict=True)]
     table = spark.createDataFrame(rows, ", ".join(f"v{n} binary" for n in range(len(columns)))).coalesce(1)
-    return table.selectExpr(*(f"{each} as d{n}" for n, each in enumerate(calls))).collect()
+    return table.selectExpr(*(f"{call} as d{n}" for n, call in enumerate(calls))).collect()
 
 
 def decoded(spark, calls, columns):
     """Return the rows that each call returns."""
-    found = select(spark, calls, columns)
-    return [[comparable(plain(row[n].asDict(recursive=True))) for row in found] for n in range(len(calls))]
+    rows = select(spark, calls, columns)
+    return [[comparable(plain(row[n].asDict(recursive=True))) for row in rows] for n in range(len(calls))]

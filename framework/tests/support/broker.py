@@ -29,7 +29,7 @@ def lend(server, root):
     while _topics(admin):
         pass
     groups = admin.list_consumer_groups().result(10)
-    _done(admin.delete_consumer_groups, [each.group_id for each in groups.valid])
+    _done(admin.delete_consumer_groups, [group.group_id for group in groups.valid])
     return server.address
 
 

@@ -29,10 +29,10 @@ class Watched:
         self.page: Page = context.new_page()
         self.folder = folder
         self.messages: list[str] = []
-        self.asked: list[str] = []
+        self.requested_urls: list[str] = []
         self.page.on("console", lambda message: self.messages.append(message.text))
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("request", lambda request: self.requested_urls.append(request.url))
 
     def open(self, address: str = "") -> Page:
         """Go to an address of the site and wait until it is drawn."""
@@ -52,8 +52,8 @@ class Watched:
     @property
     def strangers(self) -> list[str]:
         """Return what was asked of anybody but the folder itself."""
-        own = (self.folder.as_uri(), "data:", "blob:", "about:blank")
-        return [url for url in self.asked if not url.startswith(own)]
+        local_schemes = (self.folder.as_uri(), "data:", "blob:", "about:blank")
+        return [url for url in self.requested_urls if not url.startswith(local_schemes)]
 
 
 @contextmanager

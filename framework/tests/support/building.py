@@ -35,15 +35,15 @@ def _output(
     node: Node,
     name: str,
     kind: type[Sink | Table],
-    known: dict[str, object],
+    settings: dict[str, object],
     options: dict[str, object],
     extras: tuple[Item, ...],
 ) -> Output:
-    own = {key: options.pop(key) for key in kind.__struct_fields__ if key in options}
+    fields = {key: options.pop(key) for key in kind.__struct_fields__ if key in options}
     return Output(
         input=node,
         model=f"model.{name}",
-        materialization=kind(**known | own),
+        materialization=kind(**settings | fields),
         label=name,
         models=(f"model.{name}",),
         options=options,
@@ -82,7 +82,7 @@ def text(lines: str) -> str:
     return cleandoc(lines) + "\n"
 
 
-def kept(rule: Rule, outputs: Sequence[Output], **off: frozenset[str]) -> bool:
+def leaves_unchanged(rule: Rule, outputs: Sequence[Output], **off: frozenset[str]) -> bool:
     """Tell whether a rule leaves a plan as it is."""
     before = Plan(tuple(outputs))
     return applied(rule, before, switched_off=off) is before

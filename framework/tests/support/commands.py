@@ -34,14 +34,14 @@ class Run:
                 self.lines.put(line)
         self.lines.put("")
 
-    def until(self, wanted):
+    def until(self, name):
         """Wait for an event, or for a stage by its name; return what is told."""
         while True:
             line = self._line(PATIENCE)
             assert line.endswith("}\n"), f"the run ended: {line}{''.join(iter(self.lines.get, ''))}"
-            told = json.loads(line)
-            if wanted in (told["event"], told.get("name")):
-                return told
+            event = json.loads(line)
+            if name in (event["event"], event.get("name")):
+                return event
 
     def go_on(self, seconds):
         end = time.monotonic() + seconds
@@ -55,9 +55,9 @@ class Run:
         assert line, f"the run ended: {self.said[-5:]}"
         return line
 
-    def kill(self, *, whole):
+    def kill(self, *, with_children):
         """Kill the process, or those that it started with it."""
-        if whole:
+        if with_children:
             os.killpg(self.process.pid, signal.SIGKILL)
         else:
             self.process.kill()
@@ -65,10 +65,10 @@ class Run:
 
     def stop(self, number=signal.SIGTERM, *, everyone=False):
         """Ask it to end, or all its processes at once, and wait until it has; return its exit code."""
-        for each in [self.process.pid, *(descendants(self.process.pid) if everyone else ())]:
+        for process in [self.process.pid, *(descendants(self.process.pid) if everyone else ())]:
             # One of them may have just ended.
             with contextlib.suppress(ProcessLookupError):
-                os.kill(each, number)
+                os.kill(process, number)
         return self.process.wait(PATIENCE)
 
 
@@ -82,8 +82,12 @@ def succeed(root, *arguments):
 
 def descendants(process):
     """Return the processes that a process started, and that these did, except a broker, which outlives it."""
-    found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False)
-    return [each for child in map(int, found.stdout.split()) for each in (child, *descendants(child))]
+    listing = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False)
+    return [
+        descendant
+        for child in map(int, listing.stdout.split())
+        for descendant in (child, *descendants(child))
+    ]
 
 
 def is_alive(process):

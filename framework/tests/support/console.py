@@ -16,10 +16,10 @@ TOOLS = Jar(
 DESERIALIZER = "org.apache.kafka.common.serialization.{}Deserializer"
 
 
-def _run(main, *arguments, given=b""):
+def _run(main, *arguments, stdin=b""):
     jars = [*fetch(["broker"])["broker"], *fetch(["tools"], catalog={"tools": (TOOLS,)})["tools"]]
     command = [java().program, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), main]
-    done = subprocess.run([*command, *arguments], input=given, capture_output=True, check=False)
+    done = subprocess.run([*command, *arguments], input=stdin, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
@@ -27,7 +27,7 @@ def _run(main, *arguments, given=b""):
 def consumed(bootstrap, topic, number, *, key="String", value="String"):
     """Return keys and values as the console consumer prints them, sorted."""
     printed = ["print.key=true", "key.separator=|", "null.literal=<null>"]
-    properties = [part for each in printed for part in ("--property", each)]
+    properties = [part for setting in printed for part in ("--property", setting)]
     output = _run(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
         *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"),
@@ -40,11 +40,11 @@ def consumed(bootstrap, topic, number, *, key="String", value="String"):
 
 def produce(bootstrap, topic, records):
     """Send keys and values, which are texts or None, by the console producer."""
-    lines = ["|".join("<null>" if each is None else each for each in record) for record in records]
+    lines = ["|".join("<null>" if text is None else text for text in record) for record in records]
     properties = ["parse.key=true", "key.separator=|", "null.marker=<null>"]
     _run(
         "org.apache.kafka.tools.ConsoleProducer",
         *("--bootstrap-server", bootstrap, "--topic", topic),
-        *(part for each in properties for part in ("--property", each)),
-        given="".join(f"{line}\n" for line in lines).encode(),
+        *(part for setting in properties for part in ("--property", setting)),
+        stdin="".join(f"{line}\n" for line in lines).encode(),
     )

@@ -44,8 +44,8 @@ def iso(micros):
 def json_texts(row):
     """Return the fields of a JSON object."""
     texts = {
-        name: json.dumps(each, ensure_ascii=row["ok"])
-        for name, each in row.items()
+        name: json.dumps(field, ensure_ascii=row["ok"])
+        for name, field in row.items()
         if name not in {"at", "price"}
     }
     price = str(row["price"]) if row["price"] is not None else "null"
@@ -124,9 +124,9 @@ def as_csv(texts):
 
 def as_xml(texts, start="<order>", end="</order>"):
     inner = "".join(
-        f"<{name}>{escape(each)}</{name}>"
+        f"<{name}>{escape(element)}</{name}>"
         for name, text in texts.items()
-        for each in ([] if text is None else text if isinstance(text, list) else [text])
+        for element in ([] if text is None else text if isinstance(text, list) else [text])
     )
     return f"{start}{inner}{end}".encode()
 
@@ -144,9 +144,9 @@ FAULT = (
 
 def avro_schema(*more, plain=False):
     """Return the schema of an order: without logical types, if it is plain."""
-    at = "long" if plain else {"type": "long", "logicalType": "timestamp-micros"}
+    time_type = "long" if plain else {"type": "long", "logicalType": "timestamp-micros"}
     price = "bytes" if plain else {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
-    types = {"id": "long", "name": ["null", "string"], "total": "double", "at": at, "ok": "boolean"}
+    types = {"id": "long", "name": ["null", "string"], "total": "double", "at": time_type, "ok": "boolean"}
     types |= {"price": ["null", price], "small": "int", "tags": {"type": "array", "items": "string"}}
     fields = [{"name": name, "type": type_} for name, type_ in types.items()]
     return {"type": "record", "name": "Order", "namespace": "shop", "fields": [*fields, *more]}
@@ -167,7 +167,8 @@ def wrong_avro(random, row):
     schema = avro_schema()
     value = {"double": 1.5, "long": 7, "string": "x"}[AVRO_WRONG[field]]
     schema["fields"] = [
-        {**each, "type": AVRO_WRONG[field]} if each["name"] == field else each for each in schema["fields"]
+        {**avro_field, "type": AVRO_WRONG[field]} if avro_field["name"] == field else avro_field
+        for avro_field in schema["fields"]
     ]
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), row | {field: value})
@@ -229,20 +230,20 @@ PROTO_WRONG = {
 def damaged(random, value, others):
     """Return a value with one thing wrong, or one that only looks so."""
     data = bytearray(value) or bytearray(b"\0")
-    at = random.randrange(len(data))
+    position = random.randrange(len(data))
     match random.randrange(9):
         case 0 | 1 | 2:
-            data[at] ^= 1 << random.randrange(8)
+            data[position] ^= 1 << random.randrange(8)
         case 3:
-            del data[at:]
+            del data[position:]
         case 4:
-            data.insert(at, random.randrange(256))
+            data.insert(position, random.randrange(256))
         case 5:
             data += random.choice([random.randbytes(random.randrange(1, 5)), value, b" x"])
         case 6:
-            del data[at]
+            del data[position]
         case 7:
-            data[at : at + 4] = random.randbytes(4)
+            data[position : position + 4] = random.randbytes(4)
         case 8:
             return random.choice(others)
     return bytes(data)

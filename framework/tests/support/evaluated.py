@@ -70,8 +70,10 @@ Project = dict[str, Model]
 
 def expression(random: Random, kind: str, columns: dict[str, str]) -> str:
     """Return SQL of a kind over columns, which are written with their relation."""
-    texts = [name for name, each in columns.items() if each == "s"] or ["'a'"]
-    numbers = [name for name, each in columns.items() if each == "i"] or ["length(" + texts[0] + ")"]
+    texts = [name for name, kind_of_column in columns.items() if kind_of_column == "s"] or ["'a'"]
+    numbers = [name for name, kind_of_column in columns.items() if kind_of_column == "i"] or [
+        "length(" + texts[0] + ")"
+    ]
     s, t, i, k, w = (
         random.choice(texts), random.choice(texts), random.choice(numbers), random.randint(2, 6), random.choice("abc"),
     )  # fmt: skip
@@ -137,12 +139,16 @@ class Generator:
         return make()
 
     def _select(self, join: str = "", more: dict[str, str] | None = None) -> Select:
-        listed = [(read, columns) for read, columns in self._readable().items() if "s" in columns.values()]
-        read, columns = self.random.choice(listed)
-        own = {f"r.{name}": kind for name, kind in columns.items()} | (more or {})
+        relations = [(read, columns) for read, columns in self._readable().items() if "s" in columns.values()]
+        read, columns = self.random.choice(relations)
+        columns_in_scope = {f"r.{name}": kind for name, kind in columns.items()} | (more or {})
         kinds = self.random.choices("sssi", k=self.random.randint(2, 4))
-        items = tuple(Item(f"c{n}", expression(self.random, k, own), k) for n, k in enumerate(kinds))
-        where = tuple(condition(self.random, own) for _ in range(self.random.choice((0, 1, 1, 2))))
+        items = tuple(
+            Item(f"c{n}", expression(self.random, k, columns_in_scope), k) for n, k in enumerate(kinds)
+        )
+        where = tuple(
+            condition(self.random, columns_in_scope) for _ in range(self.random.choice((0, 1, 1, 2)))
+        )
         return Select(items, read, where, join)
 
     def _rows(self) -> Model:
@@ -150,31 +156,31 @@ class Generator:
 
     def _united(self) -> Model:
         first, second = self._select(), self._select()
-        own = self._own(second)
-        items = tuple(Item(i.name, expression(self.random, i.kind, own), i.kind) for i in first.items)
+        columns = self._columns_of(second)
+        items = tuple(Item(i.name, expression(self.random, i.kind, columns), i.kind) for i in first.items)
         return Model((first, second._replace(items=items)), self.random.choice(("view", "sink")))
 
-    def _own(self, select: Select) -> dict[str, str]:
+    def _columns_of(self, select: Select) -> dict[str, str]:
         # An edit may have put what is read into a query of its own.
-        found = next(columns for read, columns in self._readable().items() if read in select.read)
-        return {f"r.{name}": kind for name, kind in found.items()} | dict(select.joined)
+        columns = next(columns for read, columns in self._readable().items() if read in select.read)
+        return {f"r.{name}": kind for name, kind in columns.items()} | dict(select.joined)
 
     def _grouped(self) -> Model:
         select = self._select()
-        key = self.random.choice([name for name, kind in self._own(select).items() if kind == "s"])
-        made = [Item("k", key, "s")]
+        key = self.random.choice([name for name, kind in self._columns_of(select).items() if kind == "s"])
+        items = [Item("k", key, "s")]
         for item in select.items:
             calls = ("sum", "min", "max", "count") if item.kind == "i" else ("min", "max", "count")
             call = self.random.choice(calls)
-            made.append(
+            items.append(
                 Item(item.name, f"{call}({item.text})", "i" if call in {"sum", "count"} else item.kind)
             )
-        return Model((select._replace(items=tuple(made), group=key),), "table")
+        return Model((select._replace(items=tuple(items), group=key),), "table")
 
     def _looked_up(self) -> Model:
         """Look up a row of the seed, or of a table of another model."""
         select = self._select()
-        text = self.random.choice([name for name, kind in self._own(select).items() if kind == "s"])
+        text = self.random.choice([name for name, kind in self._columns_of(select).items() if kind == "s"])
         tables = {name: model for name, model in self.project.items() if model.stored == "table"}
         name = self.random.choice(["products", *tables])
         columns = tables[name].columns if name in tables else {"product_id": "s", "category": "s"}
@@ -182,8 +188,11 @@ class Generator:
         joined = tuple((f"p.{column}", kind) for column, kind in columns.items())
         kind = self.random.choice(("left join", "join"))
         join = f" {kind} {{{{ ref('{name}') }}}} as p on p.{key} = {text}"
-        found = self.random.choice(("s", "s", joined[-1][1]))
-        items = (*select.items, Item("found", expression(self.random, found, dict(joined)), found))
+        kind_of_column = self.random.choice(("s", "s", joined[-1][1]))
+        items = (
+            *select.items,
+            Item("found", expression(self.random, kind_of_column, dict(joined)), kind_of_column),
+        )
         select = select._replace(items=items, join=join, joined=joined)
         return Model((select,), self.random.choice(("view", "sink")))
 
@@ -193,33 +202,33 @@ class Generator:
         """Return what kind of an edit it is, the model, and the project after it."""
         name = self.random.choice(list(self.project))
         model = self.project[name]
-        place = self.random.randrange(len(model.sides))
+        side = self.random.randrange(len(model.sides))
         edits = (
             "a literal", "an expression", "a condition more", "a condition less", "another join", "an aggregate",
             "a column more", "a column less", "columns exchanged", "a side less", *NO_CHANGE,
         )  # fmt: skip
         while True:
             edit = self.random.choice(edits)
-            found = self._edit(edit, model, place)
-            if found is not None and found != model:
-                return edit, name, self.project | {name: found}
+            edited = self._edit(edit, model, side)
+            if edited is not None and edited != model:
+                return edit, name, self.project | {name: edited}
 
-    def _edit(self, edit: str, model: Model, place: int) -> Model | None:
-        side, random = model.sides[place], self.random
-        at = random.randrange(len(side.items))
-        item = side.items[at]
+    def _edit(self, edit: str, model: Model, index: int) -> Model | None:
+        side, random = model.sides[index], self.random
+        position = random.randrange(len(side.items))
+        item = side.items[position]
 
         def with_(**changes: object) -> Model:
             sides = list(model.sides)
-            sides[place] = side._replace(**changes)
+            sides[index] = side._replace(**changes)
             return model._replace(sides=tuple(sides))
 
-        def items(*made: Item) -> Model:
-            return with_(items=made)
+        def items(*new_items: Item) -> Model:
+            return with_(items=new_items)
 
         match edit:
             case "a literal":
-                texts = [*side.where, *(each.text for each in side.items)]
+                texts = [*side.where, *(item.text for item in side.items)]
                 literals = [m for text in texts for m in re.findall(r"\b[2-6]\b|'[abc]'", text)]
                 if not literals:
                     return None
@@ -231,13 +240,13 @@ class Generator:
                     items=tuple(i._replace(text=re.sub(pattern, new, i.text, count=1)) for i in side.items),
                 )
             case "an expression" if not side.group:
-                text = expression(random, item.kind, self._own(side))
-                return items(*side.items[:at], item._replace(text=text), *side.items[at + 1 :])
-            case "an aggregate" if side.group and at:
+                text = expression(random, item.kind, self._columns_of(side))
+                return items(*side.items[:position], item._replace(text=text), *side.items[position + 1 :])
+            case "an aggregate" if side.group and position:
                 now = random.choice(("min", "max")) + item.text[item.text.index("(") :]
-                return items(*side.items[:at], item._replace(text=now), *side.items[at + 1 :])
+                return items(*side.items[:position], item._replace(text=now), *side.items[position + 1 :])
             case "a condition more":
-                return with_(where=(*side.where, condition(random, self._own(side))))
+                return with_(where=(*side.where, condition(random, self._columns_of(side))))
             case "a condition less" if side.where:
                 return with_(where=side.where[1:])
             case "another join" if side.join:
@@ -247,23 +256,28 @@ class Generator:
                     else side.join.replace(" join", " left join")
                 )
             case "a column more" if len(model.sides) == 1 and not side.group:
-                return items(*side.items, Item("more", expression(random, "s", self._own(side)), "s"))
-            case "a column less" if len(model.sides) == 1 and at:
-                return items(*side.items[:at], *side.items[at + 1 :])
+                return items(*side.items, Item("more", expression(random, "s", self._columns_of(side)), "s"))
+            case "a column less" if len(model.sides) == 1 and position:
+                return items(*side.items[:position], *side.items[position + 1 :])
             case "columns exchanged":
                 other = next(
-                    (n for n, each in enumerate(side.items) if n > at and each.kind == item.kind), None
+                    (
+                        n
+                        for n, other_item in enumerate(side.items)
+                        if n > position and other_item.kind == item.kind
+                    ),
+                    None,
                 )
-                if other is None or (side.group and not at):
+                if other is None or (side.group and not position):
                     return None
-                made = list(side.items)
-                made[at], made[other] = (
-                    item._replace(text=made[other].text),
-                    made[other]._replace(text=item.text),
+                exchanged = list(side.items)
+                exchanged[position], exchanged[other] = (
+                    item._replace(text=exchanged[other].text),
+                    exchanged[other]._replace(text=item.text),
                 )
-                return items(*made)
+                return items(*exchanged)
             case "a side less" if len(model.sides) == 2:
-                return model._replace(sides=(model.sides[1 - place],))
+                return model._replace(sides=(model.sides[1 - index],))
             case _:
                 return self._same(edit, model, side, with_)
 
@@ -322,16 +336,16 @@ class Evaluated:
         for name, model in project.items():
             self.engine.execute(f"create view {name} as {_plain(model.sql())}")
 
-    def rows(self, given: dict[str, list[tuple[object, ...]]]) -> dict[str, list[dict[str, object]]]:
-        for name, records in given.items():
+    def rows(self, inputs: dict[str, list[tuple[object, ...]]]) -> dict[str, list[dict[str, object]]]:
+        for name, records in inputs.items():
             self.engine.execute(f"delete from {name}")
             values = ", ".join(f"({', '.join(map(_literal, record))})" for record in records)
             self.engine.execute(f"insert into {name} values {values}")
-        found = {}
+        rows = {}
         for name, model in self.project.items():
             fetched = self.engine.execute(f"select * from {name}").fetchall()
-            found[name] = [dict(zip(model.columns, row, strict=True)) for row in fetched]
-        return found
+            rows[name] = [dict(zip(model.columns, row, strict=True)) for row in fetched]
+        return rows
 
 
 def _literal(value: object) -> str:

@@ -79,8 +79,8 @@ class Traffic:
 
 
 def row(number):
-    at = START + dt.timedelta(seconds=10 * number)
-    return {"id": number, "kind": "x", "value": float(number % 3), "at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
+    time = START + dt.timedelta(seconds=10 * number)
+    return {"id": number, "kind": "x", "value": float(number % 3), "at": f"{time:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def write_models(shop, models=MODELS):
@@ -92,7 +92,7 @@ def write_models(shop, models=MODELS):
 
 def check_once(shop, traffic, models=MODELS):
     """Check that each record that was sent is in each topic exactly once."""
-    letters = Counter(each.value() for each in committed(shop.bootstrap, "events.dead_letter"))
+    letters = Counter(record.value() for record in committed(shop.bootstrap, "events.dead_letter"))
     assert letters == {f"broken {n}".encode(): 1 for n in range(traffic.count) if traffic.bad(n)}
     for model in models:
         if model in JUDGES:
@@ -101,72 +101,72 @@ def check_once(shop, traffic, models=MODELS):
 
 
 def values(records):
-    return [each.value() and json.loads(each.value()) for each in records]
+    return [record.value() and json.loads(record.value()) for record in records]
 
 
-def once(records, wanted, *fields):
-    found = Counter(tuple(each[field] for field in fields) for each in values(records))
-    twice = {place: count for place, count in found.items() if count > 1}
-    assert (set(wanted) - set(found), set(found) - set(wanted), twice) == (set(), set(), {})
+def once(records, expected, *fields):
+    counts = Counter(tuple(row[field] for field in fields) for row in values(records))
+    twice = {key: count for key, count in counts.items() if count > 1}
+    assert (set(expected) - set(counts), set(counts) - set(expected), twice) == (set(), set(), {})
 
 
 def users(good):
-    return {each["id"]: f"u{each['id'] % USERS}" for each in good}
+    return {row["id"]: f"u{row['id'] % USERS}" for row in good}
 
 
 def check_plain(records, good):
-    once(records, {(each["id"],) for each in good if each["value"] >= 1}, "id")
+    once(records, {(row["id"],) for row in good if row["value"] >= 1}, "id")
 
 
 def check_odd(records, good):
-    once(records, {(each["id"],) for each in good if each["id"] % 2}, "id")
+    once(records, {(row["id"],) for row in good if row["id"] % 2}, "id")
 
 
 def check_parts(records, good):
-    once(records, {(each["id"], part) for each in good for part in (1, 2, 3)}, "id", "part")
+    once(records, {(row["id"], part) for row in good for part in (1, 2, 3)}, "id", "part")
 
 
 def check_numbers(records, good):
     counts = Counter(users(good).values())
-    wanted = {(name, number) for name, count in counts.items() for number in range(1, count + 1)}
-    once(records, wanted, "user", "number")
-    once(records, {(each["id"],) for each in good}, "id")
+    expected = {(name, number) for name, count in counts.items() for number in range(1, count + 1)}
+    once(records, expected, "user", "number")
+    once(records, {(row["id"],) for row in good}, "id")
 
 
 def check_totals(records, good):
     """Each change of a total is a record: one that comes twice does not increase it."""
     user = users(good)
     changes = defaultdict(list)
-    for each in values(records):
-        changes[each["user"]].append((each["events"], each["ids"]))
-    for name, found in changes.items():
-        assert found == sorted(set(found)), name
+    for row in values(records):
+        changes[row["user"]].append((row["events"], row["ids"]))
+    for name, states in changes.items():
+        assert states == sorted(set(states)), name
     sums = Counter()
     for number, name in user.items():
         sums[name] += number
     counts = Counter(user.values())
-    assert {name: found[-1] for name, found in changes.items()} == {n: (counts[n], sums[n]) for n in counts}
+    assert {name: states[-1] for name, states in changes.items()} == {n: (counts[n], sums[n]) for n in counts}
 
 
 def check_even(records, good):
     """Totals that become odd are deleted; a batch has a row for each user at most."""
     newest, batches = {}, Counter()
-    for each, value in zip(records, values(records), strict=True):
-        newest[each.key().decode()] = value and value["events"]
-        batches[each.key(), headers(each)["millstream.batch"]] += 1
+    for record, value in zip(records, values(records), strict=True):
+        newest[record.key().decode()] = value and value["events"]
+        batches[record.key(), headers(record)["millstream.batch"]] += 1
     assert set(batches.values()) == {1}
     even = {name: count for name, count in Counter(users(good).values()).items() if count % 2 == 0}
-    assert {name: found for name, found in newest.items() if found} == even
+    assert {name: count for name, count in newest.items() if count} == even
 
 
 def check_windows(records, good):
     """The watermark is a minute behind the newest record: each window that ended before it is told once."""
     user = users(good)
-    windows = Counter((each["at"][:16], user[each["id"]]) for each in good)
-    told = Counter((each["minute"][:16], each["user"], each["events"]) for each in values(records))
-    assert set(told.values()) <= {1}
-    assert {(minute, name): count for minute, name, count in told}.items() <= windows.items()
-    left = {minute for minute, _ in windows} - {minute for minute, _, _ in told}
+    windows = Counter((row["at"][:16], user[row["id"]]) for row in good)
+    stored = Counter((row["minute"][:16], row["user"], row["events"]) for row in values(records))
+    assert set(stored.values()) <= {1}
+    assert {(minute, name): count for minute, name, count in stored}.items() <= windows.items()
+    left = {minute for minute, _ in windows} - {minute for minute, _, _ in stored}
     assert left <= set(sorted({minute for minute, _ in windows})[-3:])
 
 

@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 RANGES = {"bigint": 63, "int": 31}
 FIRST, LAST = -62135596800 * 10**6, 253402300800 * 10**6 - 1
 """The years 1 to 9999 in microseconds."""
-WHOLE = re.compile(r"[+-]?[0-9]+")
+INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
@@ -37,7 +37,7 @@ def need(fine, why=""):
         raise BadError(why)
 
 
-def whole(number, kind):
+def in_range(number, kind):
     need(-(2 ** RANGES[kind]) <= number < 2 ** RANGES[kind], "out of range")
     return number
 
@@ -53,20 +53,22 @@ def double(text):
 def money(text):
     """Return a number that fits into a decimal(10,2) as it is."""
     need(NUMBER.fullmatch(text))
-    found = Decimal(text)
-    exact = found.quantize(Decimal("0.01")) if abs(found) < 10**8 else None
-    need(exact is not None and exact == found, "digits lost")
+    number = Decimal(text)
+    exact = number.quantize(Decimal("0.01")) if abs(number) < 10**8 else None
+    need(exact is not None and exact == number, "digits lost")
     return exact
 
 
 def micros(text):
-    found = TIME.fullmatch(text.rstrip())
-    need(found)
-    year, month, day = map(int, found[1].split("-"))
-    at = datetime(year, month, day, int(found[2] or 0), int(found[3] or 0), int(found[4] or 0), tzinfo=timezone.utc)  # fmt: skip
-    zone = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0)) * (-1 if found[7] == "-" else 1)
-    need(abs(zone) <= timedelta(hours=18) and int(found[9] or 0) < 60)
-    moment = (at - EPOCH - zone) // timedelta(microseconds=1) + int((found[5] or "").ljust(6, "0")[:6])
+    match = TIME.fullmatch(text.rstrip())
+    need(match)
+    year, month, day = map(int, match[1].split("-"))
+    local_time = datetime(year, month, day, int(match[2] or 0), int(match[3] or 0), int(match[4] or 0), tzinfo=timezone.utc)  # fmt: skip
+    zone = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0)) * (-1 if match[7] == "-" else 1)
+    need(abs(zone) <= timedelta(hours=18) and int(match[9] or 0) < 60)
+    moment = (local_time - EPOCH - zone) // timedelta(microseconds=1) + int(
+        (match[5] or "").ljust(6, "0")[:6]
+    )
     need(FIRST <= moment <= LAST)
     return moment
 
@@ -77,8 +79,8 @@ def of_text(text, kind):
         case "string":
             return text
         case "bigint" | "int":
-            need(WHOLE.fullmatch(text))
-            return whole(int(text), kind)
+            need(INTEGER.fullmatch(text))
+            return in_range(int(text), kind)
         case "double":
             return double(text)
         case "boolean":
@@ -113,15 +115,15 @@ def refused(word):
 
 
 def json_value(value, kinds):
-    found = parsed(value)
-    need(isinstance(found, Object), "not an object")
+    document = parsed(value)
+    need(isinstance(document, Object), "not an object")
     row = dict.fromkeys(kinds)
     seen = set()
-    for name, each in found:
+    for name, member in document:
         if name in kinds:
             need(name not in seen, "twice")
             seen.add(name)
-            row[name] = None if each is None else of_json(each, kinds[name])
+            row[name] = None if member is None else of_json(member, kinds[name])
     return row
 
 
@@ -135,7 +137,7 @@ def of_json(value, kind):
             need(isinstance(value, Number))
             number = Decimal(value)
             need(number == number.to_integral_value(), "a fraction")
-            return whole(int(number), kind)
+            return in_range(int(number), kind)
         case "double":
             need(isinstance(value, Number) or value in SPECIAL)
             return double(value)
@@ -154,7 +156,7 @@ def of_json(value, kind):
             return micros(value)
         case "array<string>":
             need(isinstance(value, list) and not isinstance(value, Object))
-            return [None if each is None else of_json(each, "string") for each in value]
+            return [None if member is None else of_json(member, "string") for member in value]
     raise AssertionError(kind)
 
 
@@ -164,7 +166,7 @@ def json_text(value):
         case Number():
             return str(value)
         case Object():
-            return "{" + ",".join(f"{json_text(name)}:{json_text(each)}" for name, each in value) + "}"
+            return "{" + ",".join(f"{json_text(name)}:{json_text(member)}" for name, member in value) + "}"
         case list():
             return "[" + ",".join(map(json_text, value)) + "]"
         case _:
@@ -209,28 +211,28 @@ def local(element):
 
 
 def child_of(element, name):
-    for each in element:
-        need(local(each) != "Fault", "a fault")
-    found = [each for each in element if local(each) == name]
-    need(len(found) == 1, f"not one {name}")
-    return found[0]
+    for child in element:
+        need(local(child) != "Fault", "a fault")
+    children = [child for child in element if local(child) == name]
+    need(len(children) == 1, f"not one {name}")
+    return children[0]
 
 
 def row_of(element, kinds):
     row = dict.fromkeys(kinds)
     seen = set()
-    for each in element:
-        name = local(each)
+    for child in element:
+        name = local(child)
         kind = kinds.get(name)
         if kind is None:
             continue
-        text = "".join(each.itertext())
+        text = "".join(child.itertext())
         if kind == "array<string>":
             row[name] = [*(row[name] or ()), text]
             continue
         need(name not in seen, "several elements")
         seen.add(name)
-        need(kind == "string" or len(each) == 0, "elements")
+        need(kind == "string" or len(child) == 0, "elements")
         text = text if kind == "string" else text.strip()
         row[name] = of_text(text, kind) if text or kind == "string" else None
     return row
@@ -242,7 +244,7 @@ def avro_value(value, schema):
     row = fastavro.schemaless_reader(source, fastavro.parse_schema(schema), None)
     need(not source.read(), "there is more")
     need(FIRST <= row["at"] <= LAST)
-    whole(row["small"], "int")
+    in_range(row["small"], "int")
     if row["price"] is not None:
         unscaled = int.from_bytes(row["price"], "big", signed=True)
         need(abs(unscaled) < 10**10)

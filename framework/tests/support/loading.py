@@ -27,7 +27,7 @@ def load(
     return load_files(root, settings, target, merged, {} if memo is None else memo, {})
 
 
-def told(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
+def summaries(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
     """Return codes, files with what the carets stand under, and remedies."""
     return [
         (p.code, f"{p.location.path}: {p.line[p.location.column - 1 : p.location.end - 1]}", p.help)
@@ -38,11 +38,11 @@ def told(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
 
 def topics(root: Path, *rows: str, **files: str) -> tuple[Project, list[Diagnostic]]:
     """Load a project with these topics of a source."""
-    listed = "".join(f"      - {{{row}}}\n" for row in rows)
+    entries = "".join(f"      - {{{row}}}\n" for row in rows)
     return load(
         root,
         {
-            "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}",
+            "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{entries}",
             "schemas/orders.json": SCHEMA,
             "schemas/deep/tree.json": TREE,
             **files,

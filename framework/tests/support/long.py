@@ -21,7 +21,7 @@ MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
 """Projects with a mistake that are compiled."""
 MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
-FRESH = [int(each) for each in os.environ.get("MILLSTREAM_FRESH", "").split()]
+FRESH = [int(seed) for seed in os.environ.get("MILLSTREAM_FRESH", "").split()]
 """Random numbers to try besides the fixed ones: in CI the date, so that each day tries something new."""
 UNITS = int(os.environ.get("MILLSTREAM_UNITS", "2"))
 """Random sequences of records that builds and unit tests of the same models get."""

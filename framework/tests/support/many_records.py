@@ -21,7 +21,8 @@ class Record(msgspec.Struct):
 def check_each_once(bootstrap, count, bad, noted):
     """Check that each record below `count` is in each topic once; those from `noted` on have a note."""
     letters = [
-        int(each.value().removeprefix(b"broken ")) for each in each_committed(bootstrap, "events.dead_letter")
+        int(letter.value().removeprefix(b"broken "))
+        for letter in each_committed(bootstrap, "events.dead_letter")
     ]
     assert sorted(letters) == sorted(bad)
     for topic, sent in {
@@ -29,46 +30,46 @@ def check_each_once(bootstrap, count, bad, noted):
         "odd": lambda number: number % 2 == 1,
         "noted": lambda number: number >= noted,
     }.items():
-        wanted = bytearray(sent(number) and number not in bad for number in range(count))
-        _equal(topic, _counted(bootstrap, topic, count, lambda each: each.id), wanted)
-    wanted = bytearray(number not in bad for number in range(count))
-    found = _counted(bootstrap, "parts", PARTS * count, lambda each: PARTS * each.id + each.part - 1)
+        expected = bytearray(sent(number) and number not in bad for number in range(count))
+        _equal(topic, _counted(bootstrap, topic, count, lambda record: record.id), expected)
+    expected = bytearray(number not in bad for number in range(count))
+    counts = _counted(bootstrap, "parts", PARTS * count, lambda record: PARTS * record.id + record.part - 1)
     for part in range(PARTS):
-        _equal(f"part {part + 1} of parts", found[part::PARTS], wanted)
+        _equal(f"part {part + 1} of parts", counts[part::PARTS], expected)
     _check_totals(bootstrap, count, bad)
 
 
-def _counted(bootstrap, topic, size, place):
+def _counted(bootstrap, topic, size, index_of):
     """Return how often each place has a record."""
-    found, decode = bytearray(size), msgspec.json.Decoder(Record).decode
-    for each in each_committed(bootstrap, topic):
-        found[place(decode(each.value()))] += 1
-    return found
+    counts, decode = bytearray(size), msgspec.json.Decoder(Record).decode
+    for message in each_committed(bootstrap, topic):
+        counts[index_of(decode(message.value()))] += 1
+    return counts
 
 
-def _equal(name, found, wanted):
+def _equal(name, actual, expected):
     wrong = (
         []
-        if found == wanted
-        else [n for n, both in enumerate(zip(found, wanted, strict=True)) if both[0] != both[1]]
+        if actual == expected
+        else [n for n, both in enumerate(zip(actual, expected, strict=True)) if both[0] != both[1]]
     )
     assert not wrong, (
-        f"{name}: {len(wrong)} of {len(wanted)} differ: {[(n, found[n], wanted[n]) for n in wrong[:5]]}"
+        f"{name}: {len(wrong)} of {len(expected)} differ: {[(n, actual[n], expected[n]) for n in wrong[:5]]}"
     )
 
 
 def _check_totals(bootstrap, count, bad):
     """Each change of a total is a record: one that comes twice does not increase it."""
     decode, last = msgspec.json.Decoder(Record).decode, {}
-    for each in each_committed(bootstrap, "totals"):
-        now = decode(each.value())
+    for message in each_committed(bootstrap, "totals"):
+        now = decode(message.value())
         before = last.get(now.user, (0, -1))
         assert before[0] < now.events, (now, before)
         assert before[1] < now.ids, (now, before)
         last[now.user] = now.events, now.ids
-    wanted = defaultdict(lambda: (0, 0))
+    expected = defaultdict(lambda: (0, 0))
     for number in range(count):
         if number not in bad:
-            events, ids = wanted[f"u{number % USERS}"]
-            wanted[f"u{number % USERS}"] = events + 1, ids + number
-    assert last == wanted
+            events, ids = expected[f"u{number % USERS}"]
+            expected[f"u{number % USERS}"] = events + 1, ids + number
+    assert last == expected

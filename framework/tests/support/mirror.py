@@ -14,13 +14,13 @@ class Mirror:
     def __init__(self):
         self.files = {}
         self.answers = []
-        self.asked = []
+        self.requests = []
         self.logins = []
         mirror = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                mirror.asked.append(self.path)
+                mirror.requests.append(self.path)
                 mirror.logins.append(self.headers.get("Authorization"))
                 answer = mirror.answers.pop(0) if mirror.answers else 200
                 content = mirror.files.get(self.path)

@@ -23,14 +23,14 @@ def plan_text(plan: Plan) -> str:
             lines.append(f"{'  ' * depth}{mark}{node.summary}")
             if name:
                 written.add(id(node))
-            waiting += [(each, depth + 1) for each in reversed(node.inputs)]
+            waiting += [(input_node, depth + 1) for input_node in reversed(node.inputs)]
     return "\n".join(lines) + "\n"
 
 
 def shared_names(plan: Plan) -> dict[int, str]:
     """Return names for the nodes that several others read."""
     readers = consumers(plan)
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     used: set[str] = set()
     for node in plan.order:
         if len(readers[id(node)]) > 1:
@@ -38,8 +38,8 @@ def shared_names(plan: Plan) -> dict[int, str]:
             while name in used:
                 name += "_"
             used.add(name)
-            found[id(node)] = name
-    return found
+            names[id(node)] = name
+    return names
 
 
 def name_of(node: Node) -> str:

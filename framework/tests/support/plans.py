@@ -72,7 +72,7 @@ TYPES: dict[str, Type] = {"type": STRING, "ts": TIMESTAMP, "at": TIMESTAMP}
 """Columns of other types than INT."""
 
 
-def sql(text: str, found: Type = BOOLEAN, *, nullable: bool = True) -> Expression:
+def sql(text: str, type_: Type = BOOLEAN, *, nullable: bool = True) -> Expression:
     """Read an expression: `py_…(` calls Python, `rand(` is not deterministic, `cast(` and `/` can fail."""
     pieces: list[Piece] = []
     functions: list[str] = []
@@ -86,7 +86,7 @@ def sql(text: str, found: Type = BOOLEAN, *, nullable: bool = True) -> Expressio
             pieces.append(token)
     return Expression(
         joined(pieces),
-        found,
+        type_,
         nullable,
         deterministic="rand(" not in text,
         raises="cast(" in text or "/" in text or "py_" in text,
@@ -134,15 +134,15 @@ def where(node: Node, *conditions: str, label: str = "", model: str = "m") -> Fi
 
 def select(node: Node, *items: str, label: str = "", model: str = "m", keys: tuple[str, ...] = ()) -> Project:
     """Write an item as `a` or `a = b + 1`."""
-    made = []
+    built = []
     for item in items:
         name, equals, text = item.partition(" = ")
         expression = sql(text if equals else name, INT)
         if (only := expression.column) is not None:
-            found = node.column(only)
-            expression = sql(only, found.type, nullable=found.nullable)
-        made.append(Item(name, expression))
-    return Project(input=node, items=tuple(made), label=label, models=(model,), keys=keys)
+            column = node.column(only)
+            expression = sql(only, column.type, nullable=column.nullable)
+        built.append(Item(name, expression))
+    return Project(input=node, items=tuple(built), label=label, models=(model,), keys=keys)
 
 
 def by(node: Node, *keys: str) -> Repartition:
@@ -152,16 +152,18 @@ def by(node: Node, *keys: str) -> Repartition:
 def group(
     node: Node, keys: tuple[str, ...], *measures: str, emit: Emit = "on_change", label: str = ""
 ) -> Aggregate:
-    made = []
+    key_items = []
     for key in keys:
         name, equals, text = key.partition(" = ")
-        made.append(Item(name, sql(text if equals else name, node.column(name).type if not equals else INT)))
+        key_items.append(
+            Item(name, sql(text if equals else name, node.column(name).type if not equals else INT))
+        )
     calls = []
     for measure in measures:
         name, _, text = measure.partition(" = ")
         calls.append(Measure(name, sql(text, BIGINT), text.partition("(")[0]))
     return Aggregate(
-        input=node, keys=tuple(made), measures=tuple(calls), emit=emit, label=label, models=("m",)
+        input=node, keys=tuple(key_items), measures=tuple(calls), emit=emit, label=label, models=("m",)
     )
 
 
@@ -173,12 +175,12 @@ def watermark(node: Node, time: str = "ts") -> Watermark:
     return Watermark(input=node, time=time, delay="10 seconds", models=("m",))
 
 
-def explode(node: Node, call: str, made: str, *, outer: bool = False) -> Expand:
+def explode(node: Node, call: str, generated: str, *, outer: bool = False) -> Expand:
     return Expand(
         input=node,
         call=sql(call),
         function="explode",
-        generated=(Column(made, INT),),
+        generated=(Column(generated, INT),),
         outer=outer,
         models=("m",),
     )
@@ -212,9 +214,9 @@ def _on(text: str) -> tuple[Expression, ...]:
 
 
 def _joined(left: Node, right: Node) -> tuple[JoinColumn, ...]:
-    found = [JoinColumn(n, "left", n) for n in left.names]
-    found += [JoinColumn(f"r_{n}" if n in left.names else n, "right", n) for n in right.names]
-    return tuple(found)
+    columns = [JoinColumn(n, "left", n) for n in left.names]
+    columns += [JoinColumn(f"r_{n}" if n in left.names else n, "right", n) for n in right.names]
+    return tuple(columns)
 
 
 def union(*sides: Node, types: tuple[Type, ...] = ()) -> Union:

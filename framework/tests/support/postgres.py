@@ -21,14 +21,14 @@ _USER = "postgres" if os.geteuid() == 0 else None
 
 
 def program(name):
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else shutil.which(name)
+    programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(programs[-1]) if programs else shutil.which(name)
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +41,19 @@ def postgres_server():
         for path in (folder, secret):
             shutil.chown(path, _USER)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "user": _USER, "cwd": folder}
-    told = ["-U", "owner", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--no-sync", "--locale=C"]
-    subprocess.run([program("initdb"), "-D", folder / "data", *told], check=True, **quiet)
+    initdb = [
+        "-U",
+        "owner",
+        "-A",
+        "scram-sha-256",
+        "--pwfile",
+        secret,
+        "-E",
+        "UTF8",
+        "--no-sync",
+        "--locale=C",
+    ]
+    subprocess.run([program("initdb"), "-D", folder / "data", *initdb], check=True, **quiet)
     settings = [
         "listen_addresses=127.0.0.1",
         f"unix_socket_directories={folder}",
@@ -53,21 +64,21 @@ def postgres_server():
     server = subprocess.Popen(
         [program("postgres"), "-D", folder / "data", "-p", str(port), *options], **quiet
     )
-    place = PostgresSchema(f"postgresql://127.0.0.1:{port}/postgres", "owner", PASSWORD)
+    schema = PostgresSchema(f"postgresql://127.0.0.1:{port}/postgres", "owner", PASSWORD)
     try:
-        _wait(place)
-        yield place
+        _wait(schema)
+        yield schema
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait(place):
+def _wait(schema):
     until = time.monotonic() + 30
     while True:
         try:
-            rows(place, "select 1")
+            rows(schema, "select 1")
         except psycopg.OperationalError:
             if time.monotonic() > until:
                 raise
@@ -79,17 +90,17 @@ def _wait(place):
 @pytest.fixture
 def postgres(postgres_server):
     """Return an empty schema of the server."""
-    place = PostgresSchema(postgres_server.url, "owner", PASSWORD, "Shop")
-    rows(place, 'drop schema if exists "Shop" cascade')
-    return place
+    schema = PostgresSchema(postgres_server.url, "owner", PASSWORD, "Shop")
+    rows(schema, 'drop schema if exists "Shop" cascade')
+    return schema
 
 
-def rows(place, text):
+def rows(schema, text):
     """Run SQL in the schema; return what it selects."""
-    host = urlsplit(place.url)
-    given = {"host": host.hostname, "port": host.port, "dbname": host.path[1:], "user": place.username}
+    host = urlsplit(schema.url)
+    login = {"host": host.hostname, "port": host.port, "dbname": host.path[1:], "user": schema.username}
     with psycopg.connect(
-        **given, password=PASSWORD, autocommit=True, options=f'-c search_path="{place.schema}"'
-    ) as found:
-        cursor = found.execute(text)
+        **login, password=PASSWORD, autocommit=True, options=f'-c search_path="{schema.schema}"'
+    ) as connection:
+        cursor = connection.execute(text)
         return cursor.fetchall() if cursor.description else []

@@ -21,25 +21,25 @@ class Prometheus:
         self._address = f"http://127.0.0.1:{port}/api/v1"
 
     def __call__(self, query):
-        found = self.series(query)
-        assert len(found) <= 1, found
-        return float(found[0]["value"][1]) if found else None
+        series = self.series(query)
+        assert len(series) <= 1, series
+        return float(series[0]["value"][1]) if series else None
 
     def series(self, query):
-        return self._asked(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
+        return self._request(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
 
     def rules(self):
         """Return all rules of alerts, with their health and state."""
-        return [rule for group in self._asked("rules")["groups"] for rule in group["rules"]]
+        return [rule for group in self._request("rules")["groups"] for rule in group["rules"]]
 
-    def until(self, wanted, found):
+    def until(self, expected, read):
         """Wait until something has a value; whatever is scraped, it is asked again."""
         end = time.monotonic() + PATIENCE
-        while (result := found()) != wanted:
+        while (result := read()) != expected:
             assert time.monotonic() < end, result
             time.sleep(0.1)
 
-    def _asked(self, path):
+    def _request(self, path):
         with urllib.request.urlopen(f"{self._address}/{path}", timeout=10) as answer:
             return json.load(answer)["data"]
 

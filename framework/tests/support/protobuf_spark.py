@@ -67,7 +67,7 @@ def order_schema(folder):
 def compiled(folder, name, **files):
     for file, text in files.items():
         (folder / f"{file}.proto").write_text(text)
-    return Schema(compile_protos([f"{each}.proto" for each in files], [folder]), name)
+    return Schema(compile_protos([f"{file}.proto" for file in files], [folder]), name)
 
 
 def order_fields(schema):
@@ -79,7 +79,7 @@ def decoding(schema, fields):
 
 
 def encoding(schema, fields):
-    items = [(each.name, Expression((Ref(each.name),), each.type)) for each in fields]
+    items = [(field.name, Expression((Ref(field.name),), field.type)) for field in fields]
     return sql(protobuf_format(schema).spark.encode(items))
 
 
@@ -90,8 +90,8 @@ def sql(pieces):
 def decoded(spark, values, schema, fields, further=()):
     """Decode values, in order; then calculate further columns."""
     rows = spark.createDataFrame(list(enumerate(map(bytearray, values))), "_at int, value binary")
-    found = rows.selectExpr("_at", decoding(schema, fields)).selectExpr("*", *further)
-    rows = sorted(found.collect(), key=lambda row: row["_at"])
+    decoded_rows = rows.selectExpr("_at", decoding(schema, fields)).selectExpr("*", *further)
+    rows = sorted(decoded_rows.collect(), key=lambda row: row["_at"])
     return [plain(row.asDict(recursive=True)) | {"_at": row["_at"]} for row in rows]
 
 
@@ -104,10 +104,10 @@ def _parsed(value, field):
     if value is None or field.message_type is None:
         return value
     if is_map(field):
-        each = field.message_type.fields_by_name["value"]
-        return {key: _parsed(item, each) for key, item in value.items()}
+        value_field = field.message_type.fields_by_name["value"]
+        return {key: _parsed(item, value_field) for key, item in value.items()}
     if isinstance(value, list):
-        return [_parsed(each, field) for each in value]
+        return [_parsed(member, field) for member in value]
     if field.message_type.full_name in {
         f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue")
     }:
@@ -122,13 +122,13 @@ def _floats(value):
         case int():
             return float(value)
         case dict():
-            return {key: _floats(each) for key, each in value.items()}
+            return {key: _floats(member) for key, member in value.items()}
         case list():
-            return [_floats(each) for each in value]
+            return [_floats(member) for member in value]
         case _:
             return value
 
 
 def values_of(row):
     """Return the columns of a decoded row."""
-    return {name: each for name, each in row.items() if name not in {"_at", "_bad"}}
+    return {name: field for name, field in row.items() if name not in {"_at", "_bad"}}

@@ -32,7 +32,7 @@ def random_schema(random):
     """Return a descriptor set whose message `p.M0` has fields of all kinds; messages don't contain themselves."""
     proto3 = random.random() < 0.6
     file = FileDescriptorProto(name="p.proto", package="p", syntax="proto3" if proto3 else "proto2")
-    file.dependency.extend(each.DESCRIPTOR.name for each in WELL_KNOWN)
+    file.dependency.extend(well_known.DESCRIPTOR.name for well_known in WELL_KNOWN)
     enum = file.enum_type.add(name="E")
     numbers = [0, 1, 5, 2**31 - 1, -(2**31), -1]
     for index, number in enumerate(numbers if proto3 else random.sample(numbers, len(numbers))):
@@ -41,8 +41,8 @@ def random_schema(random):
     for index in range(count):
         _message(random, file.message_type.add(name=f"M{index}"), range(index + 1, count), proto3)
     files = [FileDescriptorProto() for _ in WELL_KNOWN]
-    for target, each in zip(files, WELL_KNOWN, strict=True):
-        each.DESCRIPTOR.CopyToProto(target)
+    for target, well_known in zip(files, WELL_KNOWN, strict=True):
+        well_known.DESCRIPTOR.CopyToProto(target)
     return FileDescriptorSet(file=[*files, file]).SerializeToString()
 
 
@@ -76,7 +76,7 @@ def _message(random, message, others, proto3):
             _presence2(random, field)
         elif field.type_name not in {"", ".p.E"} or random.random() < 0.3:
             field.proto3_optional = not field.type_name or field.type_name == ".p.E"
-    if message.oneof_decl and not any(each.HasField("oneof_index") for each in message.field):
+    if message.oneof_decl and not any(field.HasField("oneof_index") for field in message.field):
         del message.oneof_decl[:]
     for field in message.field:
         if field.proto3_optional:
@@ -85,10 +85,10 @@ def _message(random, message, others, proto3):
 
 
 def _presence2(random, field):
-    choice = random.random()
-    if choice < 0.15:
+    chance = random.random()
+    if chance < 0.15:
         field.label = 2
-    elif choice < 0.4:
+    elif chance < 0.4:
         match NAMES[field.type]:
             case "string":
                 field.default_value = "given"
@@ -210,20 +210,20 @@ def random_scalar(random, field):
 
 def held(message):
     """Return what a message holds, as a row of Spark's does, asking the runtime alone."""
-    found = {}
+    row = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.is_repeated and field.message_type and field.message_type.GetOptions().map_entry:
-            each = field.message_type.fields_by_name["value"]
+            value_field = field.message_type.fields_by_name["value"]
             key = field.message_type.fields_by_name["key"]
-            found[field.name] = {_single(k, key): _single(value[k], each) for k in value}
+            row[field.name] = {_single(k, key): _single(value[k], value_field) for k in value}
         elif field.is_repeated:
-            found[field.name] = [_single(each, field) for each in value]
+            row[field.name] = [_single(member, field) for member in value]
         elif field.has_presence and not message.HasField(field.name) and not field.has_default_value:
-            found[field.name] = None
+            row[field.name] = None
         else:
-            found[field.name] = _single(value, field)
-    return found
+            row[field.name] = _single(value, field)
+    return row
 
 
 def _single(value, field):
@@ -236,12 +236,12 @@ def _single(value, field):
         case "google.protobuf.Timestamp" | "google.protobuf.Duration":
             # Spark has microseconds: times are cut to the one before, durations towards zero.
             microseconds = value.nanos // 1000 if name.endswith("Timestamp") else int(value.nanos / 1000)
-            found = timedelta(seconds=value.seconds, microseconds=microseconds)
-            return EPOCH + found if name.endswith("Timestamp") else found
+            duration = timedelta(seconds=value.seconds, microseconds=microseconds)
+            return EPOCH + duration if name.endswith("Timestamp") else duration
         case "google.protobuf.Struct":
             return {key: _single(value.fields[key], value.DESCRIPTOR.fields_by_name["fields"].message_type.fields_by_name["value"]) for key in value.fields}  # fmt: skip
         case "google.protobuf.ListValue":
-            return [_single(each, value.DESCRIPTOR.fields_by_name["values"]) for each in value.values]
+            return [_single(member, value.DESCRIPTOR.fields_by_name["values"]) for member in value.values]
         case "google.protobuf.Value":
             kind = value.WhichOneof("kind")
             assert kind is not None
@@ -261,9 +261,9 @@ def comparable(value):
         case float():
             return "nan" if math.isnan(value) else repr(value)
         case dict():
-            return {key: comparable(each) for key, each in value.items()}
+            return {key: comparable(member) for key, member in value.items()}
         case list():
-            return [comparable(each) for each in value]
+            return [comparable(member) for member in value]
         case bytearray():
             return bytes(value)
         case datetime():

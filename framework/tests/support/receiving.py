@@ -24,20 +24,20 @@ class Receiver:
 
 @contextmanager
 def receiving():
-    found = Receiver()
+    receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             assert self.headers["Content-Type"] == "application/json"
-            found.received.put(body)
-            found.may_answer.wait(PATIENCE)
-            self.send_response(found.status)
+            receiver.received.put(body)
+            receiver.may_answer.wait(PATIENCE)
+            self.send_response(receiver.status)
             self.send_header("Location", "/elsewhere")
             self.end_headers()
 
         def do_GET(self):
-            found.received.put('"it was redirected"')
+            receiver.received.put('"it was redirected"')
             self.send_response(200)
             self.end_headers()
 
@@ -46,13 +46,13 @@ def receiving():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    found.url = f"http://127.0.0.1:{server.server_address[1]}/services/hidden"
+    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/services/hidden"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield found
+        yield receiver
     finally:
-        found.may_answer.set()
+        receiver.may_answer.set()
         server.shutdown()
         server.server_close()
         thread.join()

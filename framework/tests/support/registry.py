@@ -40,18 +40,18 @@ def gateway(upstream, *, login="", answer=None, port=0, tls=None):
 
     With `tls`, its certificate and its key, it wants a client that shows the same certificate.
     """
-    wanted = f"Basic {base64.b64encode(login.encode()).decode()}"
+    authorization = f"Basic {base64.b64encode(login.encode()).decode()}"
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            if login and self.headers.get("Authorization") != wanted:
+            if login and self.headers.get("Authorization") != authorization:
                 self.reply(401, b'{"error_code": 401, "message": "Unauthorized"}')
             elif answer is not None:
                 self.reply(*(answer(self.path) if callable(answer) else answer))
             else:
                 try:
-                    with urllib.request.urlopen(f"{upstream}{self.path}") as found:
-                        self.reply(found.status, found.read())
+                    with urllib.request.urlopen(f"{upstream}{self.path}") as response:
+                        self.reply(response.status, response.read())
                 except urllib.error.HTTPError as error:
                     self.reply(error.code, error.read())
 
@@ -83,4 +83,4 @@ def gateway(upstream, *, login="", answer=None, port=0, tls=None):
 
 def skipped_for_java(reports):
     """Return the tests that were skipped because no Java is new enough."""
-    return sorted(each.nodeid for each in reports if "schema registry needs Java" in str(each.longrepr))
+    return sorted(report.nodeid for report in reports if "schema registry needs Java" in str(report.longrepr))

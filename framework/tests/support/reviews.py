@@ -17,9 +17,9 @@ from support.written import project
 
 
 def version(folder: Path, name: str = "now") -> Version:
-    found = compile_project(folder, use_cache=False)
-    assert not [d.message for d in found.diagnostics if d.severity == "error"]
-    return version_of(name, found, folder)
+    compiled = compile_project(folder, use_cache=False)
+    assert not [d.message for d in compiled.diagnostics if d.severity == "error"]
+    return version_of(name, compiled, folder)
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
@@ -45,8 +45,8 @@ def reviewed(tmp_path: Path, before: dict[str, str], after: dict[str, str]) -> R
     return compared(old, tmp_path / "new", {**before, **after})
 
 
-def query(found: Review, name: str) -> QueryChange | None:
-    return next((each for each in found.queries if each.name == name), None)
+def query(review: Review, name: str) -> QueryChange | None:
+    return next((change for change in review.queries if change.name == name), None)
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -52,7 +52,7 @@ def result(plan: Plan, columns: Sequence[str], tables: dict[str, list[Row]]) -> 
         for index, node in enumerate(in_order(plan.outputs)):
             names[id(node)] = f"n{index}"
             if not isinstance(node, TopicScan):
-                query = _query(node, [names[id(each)] for each in node.inputs])
+                query = _query(node, [names[id(input_node)] for input_node in node.inputs])
                 connection.execute(f"create table n{index} as {query}")
         return [Counter(connection.execute(f"select * from {names[id(o)]}").fetchall()) for o in plan.outputs]
     except sqlite3.OperationalError as error:
@@ -81,10 +81,10 @@ def _query(node: Node, inputs: list[str]) -> str:
             return f'select {", ".join(node.names)} from "{node.relation}"'
         case Filter():
             # Otherwise SQLite asks in an order of its own.
-            asked = "true"
+            passes = "true"
             for condition in reversed(node.conditions):
-                asked = f"case when {render(condition)} then {asked} else false end"
-            return f"select * from {inputs[0]} where {asked}"
+                passes = f"case when {render(condition)} then {passes} else false end"
+            return f"select * from {inputs[0]} where {passes}"
         case Project():
             return f"select {_items((i.name, i.expression) for i in node.items)} from {inputs[0]}"
         case Repartition() | Watermark() | Output():
@@ -92,9 +92,12 @@ def _query(node: Node, inputs: list[str]) -> str:
         case Dedupe():
             return f"select * from {inputs[0]} group by {', '.join(node.keys)}"
         case Expand():
-            made, call = node.generated[0].name, render(node.call).removeprefix("explode(").removesuffix(")")
+            column, call = (
+                node.generated[0].name,
+                render(node.call).removeprefix("explode(").removesuffix(")"),
+            )
             some = "true" if node.outer else f"{call} is not null"
-            return f"select i.*, {call} + n as {made} from {inputs[0]} i, (select 0 n union select 1) where {some}"
+            return f"select i.*, {call} + n as {column} from {inputs[0]} i, (select 0 n union select 1) where {some}"
         case Aggregate():
             items = ", ".join(
                 [_items((k.name, k.expression) for k in node.keys), *map(_measure, node.measures)]
@@ -102,7 +105,7 @@ def _query(node: Node, inputs: list[str]) -> str:
             grouped = ", ".join(render(k.expression) for k in node.keys)
             return f"select {items} from {inputs[0]}" + (f" group by {grouped}" if grouped else "")
         case Union():
-            return " union all ".join(f"select * from {each}" for each in inputs)
+            return " union all ".join(f"select * from {relation}" for relation in inputs)
         case Binary():
             return _join(node, *inputs)
     raise TypeError(node)
@@ -119,7 +122,10 @@ def _items(items: Iterable[tuple[str, Expression]]) -> str:
 
 def _join(node: Binary, left: str, right: str) -> str:
     of = {j.name: f"{'l' if j.side == 'left' else 'r'}.{j.source}" for j in node.joined}
-    on = " and ".join(f"({render(each, ref=lambda ref: of[ref.column])})" for each in node.on) or "true"
+    on = (
+        " and ".join(f"({render(condition, ref=lambda ref: of[ref.column])})" for condition in node.on)
+        or "true"
+    )
     columns = ", ".join(f"{of[name]} as {name}" for name in node.names)
     if node.kind in {"semi", "anti"}:
         negated = "not " if node.kind == "anti" else ""

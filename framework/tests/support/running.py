@@ -16,7 +16,7 @@ class Running:
     """What a run told so far; waiting for more of it."""
 
     def __init__(self, also=()):
-        self.told = []
+        self.events = []
         self._also = also
         self.watcher = Watcher()
         self.stopping = threading.Event()
@@ -28,19 +28,19 @@ class Running:
         for tell in self._also:
             tell(event)
         with self._news:
-            self.told.append(event)
+            self.events.append(event)
             self._news.notify_all()
 
-    def until(self, found: Callable[[], object]):
+    def until(self, condition: Callable[[], object]):
         """Wait until something is so; whatever is told, it is asked again."""
         with self._news:
-            assert self._news.wait_for(lambda: self.error or found(), PATIENCE), self.told[-5:]
+            assert self._news.wait_for(lambda: self.error or condition(), PATIENCE), self.events[-5:]
         if self.error:
             raise self.error
-        return found()
+        return condition()
 
     def of(self, kind):
-        return [each for each in self.told if isinstance(each, kind)]
+        return [event for event in self.events if isinstance(event, kind)]
 
 
 @contextmanager
@@ -49,24 +49,24 @@ def running(root, spark, *, target=None, alongside=lambda _: (), also=(), **opti
 
     Events are also told to `also`.
     """
-    made = Running(also)
+    running = Running(also)
     job = job_of(root, target=target, **options)
 
     def go():
         try:
-            run(job, root / ".millstream", made.tell, made.stopping, spark, alongside(made))
+            run(job, root / ".millstream", running.tell, running.stopping, spark, alongside(running))
         except BaseException as error:  # noqa: BLE001 -- raised by the test
-            with made._news:
-                made.error = error
-                made._news.notify_all()
+            with running._news:
+                running.error = error
+                running._news.notify_all()
 
     thread = threading.Thread(target=go, name="run")
     thread.start()
     try:
-        yield made
+        yield running
     finally:
-        made.stopping.set()
+        running.stopping.set()
         thread.join(PATIENCE)
         assert not thread.is_alive()
-    if made.error:
-        raise made.error
+    if running.error:
+        raise running.error

@@ -20,7 +20,7 @@ from millstream.stores.delta.folder import delta_folder
 
 def job_of(root, *, target=None, tests=True, **options):
     compiled = compile_project(root, target=target)
-    errors = [each for each in compiled.diagnostics if each.severity == "error"]
+    errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     assert not errors, errors
     project = load_project(root, target, None, None)
     topology = compiled_topology(compiled, tests=tests)
@@ -35,21 +35,23 @@ def job_of(root, *, target=None, tests=True, **options):
 
 def built(root, spark, *, target=None, tests=True, **options):
     """Build a project; return the results and everything that was told."""
-    told = []
+    events = []
     results = build(
-        job_of(root, target=target, tests=tests, **options), root / ".millstream", told.append, spark
+        job_of(root, target=target, tests=tests, **options), root / ".millstream", events.append, spark
     )
-    return results, told
+    return results, events
 
 
 def statuses(results):
-    return {each.id.partition(".")[2]: each.status for each in results.results}
+    return {result.id.partition(".")[2]: result.status for result in results.results}
 
 
-def problems(told):
+def problems(events):
     """Return what queries failed with."""
     return [
-        each.result.diagnostic for each in told if getattr(each, "result", None) and each.result.diagnostic
+        event.result.diagnostic
+        for event in events
+        if getattr(event, "result", None) and event.result.diagnostic
     ]
 
 
@@ -63,8 +65,8 @@ def create_topics(bootstrap, *topics, partitions=2):
 
 def _led(admin, topic, partitions):
     """Tell whether all partitions of a topic have a leader: a producer that finds fewer would send elsewhere."""
-    found = admin.list_topics(topic, timeout=10).topics[topic].partitions
-    return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+    leaders = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    return len(leaders) == partitions and all(partition.leader >= 0 for partition in leaders.values())
 
 
 def send(bootstrap, records, headers=None):
@@ -76,8 +78,8 @@ def send(bootstrap, records, headers=None):
     failed = []
     for topic, rows in records.items():
         for key, value in rows:
-            known = value is None or isinstance(value, str | bytes)
-            data = value if known else json.dumps(value)
+            is_encoded = value is None or isinstance(value, str | bytes)
+            data = value if is_encoded else json.dumps(value)
             queue_record(
                 producer,
                 topic,
@@ -105,24 +107,24 @@ def received(bootstrap, topic):
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "tests", "enable.auto.commit": False, "enable.partition.eof": True,
     })  # fmt: skip
-    found = []
+    messages = []
     try:
         for number in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-            place = TopicPartition(topic, number)
-            first, end = consumer.get_watermark_offsets(place, timeout=10)
-            place.offset = first
-            consumer.assign([place])
+            partition = TopicPartition(topic, number)
+            first, end = consumer.get_watermark_offsets(partition, timeout=10)
+            partition.offset = first
+            consumer.assign([partition])
             while first < end:
                 (message,) = consumer.consume(1, timeout=20)
                 if message.error() is not None:
                     # The last offset may be that of a transaction's end.
                     assert message.error().name() == "_PARTITION_EOF"
                     break
-                found.append(message)
+                messages.append(message)
                 first = message.offset() + 1
     finally:
         consumer.close()
-    return found
+    return messages
 
 
 def pairs(bootstrap, topic):
@@ -135,5 +137,5 @@ def headers(message):
 
 def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
-    place = delta_folder(load_project(root, target, None, None).target, root).read(relation)
-    return DeltaTable(place).to_pyarrow_table().to_pylist()
+    location = delta_folder(load_project(root, target, None, None).target, root).read(relation)
+    return DeltaTable(location).to_pyarrow_table().to_pylist()

@@ -40,12 +40,12 @@ def s3_server(folder, bucket):
     with log.open("w") as file:
         server = subprocess.Popen(SERVER, stdout=file, stderr=subprocess.STDOUT, env=environment)
     try:
-        while not (found := re.search(r"Running on (http://127\.0\.0\.1:\d+)", log.read_text())):
+        while not (address := re.search(r"Running on (http://127\.0\.0\.1:\d+)", log.read_text())):
             assert server.poll() is None, log.read_text()
         urllib.request.urlopen(
-            urllib.request.Request(f"{found[1]}/{bucket}", method="PUT"), timeout=10
+            urllib.request.Request(f"{address[1]}/{bucket}", method="PUT"), timeout=10
         ).close()
-        yield found[1]
+        yield address[1]
     finally:
         server.terminate()
         server.wait(20)

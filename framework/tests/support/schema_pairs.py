@@ -32,12 +32,12 @@ class _Avro:
 
     def field(self, name, depth):
         of = self.type(depth)
-        found = {"name": name, "type": of}
+        field = {"name": name, "type": of}
         if of == "string" and self.random.random() < 0.4:
-            found["default"] = "x"
+            field["default"] = "x"
         if isinstance(of, list) and of[0] == "null":
-            found["default"] = None
-        return found
+            field["default"] = None
+        return field
 
     def type(self, depth):
         kind = self.random.choice(
@@ -55,12 +55,12 @@ class _Avro:
             case "map":
                 return {"type": "map", "values": self.type(depth - 1)}
             case "enum":
-                found = {
+                enum = {
                     "type": "enum",
                     "name": self.name("E"),
                     "symbols": ["A", "B", "C"][: self.random.randint(1, 3)],
                 }
-                return {**found, "default": "A"} if self.random.random() < 0.3 else found
+                return {**enum, "default": "A"} if self.random.random() < 0.3 else enum
             case "fixed":
                 return {"type": "fixed", "name": self.name("F"), "size": self.random.choice((4, 8))}
             case _:
@@ -79,11 +79,11 @@ def _within(schema):
 
 
 def _edit_avro(random, schema):
-    records = [each for each in _within(schema) if isinstance(each, dict) and each["type"] == "record"]
-    enums = [each for each in _within(schema) if isinstance(each, dict) and each["type"] == "enum"]
-    fixed = [each for each in _within(schema) if isinstance(each, dict) and each["type"] == "fixed"]
+    records = [part for part in _within(schema) if isinstance(part, dict) and part["type"] == "record"]
+    enums = [part for part in _within(schema) if isinstance(part, dict) and part["type"] == "enum"]
+    fixed = [part for part in _within(schema) if isinstance(part, dict) and part["type"] == "fixed"]
     fields = random.choice(records)["fields"]
-    number = max((int(each["name"][1:]) for each in fields), default=0) + random.randint(1, 50)
+    number = max((int(field["name"][1:]) for field in fields), default=0) + random.randint(1, 50)
     what = random.choice(
         (
             "add",
@@ -150,11 +150,11 @@ def json_pair(seed):
 
 def _json_object(random, depth):
     names = random.sample("abcdef", random.randint(1, 4))
-    found = {"type": "object", "properties": {each: _json_type(random, depth) for each in names}}
+    schema = {"type": "object", "properties": {name: _json_type(random, depth) for name in names}}
     if random.random() < 0.5:
-        found["required"] = random.sample(names, random.randint(1, len(names)))
+        schema["required"] = random.sample(names, random.randint(1, len(names)))
     closed = random.choice((None, None, False, False, True, {"type": "string"}))
-    return found if closed is None else {**found, "additionalProperties": closed}
+    return schema if closed is None else {**schema, "additionalProperties": closed}
 
 
 def _json_type(random, depth):
@@ -188,8 +188,8 @@ def _some(random, **words):
 
 def _schemas(schema):
     yield schema
-    for each in schema.get("properties", {}).values():
-        yield from _schemas(each)
+    for property_ in schema.get("properties", {}).values():
+        yield from _schemas(property_)
     if "items" in schema:
         yield from _schemas(schema["items"])
 
@@ -205,9 +205,9 @@ _LIMITS = {
 
 def _edit_json(random, schema):
     every = list(_schemas(schema))
-    objects = [each for each in every if "properties" in each]
-    enums = [each for each in every if "enum" in each]
-    limited = [each for each in every if each.get("type") in _LIMITS]
+    objects = [part for part in every if "properties" in part]
+    enums = [part for part in every if "enum" in part]
+    limited = [part for part in every if part.get("type") in _LIMITS]
     target = random.choice(objects)
     properties = target["properties"]
     name = random.choice(sorted(properties)) if properties else None
@@ -231,12 +231,12 @@ def _edit_json(random, schema):
         case "add":
             properties[random.choice("uvwxyz")] = _json_type(random, 0)
         case "limit":
-            each = random.choice(limited)
-            word = random.choice(_LIMITS[each["type"]])
-            if word in each and random.random() < 0.3:
-                del each[word]
+            limits = random.choice(limited)
+            word = random.choice(_LIMITS[limits["type"]])
+            if word in limits and random.random() < 0.3:
+                del limits[word]
             else:
-                each[word] = each.get(word, 5) + random.choice((-1, 1, 2))
+                limits[word] = limits.get(word, 5) + random.choice((-1, 1, 2))
         case "enum" if enums:
             random.choice(enums)["enum"] = random.choice(
                 (["a"], ["a", "b"], ["a", "b", "c", "d"], ["a", "x"])
@@ -248,7 +248,7 @@ def _edit_json(random, schema):
         case "remove":
             del properties[name]
             if "required" in target:
-                target["required"] = [each for each in target["required"] if each != name]
+                target["required"] = [field for field in target["required"] if field != name]
         case "type":
             kind = properties[name].get("type")
             properties[name] = {"type": {"integer": "number", "number": "integer"}.get(kind, "string")}
@@ -301,7 +301,7 @@ def _proto_message(random):
 def _edit_proto(random, file):
     message = random.choice(list(file["messages"].values()))
     fields = message["fields"]
-    plain = [number for number, each in fields.items() if not each["group"] and number < 11]
+    plain = [number for number, field in fields.items() if not field["group"] and number < 11]
     number = random.choice(plain) if plain else None
     what = random.choice(
         (
@@ -338,7 +338,7 @@ def _edit_proto(random, file):
         case "remove message" if "Line" in file["messages"]:
             del file["messages"]["Line"]
             del file["messages"]["Order"]["fields"][20]
-        case "group" if any(each["group"] for each in fields.values()):
+        case "group" if any(field["group"] for field in fields.values()):
             fields[new] = {"name": f"f{new}", "type": "string", "label": "", "group": "choice"}
         case _ if number is None:
             pass
@@ -367,9 +367,9 @@ def proto_text(file):
     lines = ['syntax = "proto3";', f"package {file['package']};"]
     for name, message in file["messages"].items():
         lines.append(f"message {name} {{")
-        lines += [f"  reserved {each};" for each in message["reserved"]]
-        grouped = [_proto_field(*each) for each in message["fields"].items() if each[1]["group"]]
-        lines += [_proto_field(*each) for each in message["fields"].items() if not each[1]["group"]]
+        lines += [f"  reserved {reserved};" for reserved in message["reserved"]]
+        grouped = [_proto_field(*field) for field in message["fields"].items() if field[1]["group"]]
+        lines += [_proto_field(*field) for field in message["fields"].items() if not field[1]["group"]]
         lines += ["  oneof choice {", *grouped, "  }"] if grouped else []
         lines.append("}")
     symbols = [f"  {name} = {number};" for number, name in file["enum"].items()]

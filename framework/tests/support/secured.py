@@ -39,9 +39,9 @@ JAAS = (
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def secured_port(tmp_path_factory):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             try:
-                admin_of(known(port))
+                admin_of(cluster_of(port))
                 break
             except MillstreamError:
                 assert server.poll() is None, (folder / "log").read_text()
@@ -79,6 +79,6 @@ def secured_port(tmp_path_factory):
         server.wait(20)
 
 
-def known(port, user="root", password="r", **more):
+def cluster_of(port, user="root", password="r", **more):
     said = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": user}
     return Cluster(f"127.0.0.1:{port}", {**said, "sasl_password": Secret(password), **more})

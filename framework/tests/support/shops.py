@@ -108,4 +108,4 @@ class Shop:
         send(self.bootstrap, {topic: rows})
 
     def values(self, topic):
-        return [each.value() and json.loads(each.value()) for each in received(self.bootstrap, topic)]
+        return [record.value() and json.loads(record.value()) for record in received(self.bootstrap, topic)]

@@ -12,7 +12,7 @@ import pyspark
 from millstream.local.java import java
 
 HOME = Path(pyspark.__file__).parent
-OWN = ("--host", "127.0.0.1", "--webui-port", "0")
+LOCAL = ("--host", "127.0.0.1", "--webui-port", "0")
 """What master and workers are told of this machine."""
 ENVIRONMENT = {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"}
 """As Spark's own scripts set it."""
@@ -76,8 +76,8 @@ class Workers(list):
         number = len(self)
         master = ("org.apache.spark.deploy.worker.Worker", f"spark://127.0.0.1:{self._port}")
         size = ("--cores", "1", "--memory", "1g", "--work-dir", str(self._root / f"work{number}"))
-        made = self._stack.enter_context(Process(self._root, f"worker{number}", *master, *size, *OWN))
-        self.append(made)
+        worker = self._stack.enter_context(Process(self._root, f"worker{number}", *master, *size, *LOCAL))
+        self.append(worker)
 
 
 @contextmanager
@@ -89,12 +89,12 @@ def standalone(root, bootstrap, guarantee="at_least_once", more=""):
     profile = CLUSTER.format(port=port, bootstrap=bootstrap, root=root, guarantee=guarantee) + more
     (root / "profiles.yml").write_text((root / "profiles.yml").read_text().rstrip() + profile)
     with ExitStack() as stack:
-        where = ("org.apache.spark.deploy.master.Master", "--port", str(port), *OWN)
+        where = ("org.apache.spark.deploy.master.Master", "--port", str(port), *LOCAL)
         master = stack.enter_context(Process(root, "master", *where))
         master.until("I have been elected leader")
         workers = Workers(root, port, stack)
         for _ in range(2):
             workers.add()
-        for each in workers:
-            each.until("Successfully registered with master")
+        for worker in workers:
+            worker.until("Successfully registered with master")
         yield workers

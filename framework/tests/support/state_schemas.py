@@ -28,9 +28,9 @@ def state_schemas(spark, streamed, query):
 
 def _columns(text):
     """Return the columns of the structs in a file, each with its type and whether it can be NULL."""
-    found, at = [], 0
-    while (at := text.find('{"type":"struct"', at)) >= 0:
-        struct, end = json.JSONDecoder().raw_decode(text[at:])
-        found.append([(each["name"], str(each["type"]), each["nullable"]) for each in struct["fields"]])
-        at += end
-    return found
+    columns, position = [], 0
+    while (position := text.find('{"type":"struct"', position)) >= 0:
+        struct, end = json.JSONDecoder().raw_decode(text[position:])
+        columns.append([(field["name"], str(field["type"]), field["nullable"]) for field in struct["fields"]])
+        position += end
+    return columns

@@ -44,9 +44,9 @@ class Store:
 
     def create(self, retention="10 minutes", time="timestamp", order_by="at", **more):
         columns = {"user": "string", "at": time, "value": "int", **more}
-        made = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
+        columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
         said = {"order_by": order_by, "retention": retention}
-        self.table = TableOutput("model.latest", ("user",), made, said)
+        self.table = TableOutput("model.latest", ("user",), columns_of_table, said)
         self.new = self.tables.create(self.table, changes=False)
 
     def other(self, ending):
@@ -60,13 +60,13 @@ class Store:
     def merge(self, table, rows, batch):
         schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
         width = len(table.columns) + 1
-        given = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
-        latest = latest_rows(given, table.keys, "at")
+        changes = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
+        latest = latest_rows(changes, table.keys, "at")
         if not self.local:
             self.tables.merge(latest, table, batch)
             return
-        with evaluated(latest) as found, planned_small(self.spark, found.few):
-            self.tables.merge(found.rows, table, replace(batch, local=found.few))
+        with evaluated(latest) as changed, planned_small(self.spark, changed.few):
+            self.tables.merge(changed.rows, table, replace(batch, local=changed.few))
 
     def read(self, columns):
         relation = Relation(

@@ -60,9 +60,9 @@ class Streamed(Struct, frozen=True):
         count = max(map(len, topics.values()))
         feeds = []
         for source in query.sources:
-            given = topics.get(source.topic, ())
+            batches = topics.get(source.topic, ())
             if source.topic:
-                feeds.append(Feed(source.view, RECORDS, _records(source.topic, given, count)))
+                feeds.append(Feed(source.view, RECORDS, _records(source.topic, batches, count)))
             else:
                 rows = tables.get(source.relation.partition(".")[2], ())
                 changes = tuple({**row, "_deleted": False} for row in rows)
@@ -82,12 +82,12 @@ class Streamed(Struct, frozen=True):
             return OwnSeed(view, name)
         if kind == "source":
             topic = self.catalog.topics[relation].topic
-            records = [r for each in _records(topic, topics.get(topic, ()), 1) for r in each]
-            kept = next(
+            records = [r for batch in _records(topic, topics.get(topic, ()), 1) for r in batch]
+            query = next(
                 q for q in self.physical.queries
                 if any(isinstance(o, TableOutput) and o.model == relation for o in q.outputs)
             )  # fmt: skip
-            return Reference(view, tuple(records), kept)
+            return Reference(view, tuple(records), query)
         return Rows(view, _ddl(self.catalog.models[relation].columns), tuple(tables.get(name, ())))
 
     def run(
@@ -109,9 +109,9 @@ class Streamed(Struct, frozen=True):
 
 def streamed(root: Path, target: str = "all", name: str = "shop") -> Streamed:
     """Compile a project that has no mistakes."""
-    found, problems = attempted(root, target, name)
-    assert found is not None, [(p.code, p.message, p.location) for p in problems]
-    return found
+    project, problems = attempted(root, target, name)
+    assert project is not None, [(p.code, p.message, p.location) for p in problems]
+    return project
 
 
 def attempted(
@@ -120,7 +120,7 @@ def attempted(
     """Compile a project, or say what is wrong with it."""
     (root / "profiles.yml").write_text(_PROFILES.format(name=name))
     compiled = compile_project(root, target=target, use_cache=False)
-    wrong = [each for each in compiled.diagnostics if each.severity == "error"]
+    wrong = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     if wrong:
         return None, wrong
     topology = compiled_topology(compiled)
@@ -129,34 +129,34 @@ def attempted(
 
 
 def _records(topic: str, batches: Batches, count: int) -> tuple[tuple[dict[str, Any], ...], ...]:
-    found, offset = [], 0
+    offered, offset = [], 0
     for number in range(max(count, len(batches))):
         records = []
         for row in batches[number] if number < len(batches) else ():
-            given = dict(row)
-            key = given.pop("_key", None)
+            row_value = dict(row)
+            key = row_value.pop("_key", None)
             records.append(
                 {
-                    "key": None if key is None else str(key).encode(), "value": json.dumps(given).encode(),
+                    "key": None if key is None else str(key).encode(), "value": json.dumps(row_value).encode(),
                     "topic": topic, "partition": 0, "offset": offset, "timestamp": _TIME, "headers": None,
                 }
             )  # fmt: skip
             offset += 1
-        found.append(tuple(records))
-    return tuple(found)
+        offered.append(tuple(records))
+    return tuple(offered)
 
 
 def decoded(tried: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return what a trial stored: topic or model, and the row."""
-    found = []
-    for made in tried.outputs:
-        for row in made.rows:
-            if made.kind == "records":
+    stored = []
+    for output in tried.outputs:
+        for row in output.rows:
+            if output.kind == "records":
                 value = row["value"] and json.loads(row["value"])
-                found.append((row["topic"], value))
+                stored.append((row["topic"], value))
             else:
-                found.append((made.output.removeprefix("model."), row))
-    return found
+                stored.append((output.output.removeprefix("model."), row))
+    return stored
 
 
 def _ddl(columns: Sequence[Column]) -> str:

@@ -65,31 +65,36 @@ class Traffic:
             self._sent([("orders", (-day, "z", self.time + 86_400 * day))])
 
     def _send(self, arrived):
-        due = sorted((each for each in self.waiting if arrived(each[0])), key=lambda each: each[0])
-        self.waiting = [each for each in self.waiting if not arrived(each[0])]
+        due = sorted(
+            (waiting_row for waiting_row in self.waiting if arrived(waiting_row[0])),
+            key=lambda waiting_row: waiting_row[0],
+        )
+        self.waiting = [waiting_row for waiting_row in self.waiting if not arrived(waiting_row[0])]
         self._sent([(topic, row) for _, topic, row in due])
 
     def _sent(self, rows):
         producer = Producer({"bootstrap.servers": self.bootstrap})
         for topic, row in rows:
-            at = START + timedelta(seconds=row[2])
+            time = START + timedelta(seconds=row[2])
             if topic == "prices":
                 self.prices.append(row)
                 key, price, _ = row
-                value = None if price is None else json.dumps({"price": price, "since": at.isoformat()})
+                value = None if price is None else json.dumps({"price": price, "since": time.isoformat()})
             else:
                 key, item, _ = row
-                value = json.dumps({"item": item, "at": at.isoformat()})
-            queue_record(producer, topic, key=str(key), value=value, timestamp=int(at.timestamp() * 1000))
+                value = json.dumps({"item": item, "at": time.isoformat()})
+            queue_record(producer, topic, key=str(key), value=value, timestamp=int(time.timestamp() * 1000))
         assert producer.flush(30) == 0
 
     def joined(self):
         """Return the price of each order, according to DuckDB."""
         prices = {(item, time): price for item, price, time in self.prices}
-        with duckdb.connect() as found:
-            found.execute("create table prices (item text, t int, price int)")
-            found.execute("create table orders (id int, item text, t int)")
-            found.executemany("insert into prices values (?, ?, ?)", [(*k, p) for k, p in prices.items()])
-            found.executemany("insert into orders values (?, ?, ?)", self.orders)
+        with duckdb.connect() as connection:
+            connection.execute("create table prices (item text, t int, price int)")
+            connection.execute("create table orders (id int, item text, t int)")
+            connection.executemany(
+                "insert into prices values (?, ?, ?)", [(*k, p) for k, p in prices.items()]
+            )
+            connection.executemany("insert into orders values (?, ?, ?)", self.orders)
             sql = "select id, price from orders o asof left join prices p on o.item = p.item and o.t >= p.t"
-            return dict(found.execute(sql).fetchall())
+            return dict(connection.execute(sql).fetchall())

@@ -45,7 +45,7 @@ class Yarn:
     def __init__(self, folder, web):
         self.folder, self.configuration, self._web = folder, folder / "conf", web
 
-    def asked(self, path):
+    def request(self, path):
         with urllib.request.urlopen(
             f"http://127.0.0.1:{self._web}/ws/v1/cluster/{path}", timeout=60
         ) as answer:
@@ -61,12 +61,12 @@ class Yarn:
 def yarn(folder):
     with ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in PORTS]
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        ports = dict(zip(PORTS, (each.getsockname()[1] for each in held), strict=True))
+        for held_socket in held:
+            held_socket.bind(("127.0.0.1", 0))
+        ports = dict(zip(PORTS, (held_socket.getsockname()[1] for held_socket in held), strict=True))
     (folder / "conf").mkdir(parents=True)
-    own = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in ports.items()}
-    settings = own | {
+    addresses = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in ports.items()}
+    settings = addresses | {
         "yarn.scheduler.capacity.root.queues": "default",
         "yarn.scheduler.capacity.root.default.capacity": "100",
         "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
@@ -85,26 +85,26 @@ def yarn(folder):
     jars = fetch(("servers",), catalog={"servers": (SERVERS, *CASTLE)})["servers"]
     # Hadoop's client comes with PySpark.
     path = os.pathsep.join([str(folder / "conf"), *map(str, jars), f"{HOME}/jars/*"])
-    found = Yarn(folder, ports["webapp.address"])
+    cluster = Yarn(folder, ports["webapp.address"])
     with ExitStack() as stack:
         for name in ("resourcemanager.ResourceManager", "nodemanager.NodeManager"):
             log = stack.enter_context((folder / f"{name}.log").open("w"))
             command = [str(java().program), "-Xmx256m", "-cp", path, f"{SERVER}.{name}"]
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
             stack.callback(_kill, process)
-        _until_ready(found)
-        yield found
+        _until_ready(cluster)
+        yield cluster
 
 
-def _until_ready(found):
+def _until_ready(cluster):
     deadline = time.monotonic() + 300
     while True:
         try:
-            if (found.asked("nodes")["nodes"] or {}).get("node", [{}])[0].get("state") == "RUNNING":
+            if (cluster.request("nodes")["nodes"] or {}).get("node", [{}])[0].get("state") == "RUNNING":
                 return
         except OSError:
             pass  # it does not listen yet
-        assert time.monotonic() < deadline, [each.read_text() for each in found.folder.glob("*.log")]
+        assert time.monotonic() < deadline, [log.read_text() for log in cluster.folder.glob("*.log")]
         time.sleep(0.2)
 
 

@@ -52,7 +52,7 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
         submitted(package, cluster, tmp_path / "production.conf", broker)
         shop.send(event(3, "a", 10.0, kind="y"))
         submitted(package, cluster, tmp_path / "production.conf", broker)
-        states = [each["finalStatus"] for each in cluster.asked("apps")["apps"]["app"]]
+        states = [each["finalStatus"] for each in cluster.request("apps")["apps"]["app"]]
     assert states == ["SUCCEEDED", "SUCCEEDED"]
     rows = table_rows(shop.root, "model.totals")
     assert sorted((each["user"], each["total"]) for each in rows) == [("a", 11.0), ("b", 2.0)]

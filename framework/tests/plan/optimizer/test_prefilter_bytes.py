@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from support.building import after, kept, sink, text
+from support.building import after, leaves_unchanged, sink, text
 from support.plans import output, select, topic, watermark, where
 
 from millstream.formats import Encoding
@@ -19,7 +19,7 @@ def words(*conditions):
 
 
 def stays(node):
-    return kept(prefilter_bytes, [output(node, "m")])
+    return leaves_unchanged(prefilter_bytes, [output(node, "m")])
 
 
 def test_a_word_that_is_asked_for():
@@ -94,7 +94,7 @@ def test_all_readers_of_a_topic_are_asked():
 
 def test_one_reader_of_all_rows_needs_all_records():
     outputs = [output(where(EVENTS, "type = 'view'"), "x"), output(select(EVENTS, "a"), "y")]
-    assert kept(prefilter_bytes, outputs)
+    assert leaves_unchanged(prefilter_bytes, outputs)
 
 
 @pytest.mark.parametrize("on_bad_record", ["fail", "dead_letter"])
@@ -118,4 +118,4 @@ def test_records_that_move_a_watermark_must_be_seen():
 
 def test_switched_off():
     outputs = [output(where(EVENTS, "type = 'view'"), "m")]
-    assert kept(prefilter_bytes, outputs, m=frozenset({"prefilter_bytes"}))
+    assert leaves_unchanged(prefilter_bytes, outputs, m=frozenset({"prefilter_bytes"}))

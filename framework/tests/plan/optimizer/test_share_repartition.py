@@ -1,7 +1,7 @@
 """One shuffle for all that need rows together by one key, and never before a filter."""
 
 import pytest
-from support.building import after, kept, of, sink, text
+from support.building import after, leaves_unchanged, of, sink, text
 from support.plans import (
     by,
     dedupe,
@@ -29,7 +29,9 @@ def of_each(*nodes):
 
 
 def stays(*nodes, **off):
-    return kept(share_repartition, [output(node, f"m{i}") for i, node in enumerate(nodes, start=1)], **off)
+    return leaves_unchanged(
+        share_repartition, [output(node, f"m{i}") for i, node in enumerate(nodes, start=1)], **off
+    )
 
 
 def test_two_aggregates_by_one_key_after_what_both_drop():
