@@ -21,19 +21,21 @@ def _body(body: Body) -> str:
             raise AssertionError(body)
 
 
-def _select(given: Select) -> str:
+def _select(select: Select) -> str:
     """Put keys and aggregates back to where they are read."""
-    by: dict[str, Expression] = {key.name: key.expression for key in given.keys or ()}
-    by |= {measure.name: _call(measure) for measure in given.measures}
-    items = ", ".join(f"{_text(item.expression, by)} as {quoted(item.name)}" for item in given.items)
-    parts = [f"select{' distinct' if given.distinct else ''} {items}"]
-    parts += [f"{'' if index else 'from '}{_from(each, index)}" for index, each in enumerate(given.relations)]
-    if given.where:
-        parts.append(f"where {_all(given.where, {})}")
-    if given.keys:
-        parts.append(f"group by {', '.join(_text(key.expression, {}) for key in given.keys)}")
-    if given.having:
-        parts.append(f"having {_all(given.having, by)}")
+    by: dict[str, Expression] = {key.name: key.expression for key in select.keys or ()}
+    by |= {measure.name: _call(measure) for measure in select.measures}
+    items = ", ".join(f"{_text(item.expression, by)} as {quoted(item.name)}" for item in select.items)
+    parts = [f"select{' distinct' if select.distinct else ''} {items}"]
+    parts += [
+        f"{'' if index else 'from '}{_from(input_, index)}" for index, input_ in enumerate(select.relations)
+    ]
+    if select.where:
+        parts.append(f"where {_all(select.where, {})}")
+    if select.keys:
+        parts.append(f"group by {', '.join(_text(key.expression, {}) for key in select.keys)}")
+    if select.having:
+        parts.append(f"having {_all(select.having, by)}")
     return " ".join(parts)
 
 
@@ -63,13 +65,17 @@ def _read(read) -> str:
     return f"{kind}s.{name}"
 
 
-def _from(each: From, index: int) -> str:
-    late = f" watermark {_text(each.watermark[0], {})} delay of {each.watermark[1]}" if each.watermark else ""
-    match each.input:
+def _from(input_: From, index: int) -> str:
+    late = (
+        f" watermark {_text(input_.watermark[0], {})} delay of {input_.watermark[1]}"
+        if input_.watermark
+        else ""
+    )
+    match input_.input:
         case Generated():
-            names = ", ".join(quoted(name) for name, _, _ in each.input.columns)
-            call = f"{_text(each.input.call, {})} as {quoted(each.alias)}({names})"
-            return call if not index else f"{'left join' if each.input.outer else ', '} lateral {call}"
+            names = ", ".join(quoted(name) for name, _, _ in input_.input.columns)
+            call = f"{_text(input_.input.call, {})} as {quoted(input_.alias)}({names})"
+            return call if not index else f"{'left join' if input_.input.outer else ', '} lateral {call}"
         case Scan(relation=relation):
             kind, _, name = relation.partition(".")
             text = f"{kind}s.{name}"
@@ -77,5 +83,5 @@ def _from(each: From, index: int) -> str:
             text = quoted(name)
         case Derived(query=body):
             text = f"({_body(body)})"
-    on = f" on {_all(each.on, {})}" if each.on else ""
-    return f"{f'{each.join} join ' if each.join else ', ' if index else ''}{text}{late} as {quoted(each.alias)}{on}"
+    on = f" on {_all(input_.on, {})}" if input_.on else ""
+    return f"{f'{input_.join} join ' if input_.join else ', ' if index else ''}{text}{late} as {quoted(input_.alias)}{on}"

@@ -57,9 +57,9 @@ def analysis(sql: str) -> Analysis:
 
 def columns(sql: str) -> str:
     """Return the columns as DDL, with `!` after what is never NULL; there must be nothing wrong."""
-    found = analysis(sql)
-    assert not found.diagnostics, found.diagnostics
-    return ", ".join(f"{c.name} {c.type}{'' if c.nullable else '!'}" for c in found.columns)
+    analyzed = analysis(sql)
+    assert not analyzed.diagnostics, analyzed.diagnostics
+    return ", ".join(f"{c.name} {c.type}{'' if c.nullable else '!'}" for c in analyzed.columns)
 
 
 def type_of(expression: str) -> str:
@@ -68,16 +68,20 @@ def type_of(expression: str) -> str:
 
 def influences(sql: str) -> dict[str, str]:
     """Return each column's sources as text, `*` for the rows'."""
-    found = analysis(sql)
-    assert not found.diagnostics, found.diagnostics
+    analyzed = analysis(sql)
+    assert not analyzed.diagnostics, analyzed.diagnostics
     short = {EVENTS: "e", USERS: "u", COUNTRIES: "c", "model.free": "f"}
 
-    def told(sources) -> str:
+    def as_text(sources) -> str:
         return " ".join(sorted(f"{short[node]}.{column}:{kind}" for node, column, kind in sources))
 
-    return {column.name: told(column.sources) for column in found.columns} | {"*": told(found.rows)}
+    return {column.name: as_text(column.sources) for column in analyzed.columns} | {
+        "*": as_text(analyzed.rows)
+    }
 
 
 def problems(sql: str) -> list[tuple[str, str]]:
     """Return the code of what is wrong, and the piece of SQL that it points at."""
-    return [(problem.code, sql[problem.start : problem.stop]) for problem in analysis(sql).diagnostics]
+    return [
+        (diagnostic.code, sql[diagnostic.start : diagnostic.stop]) for diagnostic in analysis(sql).diagnostics
+    ]

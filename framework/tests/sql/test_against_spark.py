@@ -74,25 +74,27 @@ def of_spark(run, *arguments) -> Columns | str:
     return [(field["name"], _type(field["type"]), field["nullable"]) for field in fields]
 
 
-def _type(found: Any) -> Type:
-    match found:
+def _type(json_type: Any) -> Type:
+    match json_type:
         case {"type": "array", "elementType": element}:
             return Array(_type(element))
         case {"type": "map", "keyType": key, "valueType": value}:
             return Map(_type(key), _type(value))
         case {"type": "struct", "fields": fields}:
             return Row(tuple(Field(field["name"], _type(field["type"])) for field in fields))
-        case str() if found.startswith(("interval", "string", "time(")):
+        case str() if json_type.startswith(("interval", "string", "time(")):
             return (
                 INTERVAL
-                if found.startswith("interval")
+                if json_type.startswith("interval")
                 else STRING
-                if found.startswith("string")
+                if json_type.startswith("string")
                 else UNKNOWN
             )
         case _:
             return parse_type(
-                {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(found, found)
+                {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(
+                    json_type, json_type
+                )
             )
 
 
@@ -100,30 +102,30 @@ def analysis(sql: str) -> Analysis:
     return analyze(sql, RELATIONS.get, lambda: ["orders", "customers", "t"], {})
 
 
-def mistakes(found: Analysis) -> list[SqlDiagnostic]:
+def mistakes(analyzed: Analysis) -> list[SqlDiagnostic]:
     """Return what is wrong with a query, leaving out the rules of names that models have and Spark doesn't."""
     return [
-        problem
-        for problem in found.diagnostics
-        if problem.code not in {"MS408", "MS409"} and not CONSTANT.fullmatch(problem.message)
+        diagnostic
+        for diagnostic in analyzed.diagnostics
+        if diagnostic.code not in {"MS408", "MS409"} and not CONSTANT.fullmatch(diagnostic.message)
     ]
 
 
 def difference(sql: str, theirs: Columns, written: str = "") -> str:
     """Return how the analysis differs from Spark's, '' when it doesn't."""
-    found = analysis(sql)
-    if wrong := mistakes(found):
+    analyzed = analysis(sql)
+    if wrong := mistakes(analyzed):
         return f"{sql}: false alarm {wrong[0].code} {wrong[0].message}"
-    ours = [(column.name, column.type, column.nullable) for column in found.columns]
-    if any(problem.code == "MS409" for problem in found.diagnostics):
+    ours = [(column.name, column.type, column.nullable) for column in analyzed.columns]
+    if any(diagnostic.code == "MS409" for diagnostic in analyzed.diagnostics):
         # What has no name of its own is a mistake in a model; the others still have to be right.
         names = {name for name, _, _ in ours}
         theirs = [column for column in theirs if column[0] in names]
-    known = written in NOT_KNOWN or of_nulls(written) in NOT_KNOWN
+    is_known = written in NOT_KNOWN or of_nulls(written) in NOT_KNOWN
     if [name for name, _, _ in ours] != [name for name, _, _ in theirs]:
         return f"{sql}: columns {[o[0] for o in ours]}, Spark {[t[0] for t in theirs]}"
     for (name, type_, nullable), (_, expected, can_be) in zip(ours, theirs, strict=True):
-        if type_ != expected and not (known or written in INTERVALS):
+        if type_ != expected and not (is_known or written in INTERVALS):
             return f"{sql}: {name} is {type_}, Spark's {expected}"
         if nullable != can_be and not (nullable and written in MORE_NULLABLE):
             return f"{sql}: {name} can be NULL: {nullable}, Spark: {can_be}"
@@ -181,8 +183,8 @@ def test_streaming_syntax_is_sparks(spark, query):
 def test_refused_query(spark, query, expected):
     assert isinstance(of_spark(spark.sql, query), str)
     code, name = expected
-    found = [(p.code, query[p.start : p.stop]) for p in analysis(query).diagnostics]
-    assert (code, name) in found if name else code in dict(found)
+    codes = [(p.code, query[p.start : p.stop]) for p in analysis(query).diagnostics]
+    assert (code, name) in codes if name else code in dict(codes)
 
 
 def test_statements_are_accepted_and_refused_as_by_spark(spark):
@@ -192,7 +194,7 @@ def test_statements_are_accepted_and_refused_as_by_spark(spark):
         ours = mistakes(analysis(query))
         if isinstance(theirs, str) != bool(ours):
             different.append(query)
-        assert all(query[problem.start : problem.stop] for problem in ours), query
+        assert all(query[diagnostic.start : diagnostic.stop] for diagnostic in ours), query
     assert different == list(statements.DIFFERENT)
 
 
@@ -204,12 +206,12 @@ def test_pair_of_types(spark, operator):
     for left in values:
         pairs = [(left, right, template.format(left, right)) for right in values]
         theirs = of_all(table, [expression for _, _, expression in pairs])
-        for (_, right, expression), found in zip(pairs, theirs, strict=True):
+        for (_, right, expression), answer in zip(pairs, theirs, strict=True):
             sql = f"select {expression} as o from models.t"
-            if not isinstance(found, str):
-                different.append(difference(sql, found, expression))
+            if not isinstance(answer, str):
+                different.append(difference(sql, answer, expression))
             elif not (mistakes(analysis(sql)) or _kinds(left, right) or operator == "="):
-                different.append(f"{sql}: accepted; {found.splitlines()[0]}")
+                different.append(f"{sql}: accepted; {answer.splitlines()[0]}")
     assert not [text for text in different if text and not _literals(text)]
 
 
@@ -217,12 +219,12 @@ def of_all(table, written: list[str]) -> list[Columns | str]:
     """Return what Spark says of each expression: together those that should be right, the others one by one."""
     right = [one for one in written if not mistakes(analysis(f"select {one} as o from models.t"))]
     together = of_spark(table.selectExpr, *(f"{one} as o" for one in right)) if right else []
-    known = (
+    by_expression = (
         {}
         if isinstance(together, str)
-        else {one: [found] for one, found in zip(right, together, strict=True)}
+        else {one: [column] for one, column in zip(right, together, strict=True)}
     )
-    return [known.get(one) or of_spark(table.selectExpr, f"{one} as o") for one in written]
+    return [by_expression.get(one) or of_spark(table.selectExpr, f"{one} as o") for one in written]
 
 
 def _kinds(left: str, right: str) -> bool:
@@ -245,8 +247,8 @@ def test_cast(spark, type_):
             theirs = of_spark(table.selectExpr, f"{function}({column} as {type_}) as o")
             if isinstance(theirs, str):
                 different += [] if mistakes(analysis(sql)) or "interval" in type_ else [f"{sql}: accepted"]
-            elif found := difference(sql, theirs):
-                different += [] if function == "try_cast" and "can be NULL: True" in found else [found]
+            elif text := difference(sql, theirs):
+                different += [] if function == "try_cast" and "can be NULL: True" in text else [text]
     assert not different
 
 
@@ -261,7 +263,7 @@ def test_union(spark, column):
                 [] if mistakes(analysis(sql)) or {column, other} == {"iv", "ym"} else [f"{sql}: accepted"]
             )
         else:
-            different += [found for found in [difference(sql, theirs)] if found]
+            different += [text for text in [difference(sql, theirs)] if text]
     assert not different
 
 

@@ -74,24 +74,24 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_wrong_argument(call):
-    place, message, right = CALLS[call]
+    fragment, message, right = CALLS[call]
     sql = f"select {call} as x {E}"
-    found = analysis(sql).diagnostics
-    assert len(found) == 1, found
-    assert message in found[0].message
-    assert sql[found[0].start : found[0].stop].startswith(place)
-    assert found[0].help
+    diagnostics = analysis(sql).diagnostics
+    assert len(diagnostics) == 1, diagnostics
+    assert message in diagnostics[0].message
+    assert sql[diagnostics[0].start : diagnostics[0].stop].startswith(fragment)
+    assert diagnostics[0].help
     if right is not None:
         assert not problems(f"select {right} as x {E}")
 
 
-CASTS = [call for call, (place, _, right) in CALLS.items() if right and f"cast({place} as" in right]
+CASTS = [call for call, (fragment, _, right) in CALLS.items() if right and f"cast({fragment} as" in right]
 
 
 @pytest.mark.parametrize("call", CASTS)
 def test_the_remedy_is_the_cast_to_write(call):
-    place, _, right = CALLS[call]
-    found = analysis(f"select {call} as x {E}").diagnostics[0]
-    cast = found.help.removeprefix("write ")
+    fragment, _, right = CALLS[call]
+    diagnostic = analysis(f"select {call} as x {E}").diagnostics[0]
+    cast = diagnostic.help.removeprefix("write ")
     assert cast.startswith("cast(")
-    assert call.replace(place, cast) == right
+    assert call.replace(fragment, cast) == right

@@ -10,10 +10,10 @@ EVENTS = "sources.shop.events"
 
 
 def at_rest(sql):
-    found = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS, text=True)
-    assert not found.diagnostics
-    assert isinstance(found.query.body, OpaqueBody)
-    return found.query.at_rest and found.query.at_rest.body
+    analysis = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS, text=True)
+    assert not analysis.diagnostics
+    assert isinstance(analysis.query.body, OpaqueBody)
+    return analysis.query.at_rest and analysis.query.at_rest.body
 
 
 SETS = {
@@ -28,9 +28,9 @@ SETS = {
 
 @pytest.mark.parametrize("group", SETS)
 def test_grouping_sets_are_the_keys_of_each_set(group):
-    found = at_rest(f"select type, user_id, count(*) as n from {EVENTS} group by {group}")
-    assert isinstance(found, Select)
-    assert list(found.sets) == SETS[group]
+    body = at_rest(f"select type, user_id, count(*) as n from {EVENTS} group by {group}")
+    assert isinstance(body, Select)
+    assert list(body.sets) == SETS[group]
 
 
 @pytest.mark.parametrize("group", ["type, user_id with rollup", "grouping sets (rollup(type), user_id)"])
@@ -50,18 +50,18 @@ PARTITIONS = {
 
 @pytest.mark.parametrize("call", PARTITIONS)
 def test_a_window_function_has_the_columns_of_its_partition(call):
-    found = at_rest(f"select id, {call} as w from {EVENTS}")
-    assert isinstance(found, Select)
-    (window,) = found.windows
-    assert [each.text.replace("events.", "") for each in window.partition] == PARTITIONS[call]
+    body = at_rest(f"select id, {call} as w from {EVENTS}")
+    assert isinstance(body, Select)
+    (window,) = body.windows
+    assert [column.text.replace("events.", "") for column in window.partition] == PARTITIONS[call]
 
 
 def test_a_window_over_groups_is_partitioned_by_their_keys():
-    found = at_rest(
+    body = at_rest(
         f"select id % 2 as g, count(*) as n, sum(count(*)) over (partition by id % 2 order by id % 2) as s "
         f"from {EVENTS} group by id % 2"
     )
-    assert [each.text for window in found.windows for each in window.partition] == ["g"]
+    assert [column.text for window in body.windows for column in window.partition] == ["g"]
 
 
 def test_a_named_window_is_not_split():
@@ -71,21 +71,21 @@ def test_a_named_window_is_not_split():
 
 @pytest.mark.parametrize("operator", ["intersect", "except", "minus"])
 def test_a_set_operation_is_a_union_with_its_operator(operator):
-    found = at_rest(f"select type from {EVENTS} {operator} select name from models.users")
-    assert isinstance(found, Union)
-    assert (found.operator, found.distinct) == ("intersect" if operator == "intersect" else "except", True)
+    body = at_rest(f"select type from {EVENTS} {operator} select name from models.users")
+    assert isinstance(body, Union)
+    assert (body.operator, body.distinct) == ("intersect" if operator == "intersect" else "except", True)
 
 
 def test_a_subquery_reads_the_enclosing_query_by_marked_columns():
-    found = at_rest(
+    body = at_rest(
         f"select e.id from {EVENTS} as e where e.user_id in (select u.name from models.users as u where u.id = e.id)"
     )
-    (subquery,) = found.subqueries
-    assert [each.text for each in subquery.left] == ["e.user_id"]
+    (subquery,) = body.subqueries
+    assert [expression.text for expression in subquery.left] == ["e.user_id"]
     assert [(ref.relation, ref.column) for ref in subquery.body.where[0].refs] == [("u", "id"), ("^e", "id")]
 
 
 def test_a_stream_is_not_split_further():
     sql = f"select id, rank() over (partition by type order by id) as r from {EVENTS}"
-    found = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS)
-    assert found.query.at_rest is None
+    analysis = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS)
+    assert analysis.query.at_rest is None

@@ -131,10 +131,14 @@ def fails(spark, sql: str) -> bool:
 def test_a_constant_that_fails_is_an_error_with_a_remedy_that_runs(spark, expression, remedy):
     sql = f"select {expression} as o from models.t"
     assert fails(spark, sql)
-    found = analysis(sql).diagnostics
-    assert found
-    assert all(each.code == "MS407" and "can't be cast to" in each.message for each in found)
-    assert all(sql[each.start : each.stop][0] == "'" and each.help for each in found)
+    diagnostics = analysis(sql).diagnostics
+    assert diagnostics
+    assert all(
+        diagnostic.code == "MS407" and "can't be cast to" in diagnostic.message for diagnostic in diagnostics
+    )
+    assert all(
+        sql[diagnostic.start : diagnostic.stop][0] == "'" and diagnostic.help for diagnostic in diagnostics
+    )
     repaired = f"select {remedy} as o from models.t"
     assert not analysis(repaired).diagnostics
     assert not fails(spark, repaired)
@@ -143,7 +147,7 @@ def test_a_constant_that_fails_is_an_error_with_a_remedy_that_runs(spark, expres
 @pytest.mark.parametrize("sql", QUERIES)
 def test_a_constant_of_another_select_is_an_error(spark, sql):
     assert fails(spark, sql)
-    assert [each.code for each in analysis(sql).diagnostics] == ["MS407"]
+    assert [diagnostic.code for diagnostic in analysis(sql).diagnostics] == ["MS407"]
 
 
 @pytest.mark.parametrize("expression", ACCEPTED)
@@ -169,7 +173,7 @@ def test_texts_are_read_as_by_spark(spark):
 
 def _edited(text: str, chance: random.Random) -> str:
     for _ in range(chance.randint(1, 3)):
-        place, rest = chance.randint(0, len(text)), chance.randint(0, 1)
+        position, rest = chance.randint(0, len(text)), chance.randint(0, 1)
         letter = chance.choice(["", *"0123456789-+:.T eEzZ/xnatruefls"])
-        text = text[:place] + letter + text[place + rest :]
+        text = text[:position] + letter + text[position + rest :]
     return text

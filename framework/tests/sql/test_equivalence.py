@@ -81,8 +81,8 @@ def pair(line):
     return pytest.param(first, second, id=line)
 
 
-def pairs(listed):
-    return [pair(line) for line in listed.strip().splitlines()]
+def pairs(lines):
+    return [pair(line) for line in lines.strip().splitlines()]
 
 
 @pytest.mark.parametrize(("first", "second"), pairs(SAME))

@@ -94,26 +94,26 @@ def aggregate(pick, depth):
 @pytest.mark.long
 def test_equal_names_are_equal_values(spark):
     chosen = random.Random(7)
-    made = {
+    texts_by_kind = {
         kind: sorted({kind(chosen.choice, depth) for depth in (0, 1, 1, 2) for _ in range(EXPRESSIONS // 4)})
         for kind in (number, truth, aggregate)
     }
     compared = 0
-    for kind, texts in made.items():
+    for kind, texts in texts_by_kind.items():
         names = Equivalence()
         groups = defaultdict(list)
         for text in texts:
             groups[names.name(text)].append(text)
         several = [group for group in groups.values() if len(group) > 1]
-        listed = list(itertools.chain(*several))
-        for start in range(0, len(listed), 200):
-            part = listed[start : start + 200]
+        members = list(itertools.chain(*several))
+        for start in range(0, len(members), 200):
+            part = members[start : start + 200]
             columns = ", ".join(f"{text} as c{index}" for index, text in enumerate(part))
             by = " group by a" if kind is aggregate else ""
             rows = spark.sql(f"select {columns} from {ROWS}{by}").collect()
             values = {text: [row[f"c{index}"] for row in rows] for index, text in enumerate(part)}
             for group in several:
-                found = {str(values[text]): text for text in group if text in values}
-                assert len(found) <= 1, list(found.values())
-        compared += len(listed)
+                by_values = {str(values[text]): text for text in group if text in values}
+                assert len(by_values) <= 1, list(by_values.values())
+        compared += len(members)
     assert compared > EXPRESSIONS / 3

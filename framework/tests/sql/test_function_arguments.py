@@ -84,10 +84,10 @@ def judge(first_spark):
 def difference(judge, sql: str) -> str:
     """Return how compile and Spark disagree on a SELECT, '' if they agree."""
     ours, theirs = analyze(sql, NOT_NULL.get, lambda: ["t"], {}), judge.columns(sql)
-    wrong = [problem for problem in ours.diagnostics if problem.code not in {"MS408", "MS409"}]
+    wrong = [diagnostic for diagnostic in ours.diagnostics if diagnostic.code not in {"MS408", "MS409"}]
     if isinstance(theirs, str):
         return "" if wrong else f"accepted: {sql}: Spark: {theirs[:200]}"
-    if wrong and all(_is_cast_by_spark(judge, sql, problem.message) for problem in wrong):
+    if wrong and all(_is_cast_by_spark(judge, sql, diagnostic.message) for diagnostic in wrong):
         return ""
     if wrong:
         return f"refused: {sql}: {wrong[0].code} {wrong[0].message}"
@@ -101,12 +101,12 @@ def difference(judge, sql: str) -> str:
 
 def _is_cast_by_spark(judge, sql: str, message: str) -> bool:
     """Return whether an error is that of a constant text, which Spark's plan casts to the same type."""
-    found = CONSTANT.fullmatch(message)
-    if found is None:
+    constant = CONSTANT.fullmatch(message)
+    if constant is None:
         return False
     plan = judge.plan(sql)
     # Sides of set operations are cast by the names of their columns.
-    return f"cast({found[1]} as {found[2]})" in plan or "cast(o#" in plan
+    return f"cast({constant[1]} as {constant[2]})" in plan or "cast(o#" in plan
 
 
 def reason(text: str) -> str:
@@ -128,8 +128,8 @@ def sample(selects: dict[str, str]) -> list[str]:
     first: dict[str, list[str]] = {}
     for sql in ordered:
         first.setdefault(selects[sql], []).append(sql)
-    each = [sql for calls in first.values() for sql in calls[:2]]
-    return list(dict.fromkeys([*each, *ordered]))[: max(SAMPLE // 2, 1)]
+    picked = [sql for calls in first.values() for sql in calls[:2]]
+    return list(dict.fromkeys([*picked, *ordered]))[: max(SAMPLE // 2, 1)]
 
 
 @pytest.mark.timeout(300)

@@ -175,9 +175,9 @@ def test_an_open_relation_is_a_source_of_any_column():
     ],
 )
 def test_what_is_opaque(sql, reason):
-    found = analysis(sql)
-    assert not found.diagnostics
-    assert reason in found.opaque[0]
+    analyzed = analysis(sql)
+    assert not analyzed.diagnostics
+    assert reason in analyzed.opaque[0]
 
 
 def test_a_plain_model_is_not_opaque():

@@ -91,9 +91,9 @@ def lineage(relation: Relation) -> tuple[dict[str, Sources], Sources]:
             merged = {n: s | t for (n, s), t in zip(first.items(), second.values(), strict=True)}
             rows |= more
             return merged, rows if every else rows | all_as(merged, "group")
-    found = {alias: lineage(inner) for alias, inner in relation.inputs}
-    scope = {alias: columns for alias, (columns, _) in found.items()}
-    rows = frozenset().union(*(inner for _, inner in found.values()))
+    lineages = {alias: lineage(inner) for alias, inner in relation.inputs}
+    scope = {alias: columns for alias, (columns, _) in lineages.items()}
+    rows = frozenset().union(*(inner for _, inner in lineages.values()))
     for expression, kind in [(relation.where, "filter"), *((c, "join") for c in relation.on or ())]:
         if expression is not None:
             rows |= changed(of_expression(expression, scope), kind)
@@ -187,9 +187,9 @@ def relations(draw: st.DrawFn, depth: int) -> Relation:
 @st.composite
 def selects(draw: st.DrawFn, depth: int, width: int | None = None) -> Select:
     inner = [draw(relations(depth=depth - 1)) for _ in range(draw(st.integers(1, 2)))]
-    inputs = tuple((f"t{index}", each) for index, each in enumerate(inner))
-    by_input = [[Column(alias, name) for name in lineage(each)[0]] for alias, each in inputs]
-    columns = [column for found in by_input for column in found]
+    inputs = tuple((f"t{index}", relation) for index, relation in enumerate(inner))
+    by_input = [[Column(alias, name) for name in lineage(relation)[0]] for alias, relation in inputs]
+    columns = [column for input_columns in by_input for column in input_columns]
     on = (
         (draw(st.sampled_from(by_input[0])), draw(st.sampled_from(by_input[1]))) if len(inputs) == 2 else None
     )
@@ -224,7 +224,7 @@ RELATIONS = {
 
 
 @settings(max_examples=60)
-@given(relations(depth=3).filter(lambda found: not isinstance(found, Base)))
+@given(relations(depth=3).filter(lambda relation: not isinstance(relation, Base)))
 def test_lineage_is_that_of_the_shape(relation: Relation) -> None:
     analysis = analyze(as_sql(relation), RELATIONS.get, list, {})
     columns, rows = lineage(relation)

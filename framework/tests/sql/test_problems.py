@@ -258,11 +258,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("code", "sql", "place", "remedy"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
-def test_problem(code, sql, place, remedy):
-    found = [p for p in analysis(sql).diagnostics if p.code == code]
-    assert [sql[p.start : p.stop] for p in found][:1] == [place]
-    assert remedy in found[0].help
+@pytest.mark.parametrize(("code", "sql", "fragment", "remedy"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_problem(code, sql, fragment, remedy):
+    diagnostics = [p for p in analysis(sql).diagnostics if p.code == code]
+    assert [sql[p.start : p.stop] for p in diagnostics][:1] == [fragment]
+    assert remedy in diagnostics[0].help
 
 
 def test_every_code_is_triggered():
@@ -335,5 +335,5 @@ def test_a_remedy_compiles(sql):
 
 @pytest.mark.parametrize("columns", ["ts, id, tags", "tags, labels"])
 def test_a_union_of_too_few_columns_is_one_error(columns):
-    found = analysis(f"select id, ts, type, tags {E} union all select {columns} {E}").diagnostics
-    assert [each.code for each in found] == ["MS412"]
+    diagnostics = analysis(f"select id, ts, type, tags {E} union all select {columns} {E}").diagnostics
+    assert [diagnostic.code for diagnostic in diagnostics] == ["MS412"]

@@ -2,8 +2,8 @@
 
 import pytest
 from msgspec import msgpack
+from query_as_text import as_text
 from shop import analysis
-from told import told
 
 from millstream.core.types import BIGINT, INT
 from millstream.sql.query import Derived, Select, Union
@@ -14,16 +14,16 @@ U = "from users = {model.users}"
 
 
 def query(sql: str) -> str:
-    found = analysis(sql)
-    assert not found.diagnostics, found.diagnostics
-    return told(found.query)
+    analyzed = analysis(sql)
+    assert not analyzed.diagnostics, analyzed.diagnostics
+    return as_text(analyzed.query)
 
 
 def select(sql: str) -> Select:
-    found = analysis(sql).query
-    assert found is not None
-    assert isinstance(found.body, Select)
-    return found.body
+    parsed = analysis(sql).query
+    assert parsed is not None
+    assert isinstance(parsed.body, Select)
+    return parsed.body
 
 
 ITEMS = {
@@ -300,8 +300,8 @@ def test_a_condition_is_split_where_all_of_it_must_hold(written):
 
 @pytest.mark.parametrize("written", JOINS)
 def test_relations_as_they_are_written(written):
-    found = query(f"select 1 as one from {written}").partition("\n")[2]
-    assert found == _lines(JOINS[written])
+    relations = query(f"select 1 as one from {written}").partition("\n")[2]
+    assert relations == _lines(JOINS[written])
 
 
 @pytest.mark.parametrize("sql", MERGED)
@@ -311,15 +311,15 @@ def test_a_column_of_using_is_that_of_the_side_that_is_kept(sql):
 
 @pytest.mark.parametrize("sql", GROUPS)
 def test_a_grouped_select_is_keys_measures_and_what_is_done_with_them(sql):
-    found = query(sql.format("sources.shop.events")).splitlines()
-    assert "\n".join(line for line in found if not line.startswith("from")) == _lines(GROUPS[sql])
+    lines = query(sql.format("sources.shop.events")).splitlines()
+    assert "\n".join(line for line in lines if not line.startswith("from")) == _lines(GROUPS[sql])
 
 
 @pytest.mark.parametrize("sql", WHOLES)
 def test_what_can_not_be_taken_apart_stays_whole_and_says_why(sql):
-    found = query(sql.format("sources.shop.events"))
-    assert found.startswith("whole: ")
-    assert WHOLES[sql] in found
+    text = query(sql.format("sources.shop.events"))
+    assert text.startswith("whole: ")
+    assert WHOLES[sql] in text
 
 
 UNIONS = {
@@ -348,21 +348,21 @@ def test_unions(sql):
 
 
 def test_a_union_knows_what_its_columns_become():
-    found = analysis("select id from models.users union all select age from models.users").query
-    assert found is not None
-    assert isinstance(found.body, Union)
-    assert found.body.types == (BIGINT,)
+    parsed = analysis("select id from models.users union all select age from models.users").query
+    assert parsed is not None
+    assert isinstance(parsed.body, Union)
+    assert parsed.body.types == (BIGINT,)
 
 
 def test_sides_of_another_type_than_the_whole_stay_a_union_of_their_own():
     # 'int, then bigint' is not always the same as 'bigint': texts, for one, are cast step by step.
     sql = "select age as a from models.users union all select age from models.users union all select id from models.users"
-    found = analysis(sql).query
-    assert found is not None
-    assert isinstance(found.body, Union)
-    inner = found.body.sides[0]
+    parsed = analysis(sql).query
+    assert parsed is not None
+    assert isinstance(parsed.body, Union)
+    inner = parsed.body.sides[0]
     assert isinstance(inner, Union)
-    assert (inner.types, found.body.types) == ((INT,), (BIGINT,))
+    assert (inner.types, parsed.body.types) == ((INT,), (BIGINT,))
 
 
 CTES = {
@@ -407,8 +407,8 @@ def test_a_generator_of_the_select_list_is_a_relation():
 
 
 def test_two_relations_of_one_name_are_told_apart():
-    found = select("select 1 as one from models.users join seeds.countries as users on true")
-    assert [each.alias for each in found.relations] == ["users", "users_2"]
+    parsed = select("select 1 as one from models.users join seeds.countries as users on true")
+    assert [relation.alias for relation in parsed.relations] == ["users", "users_2"]
 
 
 def test_relations_know_all_their_columns_also_hidden_and_taken_ones():
@@ -440,18 +440,18 @@ def test_a_query_survives_the_cache():
         "max(w.n) as m from sources.shop.events join u using (id), lateral split_up(type) w "
         "group by type union all select 'x', 1, (select 2)"
     )
-    found = analysis(sql)
-    assert found.query is not None
-    assert msgpack.decode(msgpack.encode(found), type=Analysis) == found
+    analyzed = analysis(sql)
+    assert analyzed.query is not None
+    assert msgpack.decode(msgpack.encode(analyzed), type=Analysis) == analyzed
 
 
 def test_whole_sql_reads_relations_under_other_names():
     sql = """select models.users.id, /* a */ users.name
       from models.users tablesample (10 percent) order by models.users.id"""
-    found = analysis(sql).query
-    assert found is not None
-    assert told(found).startswith("whole")
-    text = "".join(p if isinstance(p, str) else "relation" for p in found.body.pieces)
+    parsed = analysis(sql).query
+    assert parsed is not None
+    assert as_text(parsed).startswith("whole")
+    text = "".join(p if isinstance(p, str) else "relation" for p in parsed.body.pieces)
     assert text == (
         "select users.id, users.name from relation tablesample (10 percent) as users order by users.id"
     )

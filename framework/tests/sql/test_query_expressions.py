@@ -1,8 +1,8 @@
 """What is known of each expression of a query: its pieces, and what may be done with it."""
 
 import pytest
+from query_as_text import expression
 from shop import analysis
-from told import expression
 
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import BIGINT, STRING
@@ -10,11 +10,11 @@ from millstream.sql.query import Select
 
 
 def one(sql: str, source: str = "sources.shop.events") -> Expression:
-    found = analysis(f"select {sql} as x from {source}")
-    assert not found.diagnostics, found.diagnostics
-    assert found.query is not None
-    assert isinstance(found.query.body, Select)
-    return found.query.body.items[0].expression
+    analyzed = analysis(f"select {sql} as x from {source}")
+    assert not analyzed.diagnostics, analyzed.diagnostics
+    assert analyzed.query is not None
+    assert isinstance(analyzed.query.body, Select)
+    return analyzed.query.body.items[0].expression
 
 
 TEXTS = {
@@ -61,8 +61,8 @@ TEXTS = {
 
 @pytest.mark.parametrize("sql", TEXTS)
 def test_the_text_is_that_of_the_user_in_one_spacing(sql):
-    wanted = TEXTS[sql]
-    text, source = wanted if isinstance(wanted, tuple) else (wanted, "sources.shop.events")
+    expected = TEXTS[sql]
+    text, source = expected if isinstance(expected, tuple) else (expected, "sources.shop.events")
     assert expression(one(sql, source)) == text
 
 
@@ -77,8 +77,8 @@ def test_pieces_are_cut_around_columns_alone():
 
 
 def test_types_are_those_of_the_analysis():
-    found = one("count(*) + 1", "sources.shop.events")
-    assert (found.type, found.nullable) == (BIGINT, False)
+    count = one("count(*) + 1", "sources.shop.events")
+    assert (count.type, count.nullable) == (BIGINT, False)
     assert (one("type").type, one("type").nullable) == (STRING, True)
 
 
@@ -156,17 +156,17 @@ def test_what_needs_parentheses(sql):
 
 
 def test_an_item_that_is_only_a_key_or_an_aggregate_can_not_fail():
-    found = analysis("select cast(type as int) as k, sum(id) as s from sources.shop.events group by 1").query
-    assert found is not None
-    assert isinstance(found.body, Select)
-    assert [item.expression.raises for item in found.body.items] == [False, False]
-    assert found.body.keys is not None
-    assert found.body.keys[0].expression.raises
-    assert found.body.measures[0].call.raises
+    query = analysis("select cast(type as int) as k, sum(id) as s from sources.shop.events group by 1").query
+    assert query is not None
+    assert isinstance(query.body, Select)
+    assert [item.expression.raises for item in query.body.items] == [False, False]
+    assert query.body.keys is not None
+    assert query.body.keys[0].expression.raises
+    assert query.body.measures[0].call.raises
 
 
 def test_a_derived_column_is_one_item():
-    found = analysis("select timestamp_millis(id) as derived from sources.shop.events").query
-    assert found is not None
-    assert isinstance(found.body, Select)
-    assert [expression(item.expression) for item in found.body.items] == ["timestamp_millis(events.id)!"]
+    query = analysis("select timestamp_millis(id) as derived from sources.shop.events").query
+    assert query is not None
+    assert isinstance(query.body, Select)
+    assert [expression(item.expression) for item in query.body.items] == ["timestamp_millis(events.id)!"]

@@ -29,12 +29,12 @@ UNDERSTOOD_WHOLE = re.compile(
 )
 """What a query has that is run as it is."""
 EXPRESSIONS = [
-    f"select {each} as x from models.t"
+    f"select {expression} as x from models.t"
     for text in (
         *(written.LITERALS, written.OPERATORS, written.CASTS, calls.MATHS, calls.TEXTS, calls.CONDITIONS),
         *(calls.TIMES, calls.COLLECTIONS, calls.AGGREGATES),
     )
-    for each in reading.expressions(text)
+    for expression in reading.expressions(text)
 ]
 
 
@@ -44,33 +44,33 @@ def analysis(sql: str) -> Analysis:
 
 @pytest.mark.parametrize("sql", QUERIES)
 def test_every_query_without_a_mistake_says_something(sql):
-    found = analysis(sql)
-    assert (found.query is None) == bool(found.diagnostics)
-    if found.query is not None and isinstance(found.query.body, OpaqueBody):
-        assert UNDERSTOOD_WHOLE.search(sql), found.query.body.reasons
+    analyzed = analysis(sql)
+    assert (analyzed.query is None) == bool(analyzed.diagnostics)
+    if analyzed.query is not None and isinstance(analyzed.query.body, OpaqueBody):
+        assert UNDERSTOOD_WHOLE.search(sql), analyzed.query.body.reasons
 
 
 @pytest.mark.parametrize("sql", [*QUERIES, *EXPRESSIONS])
 def test_written_as_sql_again_it_has_the_same_columns(sql):
-    found = analysis(sql)
-    if found.query is None or isinstance(found.query.body, OpaqueBody):
+    analyzed = analysis(sql)
+    if analyzed.query is None or isinstance(analyzed.query.body, OpaqueBody):
         return
-    again = analysis(rendered(found.query))
-    assert not again.diagnostics, (rendered(found.query), again.diagnostics)
-    assert again.columns == found.columns
-    assert again.functions == found.functions
+    again = analysis(rendered(analyzed.query))
+    assert not again.diagnostics, (rendered(analyzed.query), again.diagnostics)
+    assert again.columns == analyzed.columns
+    assert again.functions == analyzed.functions
     assert again.query is not None
-    assert again.query.body.__class__ is found.query.body.__class__
+    assert again.query.body.__class__ is analyzed.query.body.__class__
 
 
 def spaced(sql: str, seed: int) -> str:
     """Write the same SQL with other spaces, comments and line ends, and keywords in capitals."""
     chance = random.Random(seed)
-    found = tokenize(sql)
-    assert isinstance(found, Tokens)
+    tokens = tokenize(sql)
+    assert isinstance(tokens, Tokens)
     parts: list[str] = []
     position = 0
-    for token in found.tokens:
+    for token in tokens.tokens:
         gap, raw = sql[position : token.start], sql[token.start : token.end + 1]
         if token.start < position:
             continue
@@ -132,18 +132,18 @@ def placeless(value: object) -> object:
         case tuple():
             return tuple(map(placeless, value))
         case dict():
-            return {name: placeless(each) for name, each in value.items()}
+            return {name: placeless(part) for name, part in value.items()}
         case _:
             return value
 
 
 @given(sql=st.sampled_from([*QUERIES, *EXPRESSIONS]), seed=st.integers(0, 1000))
 def test_formatting_makes_no_difference(sql, seed):
-    found, again = analysis(sql), analysis(spaced(sql, seed))
-    if found.query is None or isinstance(found.query.body, OpaqueBody):
+    once, again = analysis(sql), analysis(spaced(sql, seed))
+    if once.query is None or isinstance(once.query.body, OpaqueBody):
         return
     assert again.query is not None, spaced(sql, seed)
-    assert placeless(again.query) == placeless(found.query)
+    assert placeless(again.query) == placeless(once.query)
 
 
 def test_every_model_of_the_example_project_is_taken_apart():

@@ -65,7 +65,7 @@ def test_a_semi_join_keeps_the_left_columns():
 
 def test_an_anti_join_hides_the_right_side():
     sql = "select u.id from seeds.countries c left anti join models.users u on u.country = c.country"
-    assert [problem.code for problem in analysis(sql).diagnostics] == ["MS402"]
+    assert [diagnostic.code for diagnostic in analysis(sql).diagnostics] == ["MS402"]
 
 
 def test_a_parenthesised_join():
@@ -153,9 +153,9 @@ def test_grouping_sets_can_leave_keys_null():
 
 
 def test_an_open_relation_has_any_column():
-    found = analysis("select id, other, f.more from models.free f")
-    assert not found.diagnostics
-    assert [str(column.type) for column in found.columns] == ["bigint", "unknown", "unknown"]
+    analyzed = analysis("select id, other, f.more from models.free f")
+    assert not analyzed.diagnostics
+    assert [str(column.type) for column in analyzed.columns] == ["bigint", "unknown", "unknown"]
 
 
 def test_a_star_over_an_open_relation_is_open():
@@ -168,8 +168,12 @@ def test_named_columns_of_an_open_relation_are_all():
 
 def test_a_watermark_belongs_to_its_relation():
     sql = "select id from sources.shop.events watermark ts delay of interval 10 seconds as e"
-    (found,) = analysis(sql).watermarks
-    assert (found.relation, found.expression, found.delay) == ("events", "ts", "interval 10 seconds")
+    (watermark,) = analysis(sql).watermarks
+    assert (watermark.relation, watermark.expression, watermark.delay) == (
+        "events",
+        "ts",
+        "interval 10 seconds",
+    )
 
 
 def test_stream_is_a_word_of_the_syntax():

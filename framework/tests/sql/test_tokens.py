@@ -4,9 +4,9 @@ from millstream.sql.values import SqlDiagnostic
 
 
 def texts(sql: str) -> list[str]:
-    found = tokenize(sql)
-    assert isinstance(found, Tokens)
-    return [token.text for token in found.tokens]
+    tokens = tokenize(sql)
+    assert isinstance(tokens, Tokens)
+    return [token.text for token in tokens.tokens]
 
 
 def marked(sql: str) -> list[str]:
@@ -53,27 +53,27 @@ def test_a_column_named_stream_stays():
 
 def test_a_watermark_is_noted_and_taken_out():
     sql = "select a from t watermark ts delay of interval 10 seconds as u"
-    found = tokenize(sql)
-    assert isinstance(found, Tokens)
-    assert [token.text for token in found.tokens] == ["select", "a", "from", "t", "as", "u"]
+    tokens = tokenize(sql)
+    assert isinstance(tokens, Tokens)
+    assert [token.text for token in tokens.tokens] == ["select", "a", "from", "t", "as", "u"]
     clause = WatermarkClause(14, (26, 28), (38, 57))
-    assert found.watermarks == [clause]
+    assert tokens.watermarks == [clause]
     assert sql[slice(*clause.expression)] == "ts"
     assert sql[slice(*clause.delay)] == "interval 10 seconds"
 
 
 def test_a_watermark_of_an_expression():
     sql = "select a from t watermark to_timestamp(ts, 'x') delay of interval '1' minute"
-    found = tokenize(sql)
-    assert isinstance(found, Tokens)
-    assert sql[slice(*found.watermarks[0].expression)] == "to_timestamp(ts, 'x')"
+    tokens = tokenize(sql)
+    assert isinstance(tokens, Tokens)
+    assert sql[slice(*tokens.watermarks[0].expression)] == "to_timestamp(ts, 'x')"
 
 
 def test_a_variant_path_is_noted_and_taken_out():
-    found = tokenize("select v:a.b[0].c::int from t")
-    assert isinstance(found, Tokens)
-    assert [token.text for token in found.tokens] == ["select", "v", "::", "int", "from", "t"]
-    assert found.variant_paths == {7}
+    tokens = tokenize("select v:a.b[0].c::int from t")
+    assert isinstance(tokens, Tokens)
+    assert [token.text for token in tokens.tokens] == ["select", "v", "::", "int", "from", "t"]
+    assert tokens.variant_paths == {7}
 
 
 def test_colons_in_a_type_are_no_paths():
@@ -82,9 +82,9 @@ def test_colons_in_a_type_are_no_paths():
 
 def test_positions_stay_those_of_the_text():
     sql = "select a from stream t where b = 100L"
-    found = tokenize(sql)
-    assert isinstance(found, Tokens)
-    assert all(sql[token.start : token.end + 1] == token.text for token in found.tokens)
+    tokens = tokenize(sql)
+    assert isinstance(tokens, Tokens)
+    assert all(sql[token.start : token.end + 1] == token.text for token in tokens.tokens)
 
 
 def test_a_number_keeps_its_suffix():
@@ -96,10 +96,10 @@ def test_an_unsigned_shift_is_read_as_a_shift():
 
 
 def unclosed(sql: str) -> str:
-    found = tokenize(sql)
-    assert isinstance(found, SqlDiagnostic)
-    assert found.code == "MS401"
-    return sql[found.start :]
+    diagnostic = tokenize(sql)
+    assert isinstance(diagnostic, SqlDiagnostic)
+    assert diagnostic.code == "MS401"
+    return sql[diagnostic.start :]
 
 
 def test_a_text_that_is_not_closed():

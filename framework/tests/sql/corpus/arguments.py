@@ -50,25 +50,25 @@ def select(expression: str, group: str = "") -> str:
 
 def function_calls() -> dict[str, str]:
     """Return each SELECT of a function with the function's name."""
-    found: dict[str, str] = {}
+    selects: dict[str, str] = {}
     for group in _GROUPS:
         for expression in expressions(re.sub(r"_n\b", "", getattr(calls, group))):
             for name, call in _mutations(expression):
-                found.setdefault(select(call, group), name)
-    return found
+                selects.setdefault(select(call, group), name)
+    return selects
 
 
 def operator_uses() -> dict[str, str]:
     """Return each SELECT of an operator with its template."""
-    found: dict[str, str] = {}
+    selects: dict[str, str] = {}
     for template in TEMPLATES:
         for values in product(VALUES, repeat=template.count("{}")):
-            found.setdefault(select(template.format(*values)), template)
+            selects.setdefault(select(template.format(*values)), template)
     for function, type_, value in product(("cast", "try_cast"), TYPES, VALUES):
-        found.setdefault(select(f"{function}({value} as {type_})"), function)
+        selects.setdefault(select(f"{function}({value} as {type_})"), function)
     for operator, left, right in product(("union all", "except", "intersect"), VALUES, VALUES):
-        found.setdefault(f"{select(left)} {operator} {select(right)}", operator)
-    return found
+        selects.setdefault(f"{select(left)} {operator} {select(right)}", operator)
+    return selects
 
 
 def _mutations(expression: str) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _mutations(expression: str) -> list[tuple[str, str]]:
         if not argument.startswith("distinct ") and argument != "*"
         for value in VALUES
     ]
-    written = [", ".join(each) for each in [*lists, arguments[:-1], [*arguments, "i"], ["*"]]]
+    written = [", ".join(texts) for texts in [*lists, arguments[:-1], [*arguments, "i"], ["*"]]]
     more = [f"{name}(distinct {', '.join(arguments)}){rest}"] if arguments else []
     more.append(f"{name}({', '.join(arguments)}) filter (where b){rest}")
     return [(name, f"{name}({text}){rest}") for text in written] + [(name, call) for call in more]
@@ -103,5 +103,5 @@ def _cut(text: str) -> tuple[str, list[str], str] | None:
             arguments.append(text[start:position].strip())
             start = position + 1
         if depth == 0:
-            return begin[1], [each for each in arguments if each], text[position + 1 :]
+            return begin[1], [argument for argument in arguments if argument], text[position + 1 :]
     return None

@@ -24,4 +24,4 @@ def of_nulls(expression: str) -> str:
 
 
 def twice(text: str) -> list[str]:
-    return [found for one in expressions(text) for found in dict.fromkeys((one, of_nulls(one)))]
+    return [expression for one in expressions(text) for expression in dict.fromkeys((one, of_nulls(one)))]
