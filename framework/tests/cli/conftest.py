@@ -36,7 +36,7 @@ sources:
 }
 
 
-class Outcome(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return json.loads(self.out)
 
 
-Run = Callable[..., Outcome]
+Run = Callable[..., CommandResult]
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -69,8 +69,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in ("NO_COLOR", "MILLSTREAM_VARS", "MILLSTREAM_PROFILES_DIR", "MILLSTREAM_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
 
-    def call(*arguments: str) -> Outcome:
-        found = CliRunner().invoke(millstream, list(arguments), prog_name="millstream")
-        return Outcome(found.exit_code, found.stdout, found.stderr)
+    def call(*arguments: str) -> CommandResult:
+        result = CliRunner().invoke(millstream, list(arguments), prog_name="millstream")
+        return CommandResult(result.exit_code, result.stdout, result.stderr)
 
     return call

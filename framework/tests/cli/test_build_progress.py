@@ -24,7 +24,7 @@ def test_what_runs_is_reported_until_it_ends():
         _, rest = process.communicate("\n")
     assert lines[0] == "· catching up: 1,000 of 5,000 records\n"
     assert all(
-        re.fullmatch(r"· catching up: 1,000 of 5,000 records: \d+ s so far\n", each) for each in lines[1:]
+        re.fullmatch(r"· catching up: 1,000 of 5,000 records: \d+ s so far\n", line) for line in lines[1:]
     )
     assert re.match(r"✓ catching up: 5,000 records +\d", rest.splitlines()[-1])
     assert process.returncode == 0

@@ -14,15 +14,15 @@ from millstream.cli import result_tables, result_values
 from millstream.cli.output import print_json
 
 BERLIN = ZoneInfo("Europe/Berlin")
-AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
+TIME = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
 
 
-def told(columns, rows, width=None):
+def rendered_table(columns, rows, width=None):
     return "".join(text for text, _ in result_tables.table(columns, rows, width, BERLIN))
 
 
 def test_a_table_with_numbers_to_the_right():
-    assert told(
+    assert rendered_table(
         ["name", "total", "none"], [("ann", 5, None), ("bernard", None, None), ("bo", 1234.5, None)]
     ) == (
         "name      total  none\n"
@@ -34,7 +34,7 @@ def test_a_table_with_numbers_to_the_right():
 
 
 def test_no_rows():
-    assert told(["a", "bc"], []) == "a  bc\n─  ──"
+    assert rendered_table(["a", "bc"], []) == "a  bc\n─  ──"
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_no_rows():
         (float("nan"), "nan"),
         (b"\x00\xff", "\\x00ff"),
         (date(2024, 1, 1), "2024-01-01"),
-        (AT, "2024-01-02 00:30:00+01:00"),
-        (AT.replace(tzinfo=None), "2024-01-01 23:30:00"),
+        (TIME, "2024-01-02 00:30:00+01:00"),
+        (TIME.replace(tzinfo=None), "2024-01-01 23:30:00"),
         (
-            {"city": "Köln", "at": AT, "n": None},
+            {"city": "Köln", "at": TIME, "n": None},
             '{"city": "Köln", "at": "2024-01-02T00:30:00+01:00", "n": null}',
         ),
         ([1, Decimal("1.50")], "[1, 1.50]"),
@@ -67,15 +67,15 @@ def test_no_rows():
     ],
 )
 def test_values_for_people(value, text):
-    assert told(["x"], [(value,)]).splitlines()[2] == text
+    assert rendered_table(["x"], [(value,)]).splitlines()[2] == text
 
 
 def test_utc_is_short():
-    assert result_values.as_text(AT, timezone.utc) == "2024-01-01 23:30:00Z"
+    assert result_values.as_text(TIME, timezone.utc) == "2024-01-01 23:30:00Z"
 
 
 def test_the_widest_columns_are_cut_first():
-    assert told(["id", "text"], [(1, "a long text indeed")], 14).splitlines() == [
+    assert rendered_table(["id", "text"], [(1, "a long text indeed")], 14).splitlines() == [
         "id  text",
         "──  ──────────",
         " 1  a long te…",
@@ -83,27 +83,27 @@ def test_the_widest_columns_are_cut_first():
 
 
 def test_columns_that_do_not_fit_are_named():
-    found = told([f"column_{n}" for n in range(4)], [("12345678",) * 4], 20)
-    assert found.splitlines()[-1] == "… 2 more columns: column_2, column_3"
+    text = rendered_table([f"column_{n}" for n in range(4)], [("12345678",) * 4], 20)
+    assert text.splitlines()[-1] == "… 2 more columns: column_2, column_3"
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=8), st.integers(1, 80))
 def test_widths_never_pass_the_terminal(needed, width):
-    found = result_tables.fitted(needed, width)
-    assert all(cut <= whole for cut, whole in zip(found, needed, strict=False))
-    assert sum(found) + 2 * (len(found) - 1) <= max(width, 1)
+    widths = result_tables.fitted(needed, width)
+    assert all(cut <= full for cut, full in zip(widths, needed, strict=False))
+    assert sum(widths) + 2 * (len(widths) - 1) <= max(width, 1)
     if sum(needed) + 2 * (len(needed) - 1) <= width:
-        assert found == needed
+        assert widths == needed
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=3), st.integers(20, 60))
 def test_lines_fit_with_wide_characters(values, width):
-    found = told(["c"] * len(values), [values], width).split("\n")[:3]
-    assert all(cell_len(line) <= width for line in found)
+    lines = rendered_table(["c"] * len(values), [values], width).split("\n")[:3]
+    assert all(cell_len(line) <= width for line in lines)
 
 
 def test_csv_tells_null_from_an_empty_text():
-    rows = [("", None, 'say "hi", ok', AT), ("two\nlines", 1, " x", None)]
+    rows = [("", None, 'say "hi", ok', TIME), ("two\nlines", 1, " x", None)]
     assert result_values.csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
         'a,b,c,"d,e"\n"",,"say ""hi"", ok",2024-01-01 23:30:00Z\n"two\nlines",1," x",'
     )
@@ -120,8 +120,8 @@ def test_decimals_are_numbers_with_all_digits_for_programs(capfd):
         ["d", "s", "l"], [(value, {"a": value, value: 1}, [Decimal("0E-16")])], BERLIN
     )
     print_json({"rows": [row]})
-    found = json.loads(capfd.readouterr().out, parse_float=str)["rows"][0]
-    assert found == {"d": digits, "s": {"a": digits, digits: 1}, "l": ["0.0000000000000000"]}
+    shown = json.loads(capfd.readouterr().out, parse_float=str)["rows"][0]
+    assert shown == {"d": digits, "s": {"a": digits, digits: 1}, "l": ["0.0000000000000000"]}
     print_json({"rows": [row], "given": "\udcff"})
     assert json.loads(capfd.readouterr().out)["rows"][0]["d"] == digits
 
@@ -132,7 +132,7 @@ def test_decimals_are_numbers_with_all_digits_for_programs(capfd):
         (b"\x00\xff", "AP8="),
         (float("inf"), "Infinity"),
         (float("nan"), "NaN"),
-        (AT, "2024-01-02T00:30:00+01:00"),
+        (TIME, "2024-01-02T00:30:00+01:00"),
         (date(2024, 1, 1), "2024-01-01"),
         ({1: [None, True]}, {"1": [None, True]}),
         (2**63, 2**63),

@@ -29,27 +29,27 @@ def broken(request, tmp_path):
 
 def test_ls_lists_all_and_fails_where_the_model_is_selected(run, broken):
     root, code = broken
-    found = run("ls", "--resource-type", "model", "--output", "name", "--project-dir", str(root))
-    assert sorted(found.out.split()) == ["below", "broken", "good", "reader"]
-    assert (found.code, code in found.err) == (2, True)
+    result = run("ls", "--resource-type", "model", "--output", "name", "--project-dir", str(root))
+    assert sorted(result.out.split()) == ["below", "broken", "good", "reader"]
+    assert (result.code, code in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(("select", "exit_code"), [("good+", 0), ("reader", 0), ("broken", 2), ("below", 2)])
 def test_ls_reports_an_error_elsewhere_without_failing(run, broken, select, exit_code):
     root, code = broken
-    found = run("ls", "--select", select, "--output", "name", "--project-dir", str(root))
-    assert (found.code, code in found.err) == (exit_code, True)
-    assert select.rstrip("+") in found.out.split()
+    result = run("ls", "--select", select, "--output", "name", "--project-dir", str(root))
+    assert (result.code, code in result.err) == (exit_code, True)
+    assert select.rstrip("+") in result.out.split()
 
 
 @pytest.mark.parametrize(("select", "exit_code"), [("reader", 0), ("broken", 2), ("below", 2)])
 def test_compile_writes_models_that_do_not_depend_on_it(run, broken, select, exit_code):
     root, code = broken
-    found = run("compile", "--select", select, "--project-dir", str(root))
-    assert (found.code, code in found.err) == (exit_code, True)
+    result = run("compile", "--select", select, "--project-dir", str(root))
+    assert (result.code, code in result.err) == (exit_code, True)
     written = {path.name for path in (root / "target/compiled").rglob("*.sql")}
     assert written == ({f"{select}.sql"} if exit_code == 0 else set())
-    assert ("select user_id" in found.out) == (exit_code == 0)
+    assert ("select user_id" in result.out) == (exit_code == 0)
     assert not (root / "target/manifest.json").exists()
 
 
@@ -58,10 +58,10 @@ def test_the_manifest_of_the_last_compile_without_errors_stays(run, tmp_path):
     assert run("compile", "--project-dir", str(root)).code == 0
     before = (root / "target/manifest.json").read_bytes()
     (root / "models/broken.sql").write_text(f"select usr_id from {EVENTS}")
-    found = run("compile", "--select", "reader", "--output", "json", "--project-dir", str(root))
-    document = found.json
-    assert (found.code, document["manifest"]) == (0, None)
-    assert [each["code"] for each in document["diagnostics"]] == ["MS402"]
+    result = run("compile", "--select", "reader", "--output", "json", "--project-dir", str(root))
+    document = result.json
+    assert (result.code, document["manifest"]) == (0, None)
+    assert [diagnostic["code"] for diagnostic in document["diagnostics"]] == ["MS402"]
     assert (root / "target/manifest.json").read_bytes() == before
 
 
@@ -70,21 +70,21 @@ def test_the_manifest_of_the_last_compile_without_errors_stays(run, tmp_path):
 )
 def test_lineage_shows_what_does_not_depend_on_it(run, broken, name, exit_code):
     root, code = broken
-    found = run("lineage", name, "--project-dir", str(root))
-    assert (found.code, code in found.err) == (exit_code, True)
-    assert name.partition(".")[0] in found.out
+    result = run("lineage", name, "--project-dir", str(root))
+    assert (result.code, code in result.err) == (exit_code, True)
+    assert name.partition(".")[0] in result.out
 
 
 @pytest.mark.parametrize("command", ["ls", "compile", "lineage"])
 def test_an_error_outside_of_models_ends_the_command(run, tmp_path, command):
     root = project(tmp_path, MODELS)
     (root / "models/more.yml").write_text("models: [")
-    found = run(command, "--select", "reader", "--project-dir", str(root))
-    assert (found.code, "MS105" in found.err, "reader" in found.out) == (2, True, False)
+    result = run(command, "--select", "reader", "--project-dir", str(root))
+    assert (result.code, "MS105" in result.err, "reader" in result.out) == (2, True, False)
 
 
 @pytest.mark.parametrize("command", ["ls", "compile", "lineage", "test", "explain", "build"])
 def test_a_selector_with_a_typo_is_an_error_of_every_command(run, tmp_path, command):
     root = project(tmp_path, {"good": f"select user_id from {EVENTS}"})
-    found = run(command, "--select", "goood", "--project-dir", str(root))
-    assert (found.code, "MS603" in found.err) == (2, True)
+    result = run(command, "--select", "goood", "--project-dir", str(root))
+    assert (result.code, "MS603" in result.err) == (2, True)

@@ -30,9 +30,9 @@ def test_a_broker_from_start_to_stop(run, shop):
 
 def test_without_java(run, shop, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = run("broker", "start")
-    assert found.code == 2
-    assert "error[MS801]: Java: not found in JAVA_HOME" in found.err
+    result = run("broker", "start")
+    assert result.code == 2
+    assert "error[MS801]: Java: not found in JAVA_HOME" in result.err
 
 
 def test_an_unknown_action(run, shop):
@@ -43,6 +43,6 @@ def test_an_unknown_action(run, shop):
 def test_a_folder_that_java_can_not_open(run, shop, monkeypatch, name):
     monkeypatch.chdir(shop.rename(shop.with_name(os.fsdecode(name))))
     assert run("compile").code == 0
-    found = run("broker", "start")
-    assert found.code == 2
-    assert "error[MS820]: Java can't use the folder" in found.err
+    result = run("broker", "start")
+    assert result.code == 2
+    assert "error[MS820]: Java can't use the folder" in result.err

@@ -55,10 +55,10 @@ def test_skipped_records_are_shown_below_their_query(capfd):
     ]
 
 
-def lines_of(capfd, query, outcome):
+def lines_of(capfd, query, result):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
     progress.handle(Started(query))
-    progress.handle(Ended(outcome))
+    progress.handle(Ended(result))
     progress.console.file.close()
     return capfd.readouterr().err.splitlines()
 
@@ -86,8 +86,8 @@ def test_what_expired_is_shown_by_state(capfd):
     query = replace(QUERY, output_mode="update", signature=Signature((), operators))
     assert rows_of_states(query, (0, 0)) == ()
     expired = rows_of_states(query, (1204, 1))
-    outcome = QueryResult("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
-    _, *lines = lines_of(capfd, query, outcome)
+    result = QueryResult("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
+    _, *lines = lines_of(capfd, query, result)
     assert lines == [
         "  2,408 groups of state expired: totals, plain",
         "  2 rows of state expired: totals, plain",
@@ -105,7 +105,7 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
         signature=Signature((), (windows,)),
         delays=(("source.web.events", "1 minute"),),
     )
-    outcome = QueryResult(
+    result = QueryResult(
         "events_topics",
         "success",
         9,
@@ -113,7 +113,7 @@ def test_late_rows_and_closed_windows_are_shown(capfd):
         expired=rows_of_states(query, (37,)),
         late=rows_of_states(query, (1,)),
     )
-    _, *lines = lines_of(capfd, query, outcome)
+    _, *lines = lines_of(capfd, query, result)
     assert lines == [
         "  at least 1 row dropped as late (counted once per group and batch): older than the watermark: minutes",
         "  to keep such rows, set a longer `delay` in the watermark of web.events (now 1 minute)",
@@ -159,9 +159,11 @@ def progress_lines(capfd, do):
 
 
 def test_tests_are_shown_below_one_another_with_what_failed(capfd):
-    problem = Diagnostic("MS660", "data test 'unique_totals_user': 1 row fails", Location("m.yml", 3, 5, 9))
-    failed = TestOutcome((problem,), (styled("    user: a, rows: 2"),))
-    warned = TestOutcome((replace(problem, severity="warning"),))
+    diagnostic = Diagnostic(
+        "MS660", "data test 'unique_totals_user': 1 row fails", Location("m.yml", 3, 5, 9)
+    )
+    failed = TestOutcome((diagnostic,), (styled("    user: a, rows: 2"),))
+    warned = TestOutcome((replace(diagnostic, severity="warning"),))
 
     def do(progress):
         progress.show_unchanged("data test", 3)
@@ -207,9 +209,9 @@ def test_data_tests_are_shown_below_the_line_of_their_query(capfd):
 
 @pytest.mark.parametrize("seconds", [10.04, 10.05, 33.349])
 def test_the_times_of_phases_add_up(seconds):
-    found = phases(5.0, (8.14, 9.26, 14.11), seconds)
-    assert sum(found.values()) == pytest.approx(round(seconds, 1))
-    text, _ = summary(RunResults("build", "shop", "local", "", 1.0, ()), (), seconds, phases=found)
+    durations = phases(5.0, (8.14, 9.26, 14.11), seconds)
+    assert sum(durations.values()) == pytest.approx(round(seconds, 1))
+    text, _ = summary(RunResults("build", "shop", "local", "", 1.0, ()), (), seconds, phases=durations)
     assert text.startswith(
         f"0 models built; {seconds:.1f} s (start 3.1 s, unit tests 1.2 s, models and data tests 4.8 s, end "
     )
@@ -217,10 +219,10 @@ def test_the_times_of_phases_add_up(seconds):
 
 def test_one_summary_counts_models_and_tests():
     def line(models, tests, unchanged=0, **options):
-        listed = tuple(ModelResult(f"model.m{n}", status, "q") for n, status in enumerate(models))
-        results = RunResults("build", "shop", "local", "", 1.0, listed)
+        models_run = tuple(ModelResult(f"model.m{n}", status, "q") for n, status in enumerate(models))
+        results = RunResults("build", "shop", "local", "", 1.0, models_run)
         ended = [TestResult(f"test.t{n}", "test", status, 0.1, "m.yml", 1) for n, status in enumerate(tests)]
-        ended = [replace(each, unchanged=n < unchanged) for n, each in enumerate(ended)]
+        ended = [replace(test, unchanged=n < unchanged) for n, test in enumerate(ended)]
         return summary(results, ended, 9.04, **options)
 
     assert line(["success"] * 2, ["pass"] * 3) == ("2 models built; 3 tests passed; 9.0 s", "bold green")

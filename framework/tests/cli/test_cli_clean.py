@@ -33,25 +33,25 @@ def built(shop):
 
 
 def test_everything_that_was_made_goes_and_nothing_else(run, built):
-    found = run("clean")
-    assert (found.code, found.err) == (0, "")
-    assert [line.rpartition(",")[0] for line in found.out.splitlines()] == [
+    result = run("clean")
+    assert (result.code, result.err) == (0, "")
+    assert [line.rpartition(",")[0] for line in result.out.splitlines()] == [
         "removed target: 1 file", "removed .millstream: 3 files",
     ]  # fmt: skip
-    assert sorted(each.name for each in built.iterdir()) == ["models", "pyproject.toml"]
+    assert sorted(path.name for path in built.iterdir()) == ["models", "pyproject.toml"]
     assert run("clean").out == "there is nothing to remove\n"
 
 
 def test_artifacts_alone(run, built):
-    found = run("clean", "--artifacts", "--output", "json").json
-    assert [(each["path"], each["files"]) for each in found["removed"]] == [("target", 1)]
-    assert found["bytes"] >= 5000
+    output = run("clean", "--artifacts", "--output", "json").json
+    assert [(removed["path"], removed["files"]) for removed in output["removed"]] == [("target", 1)]
+    assert output["bytes"] >= 5000
     assert (built / ".millstream/broker").is_dir()
 
 
 def test_one_target_alone_though_profiles_have_it_no_more(run, built):
     assert run("clean", "--target", "old").out.startswith("removed .millstream/old: 1 file")
-    assert sorted(each.name for each in (built / ".millstream").iterdir()) == ["broker", "local"]
+    assert sorted(path.name for path in (built / ".millstream").iterdir()) == ["broker", "local"]
     assert (built / "target").is_dir()
 
 
@@ -93,8 +93,8 @@ def test_a_profile_that_can_not_be_read_does_not_matter(run, built):
 
 @pytest.mark.parametrize("name", ["../..", "nope", "."])
 def test_an_unknown_target(run, built, name):
-    found = run("clean", "--target", name)
-    assert (found.code, "MS112" in found.err) == (2, True)
+    result = run("clean", "--target", name)
+    assert (result.code, "MS112" in result.err) == (2, True)
     assert (built / ".millstream/local").is_dir()
 
 
@@ -110,8 +110,8 @@ def test_a_link_goes_and_what_it_points_to_stays(run, built, tmp_path):
 def test_a_target_path_that_is_more_than_that(run, built, path):
     fill(built.parent, "other/1")
     (built / "pyproject.toml").write_text(f'[tool.millstream]\nname = "shop"\ntarget-path = "{path}"\n')
-    found = run("clean")
-    assert (found.code, "error[MS" in found.err) == (2, True)
+    result = run("clean")
+    assert (result.code, "error[MS" in result.err) == (2, True)
     assert (built / "models/totals.sql").is_file()
     assert (built.parent / "other/1").is_file()
 
@@ -119,8 +119,8 @@ def test_a_target_path_that_is_more_than_that(run, built, path):
 def test_a_build_that_runs(run, built):
     with opened(built / ".millstream/local/build.lock") as handle:
         lock(handle, 1)
-        found = run("clean")
-        assert (found.code, "error[MS874]: another command is using the target 'local'" in found.err) == (
+        result = run("clean")
+        assert (result.code, "error[MS874]: another command is using the target 'local'" in result.err) == (
             2,
             True,
         )
@@ -134,10 +134,10 @@ def test_a_command_that_runs_is_named(run, built, monkeypatch):
     with opened(lock_file) as handle:
         lock(handle, 1)
         with signed(handle):
-            found = run("clean").err
+            output = run("clean").err
     assert re.search(
         rf"`millstream run` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using the target 'local'",
-        found,
+        output,
     )
     assert lock_file.read_text() == ""
 
@@ -145,8 +145,8 @@ def test_a_command_that_runs_is_named(run, built, monkeypatch):
 def test_a_broker_in_use_goes_on_until_forced(run, shop):
     with user(shop) as process:
         pid_told_by(process)
-        found = run("clean")
-        assert (found.code, "MS874" in found.err) == (2, True)
+        result = run("clean")
+        assert (result.code, "MS874" in result.err) == (2, True)
         assert broker_status(shop).state == "running"
         assert run("clean", "--force").code == 0
     assert not (shop / ".millstream").exists()
@@ -163,7 +163,7 @@ def test_confirmation_on_a_terminal(built, said, arguments, left):
         os.write(ours, said)
         out = process.communicate(timeout=30)[0]
     os.close(theirs)
-    asked = all_shown(ours)
-    assert (b"Remove .millstream (" in asked) == bool(said)
+    shown = all_shown(ours)
+    assert (b"Remove .millstream (" in shown) == bool(said)
     assert (built / ".millstream").is_dir() == left
     assert out.startswith(b"nothing was removed" if left else b"removed target")

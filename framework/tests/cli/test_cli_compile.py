@@ -14,10 +14,10 @@ COMPILED = Path("target/compiled/models")
 
 
 def test_sql_and_manifest_are_written(run, shop):
-    found = run("compile")
-    assert found.code == 0
-    assert found.err == ""
-    assert found.out.startswith("Compiled 2 models to target/")
+    result = run("compile")
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.startswith("Compiled 2 models to target/")
     assert (shop / COMPILED / "staging/stg_clicks.sql").read_text().startswith("select c.user_id")
     assert "model.totals" in json.loads((shop / "target/manifest.json").read_text())["nodes"]
 
@@ -44,8 +44,8 @@ shop:
 )
 def test_what_connects_to_nothing_needs_no_secrets(run, shop, command):
     (shop / "profiles.yml").write_text(LIVE)
-    found = run(*command.split(), "-t", "live")
-    assert (found.code, found.err) == (0, "")
+    result = run(*command.split(), "-t", "live")
+    assert (result.code, result.err) == (0, "")
     strict = run(*command.split(), "-t", "live", "--strict-env")
     assert strict.code == 2
     for name in ("MS_MASTER", "MS_BOOTSTRAP", "MS_PASSWORD"):
@@ -57,14 +57,14 @@ def test_what_connects_to_nothing_needs_no_secrets(run, shop, command):
 )
 def test_what_connects_needs_them(run, shop, command):
     (shop / "profiles.yml").write_text(LIVE)
-    found = run(*command.split(), "-t", "live")
-    assert found.code == 2
-    assert "environment variable 'MS_PASSWORD' is not set" in found.out + found.err
+    result = run(*command.split(), "-t", "live")
+    assert result.code == 2
+    assert "environment variable 'MS_PASSWORD' is not set" in result.out + result.err
 
 
 def test_the_sql_of_a_single_model_is_printed(run, shop):
-    found = run("compile", "--select", "totals")
-    assert found.out == "select user_id, sum(amount) as total from models.stg_clicks group by user_id\n"
+    result = run("compile", "--select", "totals")
+    assert result.out == "select user_id, sum(amount) as total from models.stg_clicks group by user_id\n"
     assert not (shop / COMPILED / "staging").exists()
     assert (shop / COMPILED / "totals.sql").exists()
 
@@ -80,8 +80,8 @@ def test_what_did_not_change_is_not_written_again(run, shop):
 def test_what_is_stale_is_removed(run, shop):
     run("compile")
     (shop / "models/staging/stg_clicks.sql").rename(shop / "models/stg_clicks.sql")
-    found = run("compile", "--output", "json")
-    assert found.json["removed"] == ["target/compiled/models/staging/stg_clicks.sql"]
+    result = run("compile", "--output", "json")
+    assert result.json["removed"] == ["target/compiled/models/staging/stg_clicks.sql"]
     assert not (shop / COMPILED / "staging").exists()
 
 
@@ -94,30 +94,35 @@ def test_selecting_removes_nothing(run, shop):
 def test_all_errors_are_told_and_nothing_is_written(run, shop):
     (shop / "models/a.sql").write_text("select x from {{ ref('totls') }}\n")
     (shop / "models/b.sql").write_text("select totl from {{ ref('totals') }}\n")
-    found = run("compile")
-    assert found.code == 2
-    assert found.out == ""
-    assert " --> models/a.sql:1:" in found.err
-    assert " --> models/b.sql:1:8" in found.err
-    assert "did you mean 'totals'?" in found.err
-    assert found.err.endswith("2 errors in 4 models\n")
+    result = run("compile")
+    assert result.code == 2
+    assert result.out == ""
+    assert " --> models/a.sql:1:" in result.err
+    assert " --> models/b.sql:1:8" in result.err
+    assert "did you mean 'totals'?" in result.err
+    assert result.err.endswith("2 errors in 4 models\n")
     assert not (shop / "target/manifest.json").exists()
 
 
 def test_errors_as_json(run, shop):
     (shop / "models/b.sql").write_text("select totl from {{ ref('totals') }}\n")
-    found = run("compile", "--output", "json")
-    assert found.code == 2
-    assert found.err == ""
-    (problem,) = found.json["diagnostics"]
-    assert (problem["path"], problem["line"], problem["column"], problem["end"]) == ("models/b.sql", 1, 8, 12)
-    assert problem["line_text"] == "select totl from {{ ref('totals') }}"
+    result = run("compile", "--output", "json")
+    assert result.code == 2
+    assert result.err == ""
+    (diagnostic,) = result.json["diagnostics"]
+    assert (diagnostic["path"], diagnostic["line"], diagnostic["column"], diagnostic["end"]) == (
+        "models/b.sql",
+        1,
+        8,
+        12,
+    )
+    assert diagnostic["line_text"] == "select totl from {{ ref('totals') }}"
 
 
 def test_result_as_json(run, shop):
-    found = run("compile", "-s", "totals", "--output", "json").json
-    assert found["manifest"] == "target/manifest.json"
-    assert [(m["id"], m["path"], m["compiled_path"]) for m in found["models"]] == [
+    output = run("compile", "-s", "totals", "--output", "json").json
+    assert output["manifest"] == "target/manifest.json"
+    assert [(m["id"], m["path"], m["compiled_path"]) for m in output["models"]] == [
         ("model.totals", "models/totals.sql", "target/compiled/models/totals.sql")
     ]
 
@@ -127,20 +132,20 @@ def test_quiet_says_nothing_when_all_is_good(run, shop):
 
 
 def test_a_selector_that_means_nothing_is_an_error_where_nothing_else_is_selected(run, shop):
-    found = run("compile", "--select", "tag:nothing")
-    assert found.code == 2
-    assert found.err.startswith("error[MS603]")
-    found = run("compile", "--select", "tag:nothing", "totals")
-    assert found.code == 0
-    assert found.err.startswith("warning[MS603]")
+    result = run("compile", "--select", "tag:nothing")
+    assert result.code == 2
+    assert result.err.startswith("error[MS603]")
+    result = run("compile", "--select", "tag:nothing", "totals")
+    assert result.code == 0
+    assert result.err.startswith("warning[MS603]")
 
 
 def test_project_and_vars_from_options(run, shop, monkeypatch):
     (shop / "models/totals.sql").write_text("select '{{ var('shop') }}' as name")
     (shop / "models/totals.yml").unlink()
     monkeypatch.chdir("/")
-    found = run("compile", "--project-dir", str(shop), "--vars", "shop: Bonn", "-s", "totals")
-    assert found.out == "select 'Bonn' as name\n"
+    result = run("compile", "--project-dir", str(shop), "--vars", "shop: Bonn", "-s", "totals")
+    assert result.out == "select 'Bonn' as name\n"
 
 
 def test_no_cache_gives_the_same(run, shop):
@@ -156,9 +161,9 @@ def test_no_cache_gives_the_same(run, shop):
 @pytest.mark.skipif(os.name == "nt", reason="the folder can't be made read-only")
 def test_a_target_that_cannot_be_written_is_told(run, shop):
     (shop / "target").write_text("a file")
-    found = run("compile")
-    assert found.code == 2
-    assert "error[MS702]" in found.err
+    result = run("compile")
+    assert result.code == 2
+    assert "error[MS702]" in result.err
 
 
 def test_two_at_a_time_leave_whole_files(run, shop):
@@ -185,9 +190,12 @@ unit_tests:
 def test_columns_that_unit_tests_misname_are_found_without_running_them(run, shop):
     (shop / "tests").mkdir()
     (shop / "tests/sums.yml").write_text(UNIT_TESTS)
-    found = run("compile", "--output", "json")
-    assert found.code == 2
-    assert [(each["code"], each["line"], each["help"]) for each in found.json["diagnostics"]] == [
+    result = run("compile", "--output", "json")
+    assert result.code == 2
+    assert [
+        (diagnostic["code"], diagnostic["line"], diagnostic["help"])
+        for diagnostic in result.json["diagnostics"]
+    ] == [
         ("MS650", 7, "did you mean 'amount'?"),
         ("MS650", 10, "did you mean 'total'?"),
     ]
@@ -212,5 +220,5 @@ def test_an_unchanged_project_is_not_loaded_again(run, shop):
         "try: millstream.main(['compile'], prog_name='millstream')\nexcept SystemExit as end: print(end.code)\n"
         "print([m for m in ('jinja2', 'sqlglot', 'millstream.testing.units.check') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-2:] == ["0", "[]"]
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-2:] == ["0", "[]"]

@@ -13,9 +13,9 @@ from millstream.cli.commands.completion import SHELLS, script_of
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_scripts_are_printed(run, shell):
-    found = run("completion", shell)
-    assert found.code == 0
-    assert "_MILLSTREAM_COMPLETE" in found.out
+    result = run("completion", shell)
+    assert result.code == 0
+    assert "_MILLSTREAM_COMPLETE" in result.out
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -42,8 +42,8 @@ def complete(line: str) -> list[str]:
         "COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))\n"
         '_millstream_completion millstream; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    found = subprocess.run(["bash", "-c", script, "bash", line], capture_output=True, text=True, check=True)
-    return found.stdout.split("\n")[:-1]
+    result = subprocess.run(["bash", "-c", script, "bash", line], capture_output=True, text=True, check=True)
+    return result.stdout.split("\n")[:-1]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -65,11 +65,11 @@ def complete(line: str) -> list[str]:
 )
 def test_bash_completes(run, shop, line, offered):
     run("compile")
-    assert [found for found in complete(line) if found] == offered
+    assert [completion for completion in complete(line) if completion] == offered
 
 
 def test_before_the_first_compile_there_are_no_names_and_no_errors(run, shop):
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "millstream"],
         env=os.environ
         | {"_MILLSTREAM_COMPLETE": "bash_complete", "COMP_WORDS": "millstream ls -s to", "COMP_CWORD": "3"},
@@ -77,4 +77,4 @@ def test_before_the_first_compile_there_are_no_names_and_no_errors(run, shop):
         text=True,
         check=False,
     )
-    assert (found.stdout.strip(), found.stderr) == ("", "")
+    assert (result.stdout.strip(), result.stderr) == ("", "")

@@ -11,15 +11,15 @@ from millstream.core.byte_sizes import size_in_words
 from millstream.project.secrets import Secret
 
 
-def checks(found):
-    return {check["name"]: check for check in found.json["checks"]}
+def checks(result):
+    return {check["name"]: check for check in result.json["checks"]}
 
 
 def test_all_is_well(run, shop):
-    found = run("debug")
-    assert found.code == 0
-    assert f"✓ project    shop in {shop}" in found.out
-    assert "✓ files      2 models, 2 YAML files" in found.out
+    result = run("debug")
+    assert result.code == 0
+    assert f"✓ project    shop in {shop}" in result.out
+    assert "✓ files      2 models, 2 YAML files" in result.out
 
 
 def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
@@ -33,12 +33,12 @@ def test_the_chosen_target_is_shown_without_its_secrets(run, shop, monkeypatch):
     )
     monkeypatch.setenv("BROKERS", "example:9092")
     monkeypatch.setenv("KAFKA_PASSWORD", "swordfish")
-    found = run("debug", "--target", "live")
-    assert "✓ target     live of profile shop" in found.out
-    assert "kafka.sasl_username: ann" in found.out
-    assert "kafka.sasl_password: ****" in found.out
-    assert "swordfish" not in found.out + found.err
-    assert "hunter2" not in found.out + found.err
+    result = run("debug", "--target", "live")
+    assert "✓ target     live of profile shop" in result.out
+    assert "kafka.sasl_username: ann" in result.out
+    assert "kafka.sasl_password: ****" in result.out
+    assert "swordfish" not in result.out + result.err
+    assert "hunter2" not in result.out + result.err
 
 
 def test_a_missing_variable_is_named_with_its_place(run, shop, monkeypatch):
@@ -46,10 +46,10 @@ def test_a_missing_variable_is_named_with_its_place(run, shop, monkeypatch):
     (shop / "profiles.yml").write_text(
         "shop:\n  outputs:\n    local: {master: \"{{ env_var('BROKERS') }}\"}\n"
     )
-    found = run("debug", "--output", "json")
-    assert found.code == 2
-    assert checks(found)["target"]["state"] == "bad"
-    assert "'BROKERS' is not set (profiles.yml:3:" in checks(found)["target"]["found"]
+    result = run("debug", "--output", "json")
+    assert result.code == 2
+    assert checks(result)["target"]["state"] == "bad"
+    assert "'BROKERS' is not set (profiles.yml:3:" in checks(result)["target"]["found"]
 
 
 def test_what_a_target_names_must_answer(run, shop, monkeypatch):
@@ -62,9 +62,9 @@ def test_what_a_target_names_must_answer(run, shop, monkeypatch):
         f"      tables: {{store: postgres, url: 'postgresql://{address}/shop', username: a}}\n"
         f"      schema_registry: {{url: 'http://{address}'}}\n"
     )
-    found = run("debug", "--output", "json")
-    assert found.code == 2
-    tried = checks(found)
+    result = run("debug", "--output", "json")
+    assert result.code == 2
+    tried = checks(result)
     assert tried["target"]["state"] == "good"
     for name in ("Kafka", "PostgreSQL", "registry", "Spark"):
         assert (tried[name]["state"], bool(tried[name]["remedy"])) == ("bad", True), name
@@ -75,44 +75,44 @@ def test_a_spark_master_that_answers(run, shop):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"spark://nowhere.invalid:7077,127.0.0.1:{server.getsockname()[1]}"
         (shop / "profiles.yml").write_text(f"shop:\n  outputs:\n    local: {{master: '{address}'}}\n")
-        found = run("debug", "--output", "json")
-    assert checks(found)["Spark"]["found"] == f"{address} answers"
-    assert found.code == 0
+        result = run("debug", "--output", "json")
+    assert checks(result)["Spark"]["found"] == f"{address} answers"
+    assert result.code == 0
 
 
 def test_an_unknown_target(run, shop):
     (shop / "profiles.yml").write_text("shop:\n  outputs:\n    local: {}\n")
-    found = run("debug", "--target", "locl")
-    assert found.code == 2
-    assert "did you mean 'local'?" in found.out
+    result = run("debug", "--target", "locl")
+    assert result.code == 2
+    assert "did you mean 'local'?" in result.out
 
 
 def test_no_project(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = run("debug")
-    assert found.code == 2
-    assert "✗ project" in found.out
-    assert "millstream init" in found.out
+    result = run("debug")
+    assert result.code == 2
+    assert "✗ project" in result.out
+    assert "millstream init" in result.out
 
 
 def test_no_models(run, shop):
     for path in (shop / "models").rglob("*.sql"):
         path.unlink()
-    found = run("debug")
-    assert found.code == 2
-    assert "✗ files      0 models" in found.out
+    result = run("debug")
+    assert result.code == 2
+    assert "✗ files      0 models" in result.out
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs sh")
 @pytest.mark.parametrize(
-    ("says", "state", "found"),
+    ("says", "state", "finding"),
     [
         ('openjdk version "17.0.15" 2025-04-15', "good", "17.0.15 at "),
         ('java version "1.8.0_432"', "warning", "1.8.0_432 at "),
         ("Usage: whatever", "warning", "does not report a version"),
     ],
 )
-def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, found):
+def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, finding):
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/java"
     program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
@@ -120,15 +120,15 @@ def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, found):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     check = java()
     assert check.state == state
-    assert found in check.finding
+    assert finding in check.finding
 
 
 def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = run("debug", "--output", "json")
-    assert found.code == 0
-    assert checks(found)["Java"]["state"] == "warning"
-    assert "Java 17 or newer" in checks(found)["Java"]["remedy"]
+    result = run("debug", "--output", "json")
+    assert result.code == 0
+    assert checks(result)["Java"]["state"] == "warning"
+    assert "Java 17 or newer" in checks(result)["Java"]["remedy"]
 
 
 def test_options_of_spark_are_named_as_spark_names_them():
@@ -174,7 +174,7 @@ def test_jars_that_are_still_to_be_fetched(run, shop, monkeypatch, tmp_path):
 def test_fetch_tells_what_fails(run, shop, monkeypatch, tmp_path):
     monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", (tmp_path / "mirror").as_uri())
-    found = run("debug", "--fetch")
-    assert found.code == 2
-    assert "✗ jars" in found.out
-    assert "MILLSTREAM_MAVEN_REPOSITORY" in found.out
+    result = run("debug", "--fetch")
+    assert result.code == 2
+    assert "✗ jars" in result.out
+    assert "MILLSTREAM_MAVEN_REPOSITORY" in result.out

@@ -22,15 +22,15 @@ def test_only_the_local_broker_gets_test_traffic(run, shop):
     (shop / "profiles.yml").write_text(
         "shop: {outputs: {local: {}, there: {kafka: {bootstrap_servers: 'kafka.example:9092'}}}}\n"
     )
-    found = run("demo", ".", "--target", "there")
-    assert found.code == 2
-    assert "error[MS687]: target 'there' has a Kafka cluster of its own" in found.err
+    result = run("demo", ".", "--target", "there")
+    assert result.code == 2
+    assert "error[MS687]: target 'there' has a Kafka cluster of its own" in result.err
 
 
 def test_a_project_without_generators_has_nothing_to_show(run, shop):
-    found = run("demo", ".")
-    assert found.code == 2
-    assert "error[MS834]: the project has no generators" in found.err
+    result = run("demo", ".")
+    assert result.code == 2
+    assert "error[MS834]: the project has no generators" in result.err
 
 
 @pytest.mark.long
@@ -45,8 +45,8 @@ def test_the_demo_in_a_browser(tmp_path):
     def read():
         for line in process.stdout:
             said.append(line)
-            if found := re.search(r"(http://\S+)", line):
-                addresses.put(found[1])
+            if match := re.search(r"(http://\S+)", line):
+                addresses.put(match[1])
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
@@ -54,10 +54,10 @@ def test_the_demo_in_a_browser(tmp_path):
         address = addresses.get(timeout=_PATIENCE / 1000)
         with chromium() as browser:
             page = browser.new_page()
-            wrong, asked = [], []
+            wrong, requested = [], []
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.on("console", lambda message: wrong.append(message.text))
-            page.on("request", lambda request: asked.append(request.url))
+            page.on("request", lambda request: requested.append(request.url))
             page.goto(address)
             expect(page.locator(".node")).to_have_count(8)
             expect(page.locator("#stage")).to_have_attribute("data-state", "running", timeout=_PATIENCE)
@@ -71,7 +71,7 @@ def test_the_demo_in_a_browser(tmp_path):
             page.get_by_role("link", name="customers").click()
             expect(page.get_by_role("heading", name="customers")).to_be_visible()
             assert wrong == []
-            assert [url for url in asked if not url.startswith((address, "data:"))] == []
+            assert [url for url in requested if not url.startswith((address, "data:"))] == []
         with urllib.request.urlopen(f"{address}run.json") as answer:
             shown = json.load(answer)
         assert shown["nodes"]["model.customers"][0] > 0
@@ -87,7 +87,7 @@ def test_the_demo_in_a_browser(tmp_path):
         raise
     assert not [line for line in said if "Traceback" in line]
     assert re.search(r"stopped after [\d,]+ rows", said[-1])
-    assert [each for each in started if is_alive(each)] == []
+    assert [pid for pid in started if is_alive(pid)] == []
     status = subprocess.run(
         [*MILLSTREAM, "broker", "status"], cwd=tmp_path / "cafe", capture_output=True, text=True, check=False
     )

@@ -9,7 +9,7 @@ from millstream.cli.diagnostics import as_data, excerpt, render, summary, with_l
 from millstream.core.errors import Diagnostic, Note
 from millstream.core.text import Location
 
-FOUND = Diagnostic(
+DIAGNOSTIC = Diagnostic(
     "MS402",
     "there is no column 'amout'",
     Location("models/a.sql", 12, 8, 13),
@@ -20,7 +20,7 @@ FOUND = Diagnostic(
 
 
 def test_text_shows_place_line_caret_notes_and_remedy():
-    assert render(FOUND).plain == (
+    assert render(DIAGNOSTIC).plain == (
         "error[MS402]: there is no column 'amout'\n"
         "  --> models/a.sql:12:8\n"
         "   |\n"
@@ -33,12 +33,14 @@ def test_text_shows_place_line_caret_notes_and_remedy():
 
 
 def test_without_a_place_there_is_no_gutter():
-    found = Diagnostic("MS701", "there is no command 'x'", None, "see `millstream --help`")
-    assert render(found).plain == "error[MS701]: there is no command 'x'\n  = help: see `millstream --help`"
+    diagnostic = Diagnostic("MS701", "there is no command 'x'", None, "see `millstream --help`")
+    assert (
+        render(diagnostic).plain == "error[MS701]: there is no command 'x'\n  = help: see `millstream --help`"
+    )
 
 
 def test_without_a_line_there_is_no_caret():
-    assert "^" not in render(msgspec.structs.replace(FOUND, line="")).plain
+    assert "^" not in render(msgspec.structs.replace(DIAGNOSTIC, line="")).plain
 
 
 @pytest.mark.parametrize(
@@ -90,10 +92,10 @@ def test_a_line_of_a_megabyte_is_shown_at_once():
 
 
 def test_the_users_text_is_no_markup_and_sends_nothing_to_the_terminal():
-    found = Diagnostic(
+    diagnostic = Diagnostic(
         "MS402", "[red]x[/red] \x1b[31m", Location("a\x07.sql", 1, 1, 2), "", "[b]\x1b]0;t\x07"
     )
-    text = render(found).plain
+    text = render(diagnostic).plain
     assert "[red]x[/red] ␛[31m" in text
     assert "[b]␛]0;t␇" in text
     assert "\x1b" not in text
@@ -102,8 +104,8 @@ def test_the_users_text_is_no_markup_and_sends_nothing_to_the_terminal():
 
 def test_the_order_of_the_shown_characters_is_that_of_the_file():
     location = Location("a.sql", 1, 8, 9)
-    found = Diagnostic("MS402", "column '\u202ex' is unknown", location, "", "select \u202ex -- \u2066y")
-    text = render(found).plain
+    diagnostic = Diagnostic("MS402", "column '\u202ex' is unknown", location, "", "select \u202ex -- \u2066y")
+    text = render(diagnostic).plain
     assert "column '\\u202ex' is unknown" in text
     assert "select \\u202ex -- \\u2066y" in text
 
@@ -125,7 +127,7 @@ def test_summary_counts(severities, models, said):
 
 
 def test_data_has_every_part():
-    assert as_data(FOUND) == {
+    assert as_data(DIAGNOSTIC) == {
         "code": "MS402",
         "severity": "error",
         "message": "there is no column 'amout'",
@@ -144,16 +146,16 @@ def test_data_has_every_part():
 
 def test_lines_are_filled_in_from_the_files(tmp_path):
     (tmp_path / "a.yml").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
-    (found,) = with_lines([Diagnostic("MS106", "x", Location("a.yml", 2, 1, 4))], tmp_path)
-    assert found.line == "two"
+    (diagnostic,) = with_lines([Diagnostic("MS106", "x", Location("a.yml", 2, 1, 4))], tmp_path)
+    assert diagnostic.line == "two"
 
 
 def test_lines_of_profiles_are_not_shown(tmp_path):
     (tmp_path / "profiles.yml").write_text("password: hunter2\n")
-    (found,) = with_lines([Diagnostic("MS113", "x", Location("profiles.yml", 1, 1, 4))], tmp_path)
-    assert found.line == ""
+    (diagnostic,) = with_lines([Diagnostic("MS113", "x", Location("profiles.yml", 1, 1, 4))], tmp_path)
+    assert diagnostic.line == ""
 
 
 def test_a_file_that_is_gone_has_no_line(tmp_path):
-    (found,) = with_lines([Diagnostic("MS102", "x", Location("gone.sql", 1, 1, 4))], tmp_path)
-    assert found.line == ""
+    (diagnostic,) = with_lines([Diagnostic("MS102", "x", Location("gone.sql", 1, 1, 4))], tmp_path)
+    assert diagnostic.line == ""

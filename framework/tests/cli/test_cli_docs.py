@@ -19,32 +19,32 @@ from millstream.docs.formats import FORMATS
 
 
 def test_generate_makes_a_site_in_the_target_folder(run, shop: Path):
-    found = run("docs", "generate")
-    assert (found.code, found.err) == (0, "")
+    result = run("docs", "generate")
+    assert (result.code, result.err) == (0, "")
     assert re.fullmatch(
-        r"Generated the site of 2 models: target/docs/index.html \([\d.]+ kB\)\.\n", found.out
+        r"Generated the site of 2 models: target/docs/index.html \([\d.]+ kB\)\.\n", result.out
     )
     assert (shop / "target/docs/index.html").is_file()
     assert (shop / "target/docs/data/start.js").is_file()
 
 
 def test_generate_for_programs(run, shop: Path):
-    found = run("docs", "generate", "--output", "json", "--to", "site").json
-    assert found["diagnostics"] == []
-    assert found["site"]["folder"] == "site"
-    assert found["site"]["files"] == sum(path.is_file() for path in (shop / "site").rglob("*"))
+    output = run("docs", "generate", "--output", "json", "--to", "site").json
+    assert output["diagnostics"] == []
+    assert output["site"]["folder"] == "site"
+    assert output["site"]["files"] == sum(path.is_file() for path in (shop / "site").rglob("*"))
 
 
 def test_a_document_goes_to_stdout_and_nothing_else_does(run, shop: Path):
-    found = run("docs", "generate", "--format", "asyncapi")
-    assert found.code == 0
-    assert json.loads(found.out)["info"]["title"] == "shop"
+    result = run("docs", "generate", "--format", "asyncapi")
+    assert result.code == 0
+    assert json.loads(result.out)["info"]["title"] == "shop"
     assert not (shop / "target/docs").exists()
 
 
 def test_a_document_goes_to_a_file(run, shop: Path):
-    found = run("docs", "generate", "--format", "mermaid", "--to", "out/lineage.mmd")
-    assert found.out == "Wrote out/lineage.mmd.\n"
+    result = run("docs", "generate", "--format", "mermaid", "--to", "out/lineage.mmd")
+    assert result.out == "Wrote out/lineage.mmd.\n"
     assert (shop / "out/lineage.mmd").read_text().startswith("flowchart LR\n")
 
 
@@ -53,41 +53,41 @@ def test_alerts_use_the_thresholds_of_the_chosen_target(run, shop: Path):
         "{local: {health: {max_lag: 500}}, production: {health: {max_lag: 7000, max_staleness: 2 minutes}}}"
     )
     (shop / "profiles.yml").write_text(f"shop: {{outputs: {targets}}}\n")
-    found = run("docs", "generate", "--format", "alerts", "--target", "production", "--to", "alerts.yml")
-    assert (found.code, found.out) == (0, "Wrote alerts.yml.\n")
+    result = run("docs", "generate", "--format", "alerts", "--target", "production", "--to", "alerts.yml")
+    assert (result.code, result.out) == (0, "Wrote alerts.yml.\n")
     (group,) = yaml.safe_load((shop / "alerts.yml").read_text())["groups"]
-    expressions = " ".join(each["expr"] for each in group["rules"])
+    expressions = " ".join(rule["expr"] for rule in group["rules"])
     assert " > 7000 and" in expressions
     assert "millstream_seconds_since_batch > 120 unless" in expressions
-    assert {each["labels"]["target"] for each in group["rules"]} == {"production"}
+    assert {rule["labels"]["target"] for rule in group["rules"]} == {"production"}
 
 
 def test_every_format_is_a_value_of_the_option():
-    option = next(each for each in millstream.get_command(None, "docs").params if each.name == "output")
+    option = next(param for param in millstream.get_command(None, "docs").params if param.name == "output")
     assert set(FORMATS) == set(option.type.choices) - {"text", "json"}
 
 
 def test_mistakes_of_the_project_are_told_and_no_site_is_made(run, shop: Path):
     (shop / "models/bad.sql").write_text("select nope from {{ ref('totals') }}\n")
-    found = run("docs", "generate")
-    assert found.code == 2
-    assert "models/bad.sql:1:8" in found.err
+    result = run("docs", "generate")
+    assert result.code == 2
+    assert "models/bad.sql:1:8" in result.err
     assert not (shop / "target/docs").exists()
 
 
 def test_a_place_that_cannot_be_written(run, shop: Path):
     (shop / "taken").write_text("a file")
-    found = run("docs", "generate", "--to", "taken")
-    assert found.code == 2
-    assert "MS702" in found.err
-    assert "taken can't be written" in found.err
+    result = run("docs", "generate", "--to", "taken")
+    assert result.code == 2
+    assert "MS702" in result.err
+    assert "taken can't be written" in result.err
 
 
 def test_a_page_of_somebody_else_is_not_overwritten(run, shop: Path):
     (shop / "index.html").write_text("mine")
-    found = run("docs", "generate", "--to", ".")
-    assert found.code == 2
-    assert "MS709" in found.err
+    result = run("docs", "generate", "--to", ".")
+    assert result.code == 2
+    assert "MS709" in result.err
     assert (shop / "index.html").read_text() == "mine"
 
 
@@ -96,18 +96,18 @@ def test_a_site_is_made_again_in_its_place(run, shop: Path):
 
 
 def test_a_format_can_not_be_served(run, shop: Path):
-    found = run("docs", "serve", "--format", "badge")
-    assert found.code == 2
-    assert "use `docs generate` for other formats" in found.err
+    result = run("docs", "serve", "--format", "badge")
+    assert result.code == 2
+    assert "use `docs generate` for other formats" in result.err
 
 
 def test_a_port_that_is_taken(run, shop: Path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        found = run("docs", "serve", "--port", str(taken.getsockname()[1]), "--no-open")
-    assert found.code == 2
-    assert "MS708" in found.err
+        result = run("docs", "serve", "--port", str(taken.getsockname()[1]), "--no-open")
+    assert result.code == 2
+    assert "MS708" in result.err
 
 
 @pytest.fixture

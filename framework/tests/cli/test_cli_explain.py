@@ -33,12 +33,12 @@ def shop(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_both_plans_side_by_side(shop, run):
-    found = run("explain")
-    assert (found.code, found.err) == (0, "")
-    head, *rest = found.out.splitlines()
+    result = run("explain")
+    assert (result.code, result.err) == (0, "")
+    head, *rest = result.out.splitlines()
     assert re.fullmatch(r"AS WRITTEN +│ AS OPTIMIZED", head)
     assert sum(line.count("■ table totals by user_id") for line in rest) == 2
-    assert "COST" in found.out
+    assert "COST" in result.out
 
 
 def test_a_narrow_terminal_has_them_one_below_the_other(shop, run, monkeypatch):
@@ -72,9 +72,9 @@ def test_names_and_selectors_exclude_each_other(shop, run):
 
 
 def test_an_unknown_model_is_an_error(shop, run):
-    found = run("explain", "nothing")
-    assert (found.code, found.out) == (2, "")
-    assert "error[MS603]: 'nothing' selects nothing" in found.err
+    result = run("explain", "nothing")
+    assert (result.code, result.out) == (2, "")
+    assert "error[MS603]: 'nothing' selects nothing" in result.err
     assert "error[MS610]: no model is selected" in run("explain", "source:*").err
 
 
@@ -107,9 +107,9 @@ def test_a_drawing_as_written(shop, run):
 
 
 def test_a_rule_that_is_none(shop, run):
-    found = run("explain", "--rule", RULES[0].__name__ + "x")
-    assert found.code == 2
-    assert f"did you mean '{RULES[0].__name__}'?" in found.err
+    result = run("explain", "--rule", RULES[0].__name__ + "x")
+    assert result.code == 2
+    assert f"did you mean '{RULES[0].__name__}'?" in result.err
 
 
 def test_what_one_rule_did(shop, run):
@@ -141,7 +141,7 @@ def test_a_figure_says_who_says_it(shop, run):
     assert "web.clicks: 12 rows a second (measured: 7,200 rows in 10 minutes)" in out
     assert re.search(r"rows/s read +\d", out)
     figures = run("explain", "--output", "json").json["figures"]
-    assert [(each["of"], each["what"], each["origin"]) for each in figures] == [
+    assert [(figure["of"], figure["what"], figure["origin"]) for figure in figures] == [
         ("web.clicks", "rows_per_second", "measured"), ("stg_clicks", "keeps", "declared"),
     ]  # fmt: skip
 
@@ -165,9 +165,9 @@ def test_tables_over_tables_are_maintained_and_not_opaque(shop, run):
     ranked = "select user_id, total, rank() over (order by total desc) as place from {{ ref('totals') }}"
     over = f"{{{{ config(materialized='table', unique_key='user_id', refresh='full') }}}}\n{ranked}\n"
     write(shop, {f"models/{name}.sql": over for name in ("ranked", "ranked_too")})
-    found = run("explain", "ranked", "ranked_too")
-    assert (found.code, found.err) == (0, "")
-    assert "OPAQUE" not in found.out
-    assert "each table over tables is maintained by a query of its own" in " ".join(found.out.split())
+    result = run("explain", "ranked", "ranked_too")
+    assert (result.code, result.err) == (0, "")
+    assert "OPAQUE" not in result.out
+    assert "each table over tables is maintained by a query of its own" in " ".join(result.out.split())
     (opaque,) = run("explain", "--output", "json").json["unsupported"]
     assert opaque["model"] == "odd"

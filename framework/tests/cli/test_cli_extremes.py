@@ -40,23 +40,23 @@ def test_an_extreme_value_is_a_located_mistake(run, shop, path, content, code, u
     (shop / path).write_text(content)
     for _ in range(2):
         problems = [
-            each
-            for each in run("compile", "--output", "json").json["diagnostics"]
-            if each["severity"] == "error"
+            diagnostic
+            for diagnostic in run("compile", "--output", "json").json["diagnostics"]
+            if diagnostic["severity"] == "error"
         ]
-        assert [each["code"] for each in problems if each["code"] != "MS122"] == [code]
-        place = problems[0]
-        line = content.splitlines()[place["line"] - 1]
-        assert place["path"] == (path if under else path.rpartition("/")[0])
-        assert not under or line[place["column"] - 1 : place["end"] - 1] == under
+        assert [diagnostic["code"] for diagnostic in problems if diagnostic["code"] != "MS122"] == [code]
+        diagnostic = problems[0]
+        line = content.splitlines()[diagnostic["line"] - 1]
+        assert diagnostic["path"] == (path if under else path.rpartition("/")[0])
+        assert not under or line[diagnostic["column"] - 1 : diagnostic["end"] - 1] == under
 
 
 @pytest.mark.parametrize("link", ["../models", "..", "."])
 def test_a_model_that_links_to_its_own_folder(run, shop, link):
     (shop / "models/x.sql").symlink_to(link)
-    found = run("compile")
-    assert found.code == 2
-    assert "error[MS102]: this is a folder with the name of a file" in found.err
+    result = run("compile")
+    assert result.code == 2
+    assert "error[MS102]: this is a folder with the name of a file" in result.err
 
 
 @pytest.mark.parametrize(
@@ -85,18 +85,18 @@ def test_a_link_shows_no_file_that_is_not_of_the_repository(run, shop, tmp_path_
     (shop / path).parent.mkdir(exist_ok=True)
     (shop / path).symlink_to(target)
     for _ in range(2):
-        found = run("compile")
-        assert found.code == 2
-        assert f"error[MS102]: the link points {where}\n --> {path}" in found.err
-        assert "canary" not in found.err + found.out
-    assert not any("canary" in each.read_text() for each in shop.glob("target/**/*.sql"))
+        result = run("compile")
+        assert result.code == 2
+        assert f"error[MS102]: the link points {where}\n --> {path}" in result.err
+        assert "canary" not in result.err + result.out
+    assert not any("canary" in path.read_text() for path in shop.glob("target/**/*.sql"))
 
 
 def test_files_that_kubernetes_mounts_are_read(run, shop):
     """They are links to a folder that is a link to the newest version."""
     (shop / "models/..2026_11_27").mkdir()
     (shop / "models/..data").symlink_to("..2026_11_27")
-    for path in [each for each in (shop / "models").iterdir() if each.is_file()]:
+    for path in [path for path in (shop / "models").iterdir() if path.is_file()]:
         path.rename(shop / "models/..data" / path.name)
         path.symlink_to(f"..data/{path.name}")
     assert run("compile").code == 0
@@ -112,11 +112,11 @@ def test_a_file_without_an_end_is_not_read_by_any_part_of_a_command(run, shop, p
     (shop / path).parent.mkdir(exist_ok=True)
     (shop / path).symlink_to(shop / special)
     for _ in range(2):
-        found = run("compile")
-        assert found.code == 2
+        result = run("compile")
+        assert result.code == 2
         assert (
             f"error[MS102]: the file can't be read: it is a pipe, a socket or a device\n --> {path}"
-            in found.err
+            in result.err
         )
 
 
@@ -132,12 +132,12 @@ def test_a_schema_without_an_end_is_one_error(run, shop):
         (shop / f"models/{name}.sql").write_text(
             f"{{{{ config({config}) }}}} select a from {{{{ source('e', 'e') }}}}"
         )
-    found = run("compile")
-    assert found.code == 2
-    assert found.err.count("error[") == 1
+    result = run("compile")
+    assert result.code == 2
+    assert result.err.count("error[") == 1
     assert (
         "error[MS102]: the file can't be read: it is a pipe, a socket or a device\n --> schemas/e.avsc"
-        in found.err
+        in result.err
     )
 
 
@@ -161,13 +161,13 @@ def test_an_unreadable_file_is_noticed_despite_the_cache(run, shop, path):
         (shop / path).write_text("")
     (shop / path).chmod(0)
     for _ in range(2):
-        found = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "millstream", "compile", "--project-dir", shop],
             capture_output=True, text=True, check=False, preexec_fn=_obey_permissions,
         )  # fmt: skip
-        assert found.returncode == 2
+        assert result.returncode == 2
         assert re.search(
-            rf"error\[MS102\]: the (file|folder) can't be read: permission denied\n --> {path}", found.stderr
+            rf"error\[MS102\]: the (file|folder) can't be read: permission denied\n --> {path}", result.stderr
         )
 
 
@@ -184,19 +184,19 @@ def test_a_pipe_in_the_target_folder_is_replaced(run, shop, name):
 
 
 def test_a_manifest_without_an_end(run, shop):
-    found = run("review", "--against-manifest", "/dev/zero")
-    assert (found.code, "error[MS725]: /dev/zero can't be read: it is a device" in found.err) == (2, True)
+    result = run("review", "--against-manifest", "/dev/zero")
+    assert (result.code, "error[MS725]: /dev/zero can't be read: it is a device" in result.err) == (2, True)
 
 
 def test_an_unexpected_text_is_shown_in_part(run, shop):
     (shop / "models/x.sql").write_text(f"select 1 as a {'b' * 100_000} from t")
-    found = run("compile")
-    assert "error[MS401]: unexpected 'bbb" in found.err
-    assert len(found.err) < 2000
+    result = run("compile")
+    assert "error[MS401]: unexpected 'bbb" in result.err
+    assert len(result.err) < 2000
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"nodes":' * 100_000, "9" * 5000])
 def test_a_manifest_nested_deeply(run, shop, content):
     (shop / "other.json").write_text(content)
-    found = run("review", "--against-manifest", "other.json")
-    assert (found.code, "error[MS725]" in found.err) == (2, True)
+    result = run("review", "--against-manifest", "other.json")
+    assert (result.code, "error[MS725]" in result.err) == (2, True)

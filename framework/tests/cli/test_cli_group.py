@@ -23,10 +23,10 @@ PROGRAM = [sys.executable, "-m", "millstream"]
 
 
 def test_help_lists_every_command(run):
-    found = run("--help")
-    assert found.code == 0
+    result = run("--help")
+    assert result.code == 0
     for entry in COMMANDS:
-        assert f"  {entry.name} " in found.out
+        assert f"  {entry.name} " in result.out
 
 
 def test_help_imports_click_only():
@@ -35,8 +35,8 @@ def test_help_imports_click_only():
         "try: millstream.main(['--help'], prog_name='millstream')\nexcept SystemExit: pass\n"
         "print([m for m in ('rich', 'msgspec', 'sqlglot', 'jinja2', 'yaml') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
@@ -48,9 +48,9 @@ def test_registry_says_what_the_command_says(entry):
 
 
 def test_without_arguments_the_help_is_shown(run):
-    found = run()
-    assert found.code == 2
-    assert "Commands:" in found.out + found.err
+    result = run()
+    assert result.code == 2
+    assert "Commands:" in result.out + result.err
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_without_arguments_the_help_is_shown(run):
     ],
 )
 def test_usage_errors_have_a_remedy(run, arguments, message, remedy):
-    found = run(*arguments)
-    assert found.code == 2
-    assert found.out == ""
-    assert message in found.err
-    assert remedy in found.err
-    assert found.err.startswith("error[MS701]: ")
+    result = run(*arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert message in result.err
+    assert remedy in result.err
+    assert result.err.startswith("error[MS701]: ")
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,18 @@ def test_usage_errors_have_a_remedy(run, arguments, message, remedy):
     [["compile", "--output", "json", "--x"], ["ls", "--x", "--format=json"], ["x", "--output=json"]],
 )
 def test_usage_errors_are_json_where_json_was_asked_for(run, arguments):
-    found = run(*arguments)
-    assert found.code == 2
-    assert found.err == ""
-    assert [d["code"] for d in found.json["diagnostics"]] == ["MS701"]
+    result = run(*arguments)
+    assert result.code == 2
+    assert result.err == ""
+    assert [d["code"] for d in result.json["diagnostics"]] == ["MS701"]
 
 
 def test_outside_of_a_project_the_remedy_is_init(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = run("compile")
-    assert found.code == 2
-    assert "error[MS101]" in found.err
-    assert "millstream init" in found.err
+    result = run("compile")
+    assert result.code == 2
+    assert "error[MS101]" in result.err
+    assert "millstream init" in result.err
 
 
 def test_an_unexpected_exception_apologizes_without_a_traceback(capsys, monkeypatch):
@@ -180,8 +180,8 @@ def test_ctrl_c_in_a_terminal(shop):
 
 def test_a_closed_pipe_is_no_error(shop):
     script = f"{sys.executable} -m millstream ls 2>err | true; echo ${{PIPESTATUS[0]}}"
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() in {"0", "141"}
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() in {"0", "141"}
     assert (shop / "err").read_text() == ""
 
 
@@ -218,5 +218,5 @@ def test_options_are_read_before_and_after_the_arguments(run, shop):
 
 def test_completing_a_command_needs_no_import():
     context = click.Context(millstream)
-    found = [item.value for item in millstream.shell_complete(context, "co")]
-    assert found == ["compile", "consume", "completion"]
+    completions = [item.value for item in millstream.shell_complete(context, "co")]
+    assert completions == ["compile", "consume", "completion"]

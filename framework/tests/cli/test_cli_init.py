@@ -25,9 +25,9 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_new_project_compiles_green(run, here, monkeypatch):
-    found = run("init", "bistro")
-    assert found.code == 0
-    assert "cd bistro" in found.out
+    result = run("init", "bistro")
+    assert result.code == 0
+    assert "cd bistro" in result.out
     monkeypatch.chdir(here / "bistro")
     assert run("compile").err == ""
     assert run("debug").code == 0
@@ -42,8 +42,8 @@ def test_a_new_project_compiles_green(run, here, monkeypatch):
 def test_every_column_of_a_new_project_has_a_type_and_a_description(run, here, monkeypatch, template):
     assert run("init", "bistro", "--template", template, "--no-git").code == 0
     monkeypatch.chdir(here / "bistro")
-    found = run("compile")
-    assert (found.code, found.err) == (0, "")
+    result = run("compile")
+    assert (result.code, result.err) == (0, "")
     nodes = json.loads((here / "bistro/target/manifest.json").read_text())["nodes"].values()
     models = [node for node in nodes if node["kind"] == "model"]
     columns = [(node["name"], column) for node in models for column in node["columns"]]
@@ -59,8 +59,8 @@ def test_a_new_project_builds_and_passes_its_tests(here, template):
     root = here / "bistro"
     try:
         built = json.loads(millstream("build", "--output", "json", root=root))
-        assert {each["kind"] for each in built["tests"]} == {"unit_test", "test"}
-        assert {each["status"] for each in built["tests"]} == {"pass"}
+        assert {test["kind"] for test in built["tests"]} == {"unit_test", "test"}
+        assert {test["status"] for test in built["tests"]} == {"pass"}
         assert re.search(r"\b[1-9]\d* passed", millstream("test", "--unit", root=root))
         assert len(json.loads(millstream("show", template.model, "--output", "json", root=root))["rows"]) > 0
     finally:
@@ -91,8 +91,8 @@ def test_editors_are_wired_to_schemas_that_are_there(run, here):
 
 
 def test_what_is_made_is_told_as_json(run, here):
-    found = run("init", "bistro", "--output", "json").json
-    assert found["files"] == sorted(
+    output = run("init", "bistro", "--output", "json").json
+    assert output["files"] == sorted(
         str(path.relative_to(here / "bistro"))
         for path in (here / "bistro").rglob("*")
         if path.is_file() and ".git" not in path.parts
@@ -107,9 +107,9 @@ def test_an_empty_folder_is_taken(run, here):
 def test_a_folder_with_something_in_it_is_left_alone(run, here):
     (here / "bistro").mkdir()
     (here / "bistro/mine.txt").write_text("mine")
-    found = run("init", "bistro")
-    assert found.code == 2
-    assert "error[MS703]: the folder 'bistro' is not empty" in found.err
+    result = run("init", "bistro")
+    assert result.code == 2
+    assert "error[MS703]: the folder 'bistro' is not empty" in result.err
     assert [path.name for path in (here / "bistro").iterdir()] == ["mine.txt"]
 
 
@@ -130,11 +130,11 @@ def test_a_file_of_the_name_is_left_alone(run, here):
     ],
 )
 def test_an_invalid_name_comes_with_a_valid_one(run, here, name, proposed):
-    found = run("init", name)
-    assert found.code == 2
+    result = run("init", name)
+    assert result.code == 2
     folder = name.strip("/").rpartition("/")[2]
-    assert f"error[MS704]: '{folder}' is not a valid project name" in found.err
-    assert f"`millstream init {proposed}`" in found.err
+    assert f"error[MS704]: '{folder}' is not a valid project name" in result.err
+    assert f"`millstream init {proposed}`" in result.err
     assert list(here.iterdir()) == []
 
 
@@ -150,10 +150,10 @@ def test_this_folder_with_a_repository(run, tmp_path, monkeypatch):
     (tmp_path / "bistro").mkdir()
     monkeypatch.chdir(tmp_path / "bistro")
     subprocess.run(["git", "init", "--quiet"], check=True)
-    found = run("init", ".")
-    assert found.code == 0
-    assert "cd " not in found.out
-    assert "git repository" not in found.out
+    result = run("init", ".")
+    assert result.code == 0
+    assert "cd " not in result.out
+    assert "git repository" not in result.out
     assert run("compile").code == 0
 
 
@@ -171,12 +171,12 @@ def test_without_git(run, here, monkeypatch):
     assert run("init", "one", "--no-git").code == 0
     monkeypatch.setenv("PATH", str(here))
     assert run("init", "two").code == 0
-    assert not any((here / each / ".git").exists() for each in ("one", "two"))
+    assert not any((here / folder / ".git").exists() for folder in ("one", "two"))
 
 
 def test_the_next_commands_work(run, here):
-    found = run("init", "bistro", "--no-git")
-    commands = re.findall(r"^  (\w+ \S+ ?\S*)", found.out, re.MULTILINE)
+    result = run("init", "bistro", "--no-git")
+    commands = re.findall(r"^  (\w+ \S+ ?\S*)", result.out, re.MULTILINE)
     assert commands == ["cd bistro", "millstream build ", "millstream show customers"]
 
 
@@ -204,16 +204,16 @@ def test_uv_gets_millstream_where_it_is_installed_from(tmp_path, direct, source)
     folder = tmp_path / "a folder"
     folder.mkdir()
     text = installation._sources(direct | {"url": direct["url"].replace("FOLDER", folder.as_uri())})
-    found = tomllib.loads(text).get("tool", {}).get("uv", {}).get("sources", {}).get("millstream")
-    assert found == (
+    setting = tomllib.loads(text).get("tool", {}).get("uv", {}).get("sources", {}).get("millstream")
+    assert setting == (
         source and {key: str(folder) if text == "PATH" else text for key, text in source.items()}
     )
 
 
 def test_uv_gets_this_installation(run, here):
     run("init", "bistro")
-    found = tomllib.loads((here / "bistro/pyproject.toml").read_text())["tool"]["uv"]["sources"]
-    assert (Path(found["millstream"]["path"]) / "framework/millstream").is_dir()
+    sources = tomllib.loads((here / "bistro/pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    assert (Path(sources["millstream"]["path"]) / "framework/millstream").is_dir()
 
 
 def test_another_place(run, here):
@@ -230,5 +230,5 @@ def test_the_generator_makes_the_topics_records():
         "assert make() == make(), 'not the same for the same seed'\n"
         "print(sorted(make()[0][1]))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['customer_id', 'drink', 'price_cents', 'quantity', 'timestamp']"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "['customer_id', 'drink', 'price_cents', 'quantity', 'timestamp']"

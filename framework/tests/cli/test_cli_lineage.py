@@ -21,12 +21,12 @@ def node(id_: str, depends_on=(), columns=(), influences=()) -> ManifestNode:
         fqn=("shop", name),
         depends_on=tuple(depends_on),
         columns=tuple(columns),
-        influences=tuple(Influence(*each) for each in influences),
+        influences=tuple(Influence(*influence) for influence in influences),
     )
 
 
 def column(name: str, *influences: tuple[str, str, str]) -> ManifestColumn:
-    return ManifestColumn(name, "bigint", influences=tuple(Influence(*each) for each in influences))
+    return ManifestColumn(name, "bigint", influences=tuple(Influence(*influence) for influence in influences))
 
 
 def manifest(*nodes: ManifestNode) -> Manifest:
@@ -47,8 +47,8 @@ SHOP = manifest(
 )
 
 
-def lines(found: Lineage) -> list[str]:
-    return tree(found).plain.splitlines()
+def lines(lineage: Lineage) -> list[str]:
+    return tree(lineage).plain.splitlines()
 
 
 def test_nodes_above_and_below():
@@ -92,8 +92,8 @@ def test_a_column_with_the_kinds_of_its_influences():
 
 
 def test_what_a_column_decides_downstream():
-    found = lineage_of(SHOP, End("source.web.clicks", "kind"))
-    assert found.downstream == (Edge(End("source.web.clicks", "kind"), End("model.a"), "filter"),)
+    lineage = lineage_of(SHOP, End("source.web.clicks", "kind"))
+    assert lineage.downstream == (Edge(End("source.web.clicks", "kind"), End("model.a"), "filter"),)
 
 
 def test_a_values_way_downstream():
@@ -107,8 +107,8 @@ def test_a_values_way_downstream():
 
 
 def test_the_whole_graph_begins_at_its_tops_and_leaves_tests_out():
-    found = whole_graph(manifest(*SHOP.nodes.values(), node("seed.alone")), [*SHOP.nodes, "seed.alone"])
-    assert lines(found) == [
+    lineage = whole_graph(manifest(*SHOP.nodes.values(), node("seed.alone")), [*SHOP.nodes, "seed.alone"])
+    assert lines(lineage) == [
         "source.web.clicks",
         "└── model.a",
         "    ├── model.b",
@@ -124,8 +124,8 @@ def test_a_deep_graph_needs_no_deep_stack():
 
 
 def test_mermaid_escapes_names():
-    found = Lineage(None, (), (Edge(End('model."a"'), End("model.b", "x#1"), "filter"),))
-    assert mermaid(diagram(found)).splitlines() == [
+    lineage = Lineage(None, (), (Edge(End('model."a"'), End("model.b", "x#1"), "filter"),))
+    assert mermaid(diagram(lineage)).splitlines() == [
         "flowchart LR",
         '  n0["model.#34;a#34;"]',
         '  n1["model.b.x#35;1"]',
@@ -134,8 +134,8 @@ def test_mermaid_escapes_names():
 
 
 def test_dot_escapes_names():
-    found = Lineage(None, (), (Edge(End('model."a"'), End("model.b\\")),))
-    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(diagram(found)).splitlines()
+    lineage = Lineage(None, (), (Edge(End('model."a"'), End("model.b\\")),))
+    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(diagram(lineage)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_names_that_people_use(name, end):
 def test_unknown_names_have_a_remedy(name, said, remedy):
     with pytest.raises(MillstreamError) as caught:
         find_end(SHOP, name)
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.message, found.help) == ("MS705", said, remedy)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS705", said, remedy)
 
 
 def test_the_command_for_a_column(run, shop):
@@ -187,10 +187,10 @@ def test_the_command_for_all_of_a_selection(run, shop):
 
 
 def test_json(run, shop):
-    found = run("lineage", "totals", "--format", "json", "--upstream", "--depth", "1").json
-    assert found["root"] == {"id": "model.totals", "node": "model.totals", "column": None}
-    assert found["upstream"] == [{"parent": "model.stg_clicks", "child": "model.totals", "kind": None}]
-    assert found["downstream"] == []
+    output = run("lineage", "totals", "--format", "json", "--upstream", "--depth", "1").json
+    assert output["root"] == {"id": "model.totals", "node": "model.totals", "column": None}
+    assert output["upstream"] == [{"parent": "model.stg_clicks", "child": "model.totals", "kind": None}]
+    assert output["downstream"] == []
 
 
 def test_a_name_and_a_selection_are_too_much(run, shop):

@@ -70,63 +70,63 @@ def test_json(run, shop):
     ],
 )
 def test_json_of_chosen_keys(run, shop, keys):
-    found = run("ls", "-s", "totals", "--resource-type", "model", "--output", "json", *keys)
-    assert found.json["nodes"] == [{"name": "totals", "tags": ["money"]}]
+    result = run("ls", "-s", "totals", "--resource-type", "model", "--output", "json", *keys)
+    assert result.json["nodes"] == [{"name": "totals", "tags": ["money"]}]
 
 
 def test_keys_that_json_has_when_asked_for_only(run, shop):
-    found = run(
+    result = run(
         "ls", "-s", "totals", "--resource-type", "model", "--output", "json", "--output-keys", "columns"
     )
-    (node,) = found.json["nodes"]
+    (node,) = result.json["nodes"]
     assert [column["name"] for column in node["columns"]] == ["user_id", "total"]
 
 
 def test_all_unknown_keys_are_told_with_the_nearest_one(run, shop):
-    found = run("ls", "--output", "json", "--output-keys", "nam tgs name")
-    assert found.code == 2
-    assert [(d["message"], d["help"]) for d in found.json["diagnostics"]] == [
+    result = run("ls", "--output", "json", "--output-keys", "nam tgs name")
+    assert result.code == 2
+    assert [(d["message"], d["help"]) for d in result.json["diagnostics"]] == [
         ("a node has no key 'nam'", "did you mean 'name'?"),
         ("a node has no key 'tgs'", "did you mean 'tags'?"),
     ]
 
 
 def test_keys_are_of_json(run, shop):
-    found = run("ls", "--output-keys", "name")
-    assert found.code == 2
-    assert "--output-keys needs --output json" in found.err
+    result = run("ls", "--output-keys", "name")
+    assert result.code == 2
+    assert "--output-keys needs --output json" in result.err
 
 
 def test_an_argument_that_is_no_utf_8_is_told_as_json(run, shop):
-    found = run("ls", "--select", "\udcff", "--output", "json")
-    assert [d["code"] for d in found.json["diagnostics"]] == ["MS603"]
+    result = run("ls", "--select", "\udcff", "--output", "json")
+    assert [d["code"] for d in result.json["diagnostics"]] == ["MS603"]
 
 
 def test_a_name_that_nothing_has_is_an_error(run, shop):
-    found = run("ls", "--select", "totls")
-    assert (found.code, found.out) == (2, "")
-    assert "error[MS603]" in found.err
-    assert "totals" in found.err
+    result = run("ls", "--select", "totls")
+    assert (result.code, result.out) == (2, "")
+    assert "error[MS603]" in result.err
+    assert "totals" in result.err
 
 
 def test_a_wrong_selector_is_an_error_with_a_caret(run, shop):
-    found = run("ls", "--select", "tagg:money")
-    assert found.code == 2
-    assert " --> --select:1:1" in found.err
-    assert "1 | tagg:money" in found.err
+    result = run("ls", "--select", "tagg:money")
+    assert result.code == 2
+    assert " --> --select:1:1" in result.err
+    assert "1 | tagg:money" in result.err
 
 
 def test_nothing_is_listed_of_a_broken_project(run, shop):
     (shop / "models/bad.sql").write_text("select x from {{ ref('nothing') }}")
     (shop / "models/bad.yml").write_text("models: [")
-    found = run("ls")
-    assert (found.code, found.out) == (2, "")
-    assert "models/bad.sql:1:" in found.err
+    result = run("ls")
+    assert (result.code, result.out) == (2, "")
+    assert "models/bad.sql:1:" in result.err
 
 
 def test_a_cycle_is_told_with_its_files(run, shop):
     (shop / "models/a.sql").write_text("select * from {{ ref('b') }}")
     (shop / "models/b.sql").write_text("select * from {{ ref('a') }}")
-    found = run("ls")
-    assert found.code == 2
-    assert "error[MS501]" in found.err
+    result = run("ls")
+    assert result.code == 2
+    assert "error[MS501]" in result.err

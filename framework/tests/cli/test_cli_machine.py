@@ -22,34 +22,34 @@ def bash(line: str) -> subprocess.CompletedProcess[str]:
 @FULL
 @pytest.mark.parametrize("output", ["", "--output json"])
 def test_a_full_disk_is_the_machines_fault(shop, output):
-    found = bash(f"{PROGRAM} ls {output} > /dev/full")
-    assert found.returncode == 2
-    assert "MS706" in found.stderr
-    assert "no space left on device" in found.stderr
-    assert "Traceback" not in found.stderr
-    assert "sorry" not in found.stderr
+    result = bash(f"{PROGRAM} ls {output} > /dev/full")
+    assert result.returncode == 2
+    assert "MS706" in result.stderr
+    assert "no space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "sorry" not in result.stderr
 
 
 @FULL
 def test_errors_that_cannot_be_told_keep_their_exit_code(shop):
-    found = bash(f"{PROGRAM} ls --selct x 2> /dev/full")
-    assert (found.returncode, found.stdout) == (2, "")
+    result = bash(f"{PROGRAM} ls --selct x 2> /dev/full")
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 @pytest.mark.parametrize(("streams", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&-", 0)])
 def test_closed_streams(shop, streams, code):
-    found = bash(f"{PROGRAM} compile {streams}")
-    assert found.returncode == code
-    assert found.stderr == ""
+    result = bash(f"{PROGRAM} compile {streams}")
+    assert result.returncode == code
+    assert result.stderr == ""
     assert json.loads((shop / "target/manifest.json").read_text())["project"] == "shop"
 
 
 def test_a_current_folder_that_is_gone(tmp_path):
     (tmp_path / "gone").mkdir()
-    found = bash(f"cd {tmp_path}/gone && rmdir ../gone && {PROGRAM} ls")
-    assert found.returncode == 2
-    assert "error[MS706]: the current folder no longer exists" in found.stderr
-    assert "--project-dir" in found.stderr
+    result = bash(f"cd {tmp_path}/gone && rmdir ../gone && {PROGRAM} ls")
+    assert result.returncode == 2
+    assert "error[MS706]: the current folder no longer exists" in result.stderr
+    assert "--project-dir" in result.stderr
 
 
 def test_other_errors_of_the_system_are_not_excused(capsys):
@@ -70,5 +70,5 @@ def test_ctrl_c_while_modules_are_imported():
         "from millstream.__main__ import main\n"
         "main()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (130, "", "Interrupted.\n")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "Interrupted.\n")

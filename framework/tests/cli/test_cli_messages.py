@@ -9,9 +9,11 @@ FAR = "\n" * 18
 
 
 def only_error(run):
-    found = [e for e in run("compile", "--output", "json").json["diagnostics"] if e["severity"] == "error"]
-    assert len(found) == 1
-    return found[0]
+    diagnostics = [
+        e for e in run("compile", "--output", "json").json["diagnostics"] if e["severity"] == "error"
+    ]
+    assert len(diagnostics) == 1
+    return diagnostics[0]
 
 
 @pytest.mark.parametrize(
@@ -26,18 +28,18 @@ def only_error(run):
 )  # fmt: skip
 def test_a_quote_missing_in_line_1_is_shown_there(run, shop, content, code, column, noticed):
     (shop / "models/x.sql").write_text(content)
-    found = only_error(run)
-    assert (found["code"], found["line"], found["column"]) == (code, 1, column)
-    assert [(each["line"], each["column"]) for each in found["notes"]] == [noticed]
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["line"], diagnostic["column"]) == (code, 1, column)
+    assert [(note["line"], note["column"]) for note in diagnostic["notes"]] == [noticed]
 
 
 def test_a_text_that_may_span_lines_is_none_of_the_mistake(run, shop):
     (shop / "models/x.sql").write_text(f"select 'a\nb' as x, c.kind\n{SOURCE}where c.kind = 'b\n")
-    found = only_error(run)
-    assert (found["line"], [each["line"] for each in found["notes"]]) == (1, [4])
+    diagnostic = only_error(run)
+    assert (diagnostic["line"], [note["line"] for note in diagnostic["notes"]]) == (1, [4])
     (shop / "models/x.sql").write_text(f"select 'a b' as x, c.kind\n{SOURCE}where c.kind = 'b\n")
-    found = only_error(run)
-    assert (found["line"], found["notes"]) == (3, [])
+    diagnostic = only_error(run)
+    assert (diagnostic["line"], diagnostic["notes"]) == (3, [])
 
 
 @pytest.mark.parametrize(
@@ -52,8 +54,12 @@ def test_a_text_that_may_span_lines_is_none_of_the_mistake(run, shop):
 )
 def test_a_clause_without_content(run, shop, end, word):
     (shop / "models/x.sql").write_text(f"select c.kind {SOURCE}{end}")
-    found = only_error(run)
-    assert (found["code"], found["message"], found["line"]) == ("MS401", f"nothing follows {word}", 2)
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["message"], diagnostic["line"]) == (
+        "MS401",
+        f"nothing follows {word}",
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +68,8 @@ def test_a_clause_without_content(run, shop, end, word):
 )
 def test_a_model_is_read_with_ref(run, shop, relation, name):
     (shop / "models/x.sql").write_text(f"select r.* from {relation} as r")
-    found = only_error(run)
-    assert (found["code"], found["help"]) == ("MS404", f"write {{{{ ref('{name}') }}}}")
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["help"]) == ("MS404", f"write {{{{ ref('{name}') }}}}")
 
 
 @pytest.mark.parametrize(
@@ -75,32 +81,34 @@ def test_a_model_is_read_with_ref(run, shop, relation, name):
 )
 def test_a_model_that_reads_itself_is_not_sent_to_ref(run, shop, sql):
     (shop / "models/x.sql").write_text(sql)
-    found = next(e for e in run("compile", "--output", "json").json["diagnostics"] if e["code"] == "MS404")
-    assert found["message"] == "model 'x' can't read itself"
-    assert found["help"].startswith("read its inputs instead, without a condition on stored rows")
-    assert "ref(" not in found["help"]
+    diagnostic = next(
+        e for e in run("compile", "--output", "json").json["diagnostics"] if e["code"] == "MS404"
+    )
+    assert diagnostic["message"] == "model 'x' can't read itself"
+    assert diagnostic["help"].startswith("read its inputs instead, without a condition on stored rows")
+    assert "ref(" not in diagnostic["help"]
 
 
 def test_an_include_has_a_remedy_of_millstream(run, shop):
     (shop / "models/x.sql").write_text("{% include 'models/totals.sql' %}")
-    found = only_error(run)
-    assert found["code"] == "MS207"
-    assert "macros" in found["help"]
+    diagnostic = only_error(run)
+    assert diagnostic["code"] == "MS207"
+    assert "macros" in diagnostic["help"]
 
 
 def test_five_hundred_conditions_are_too_deep_and_no_recursion(run, shop):
     (shop / "models/x.sql").write_text("{% if true %}" * 500 + "select 1 as a" + "{% endif %}" * 500)
-    found = only_error(run)
-    assert "call each other" not in found["message"]
-    assert found["path"] == "models/x.sql"
+    diagnostic = only_error(run)
+    assert "call each other" not in diagnostic["message"]
+    assert diagnostic["path"] == "models/x.sql"
 
 
 def test_a_letter_that_looks_like_another_is_named(run, shop):
     (shop / "models/x.sql").write_text("select c.kind from {{ s\u043eurce('web', 'clicks') }} as c")
-    found = only_error(run)
-    assert found["code"] == "MS202"
-    assert "did you mean 'source'?" in found["help"]
-    assert "CYRILLIC SMALL LETTER O" in found["help"].upper()
+    diagnostic = only_error(run)
+    assert diagnostic["code"] == "MS202"
+    assert "did you mean 'source'?" in diagnostic["help"]
+    assert "CYRILLIC SMALL LETTER O" in diagnostic["help"].upper()
 
 
 @pytest.mark.parametrize(
@@ -113,17 +121,17 @@ def test_a_letter_that_looks_like_another_is_named(run, shop):
 )  # fmt: skip
 def test_a_keyword_with_a_letter_of_another_script_is_shown(run, shop, sql, word, meant):
     (shop / "models/x.sql").write_text(sql)
-    found = only_error(run)
-    assert (found["code"], found["message"]) == ("MS401", f"unexpected '{word}'")
-    assert f"did you mean '{meant}'? Its " in found["help"]
-    assert found["column"] == sql.index(word) + 1
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["message"]) == ("MS401", f"unexpected '{word}'")
+    assert f"did you mean '{meant}'? Its " in diagnostic["help"]
+    assert diagnostic["column"] == sql.index(word) + 1
 
 
 @pytest.mark.parametrize("name", ["\u540d\u79f0", "\u0434\u0430", "\u00e0s", "'\u043en'", "`\u043en`"])
 def test_a_name_of_another_script_is_not_taken_for_a_keyword(run, shop, name):
     (shop / "models/x.sql").write_text(f"select c.kind as {name}, , c.kind {SOURCE}")
-    found = only_error(run)
-    assert (found["code"], found["column"]) == ("MS401", len(f"select c.kind as {name}, ") + 1)
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["column"]) == ("MS401", len(f"select c.kind as {name}, ") + 1)
 
 
 def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
@@ -131,8 +139,8 @@ def test_a_thousand_errors_of_a_long_line_take_no_time(run, shop):
     columns = ", ".join(f"nofunction(c.kind) as a{index}" for index in range(1000))
     (shop / "models/x.sql").write_text(f"select {columns} {SOURCE}")
     began = time.thread_time()
-    found = run("compile")
-    assert found.err.count("error[MS405]: function 'nofunction' does not exist") == 1000
+    result = run("compile")
+    assert result.err.count("error[MS405]: function 'nofunction' does not exist") == 1000
     assert time.thread_time() - began < 8
 
 
@@ -160,8 +168,8 @@ def test_what_does_not_follow_a_value_is_shown_where_a_comma_is_missing(
     (shop / "macros").mkdir(exist_ok=True)
     (shop / "macros/money.sql").write_text(MONEY)
     (shop / "models/x.sql").write_text(f"select {columns}\n{SOURCE}")
-    found = only_error(run)
-    assert (found["code"], found["path"]) == ("MS401", "models/x.sql")
-    assert (found["line"], found["column"]) == (line, column)
-    assert message in {found["message"], None}
-    assert [each["path"] for each in found["notes"]] == notes
+    diagnostic = only_error(run)
+    assert (diagnostic["code"], diagnostic["path"]) == ("MS401", "models/x.sql")
+    assert (diagnostic["line"], diagnostic["column"]) == (line, column)
+    assert message in {diagnostic["message"], None}
+    assert [note["path"] for note in diagnostic["notes"]] == notes

@@ -31,11 +31,11 @@ from millstream.cli.registry import COMMANDS
     ],
 )  # fmt: skip
 def test_what_dbt_has_names_what_to_use_instead(run, shop, arguments, remedy):
-    found = run(*arguments)
-    assert found.code == 2
-    assert "MS701" in found.err
-    assert "did you mean" not in found.err
-    assert remedy in found.err
+    result = run(*arguments)
+    assert result.code == 2
+    assert "MS701" in result.err
+    assert "did you mean" not in result.err
+    assert remedy in result.err
 
 
 def test_every_command_of_a_remedy_exists():

@@ -21,8 +21,8 @@ CONFIG = "{{ config(materialized='table', unique_key='user_id') }}\n"
 TOTALS = "select user_id, sum(amount) as total, count(*) as n from {{ ref('stg_clicks') }} group by user_id\n"
 
 
-def started(root, *, only=None, whole=True):
-    """Note what a build notes that starts every model, or `only` some queries; `whole`: all succeeded."""
+def started(root, *, only=None, all_succeeded=True):
+    """Note what a build notes that starts every model, or `only` some queries; `all_succeeded`: no query failed."""
     compiled = compile_project(root)
     project, files = load_project(root, None, None, None), LocalFiles()
     checkpoints = checkpoints_of(project.target, root)
@@ -32,11 +32,11 @@ def started(root, *, only=None, whole=True):
         if only is not None and query.name not in only:
             continue
         definition = definition_of(compiled.manifest, topology.catalog, query.stored).packed()
-        place, record = checkpoint_folder(checkpoints, query.name), new_record("shop", query, {}, definition)
-        write_record(files, place, record)
-        files.write(f"{place.spark(record)}/offsets/0", b"v1\n{}\n-")
+        folder, record = checkpoint_folder(checkpoints, query.name), new_record("shop", query, {}, definition)
+        write_record(files, folder, record)
+        files.write(f"{folder.spark(record)}/offsets/0", b"v1\n{}\n-")
     write_lock(files, checkpoints, physical.lock)
-    if whole:
+    if all_succeeded:
         write_manifest(files, checkpoints, manifest_file(compiled))
     return checkpoints
 
@@ -52,18 +52,18 @@ def running(shop):
 
 
 def test_nothing_runs_yet(shop, run):
-    found = run("plan")
-    assert found.code == 0
-    assert found.out.endswith(
+    result = run("plan")
+    assert result.code == 0
+    assert result.out.endswith(
         "totals: new (totals)\n    starts with the first records of its sources\n    apply: create, start\n\n"
         "Nothing runs on this target yet. All models start from the beginning of their topics.\n"
     )
 
 
 def test_nothing_changed(shop, running, run):
-    found = run("plan").out
-    assert found.startswith("No effect on what runs\n")
-    assert found.endswith("Nothing is rebuilt. All queries continue from their checkpoints.\n")
+    output = run("plan").out
+    assert output.startswith("No effect on what runs\n")
+    assert output.endswith("Nothing is rebuilt. All queries continue from their checkpoints.\n")
 
 
 def test_incompatible_state_is_rebuilt_with_the_reason(shop, running, run):
@@ -103,10 +103,10 @@ def test_stored_rows_of_the_old_version_are_rebuilt_unless_accepted(shop, runnin
 
 def test_the_former_option_accepts_everything(shop, running, run):
     edit(shop, TOTALS.replace(" group by", " where amount > 1 group by"))
-    found = run("plan", "--accept-forward", "--fail-on", "forward")
-    assert found.code == 1
-    assert "Nothing is rebuilt" in found.out
-    assert "warning[MS612]: --accept-forward accepts whatever an edit does to all models" in found.err
+    result = run("plan", "--accept-forward", "--fail-on", "forward")
+    assert result.code == 1
+    assert "Nothing is rebuilt" in result.out
+    assert "warning[MS612]: --accept-forward accepts whatever an edit does to all models" in result.err
 
 
 @pytest.mark.parametrize(
@@ -119,18 +119,18 @@ def test_the_former_option_accepts_everything(shop, running, run):
     ],
 )
 def test_what_can_not_be_accepted(shop, running, run, accepted, why):
-    found = run("plan", "--accept", accepted)
-    assert found.code == 2
-    assert why in found.err
+    result = run("plan", "--accept", accepted)
+    assert result.code == 2
+    assert why in result.err
 
 
 def test_for_programs(shop, running, run):
     edit(shop, TOTALS.replace("sum(", "max("))
-    found = run("plan", "--output", "json", "--fail-on", "rebuild")
-    assert found.code == 1
-    assert found.json["rebuilds"] == ["totals"]
-    assert [(each["name"], each["status"]) for each in found.json["queries"]] == [("totals", "rebuild")]
-    assert found.json["against"]["name"] == "what runs on local"
+    result = run("plan", "--output", "json", "--fail-on", "rebuild")
+    assert result.code == 1
+    assert result.json["rebuilds"] == ["totals"]
+    assert [(query["name"], query["status"]) for query in result.json["queries"]] == [("totals", "rebuild")]
+    assert result.json["against"]["name"] == "what runs on local"
 
 
 def test_as_a_comment(shop, running, run):
@@ -143,13 +143,13 @@ def test_without_definitions_and_a_saved_manifest_only_state_is_compared(shop, r
     path = Path(running) / "manifest.json"
     path.write_bytes(content) if content is not None else path.unlink()
     for record in records_in(LocalFiles(), running).values():
-        place = checkpoint_folder(running, record.query)
-        write_record(LocalFiles(), place, replace(record, definition=b""))
+        folder = checkpoint_folder(running, record.query)
+        write_record(LocalFiles(), folder, replace(record, definition=b""))
     edit(shop, TOTALS.replace("sum(", "max("))
-    found = run("plan")
-    assert (found.code, found.err) == (0, "")
-    assert "are unknown, so only their state is compared" in found.out
-    assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in found.out
+    result = run("plan")
+    assert (result.code, result.err) == (0, "")
+    assert "are unknown, so only their state is compared" in result.out
+    assert "totals: aggregate is `max(amount)` instead of `sum(amount)`" in result.out
 
 
 SENT = "{{ config(materialized='sink') }}\nselect user_id, amount from {{ ref('stg_clicks') }}\n"
@@ -158,15 +158,15 @@ SENT = "{{ config(materialized='sink') }}\nselect user_id, amount from {{ ref('s
 def test_a_build_in_which_a_model_failed(shop, run):
     edit(shop)
     (shop / "models/sent.sql").write_text(SENT)
-    started(shop, only={"totals"}, whole=False)
-    found = run("plan", "--output", "json").json
-    assert [(each["id"], each["status"]) for each in found["nodes"]] == [("model.sent", "added")]
-    assert [(each["models"], each["status"]) for each in found["queries"]] == [(["sent"], "new")]
+    started(shop, only={"totals"}, all_succeeded=False)
+    output = run("plan", "--output", "json").json
+    assert [(node["id"], node["status"]) for node in output["nodes"]] == [("model.sent", "added")]
+    assert [(query["models"], query["status"]) for query in output["queries"]] == [(["sent"], "new")]
 
 
 def test_models_that_were_started_after_the_last_whole_build(shop, running, run):
     edit(shop, TOTALS.replace("sum(", "max("))
-    started(shop, only={"totals"}, whole=False)
+    started(shop, only={"totals"}, all_succeeded=False)
     assert run("plan").out.startswith("No effect on what runs\n")
     edit(shop)
     assert "total: meaning max(amount) → sum(amount)" in run("plan").out
@@ -178,9 +178,9 @@ def test_a_query_that_keeps_the_older_version_of_a_view(shop, run):
     started(shop)
     view = shop / "models/staging/stg_clicks.sql"
     view.write_text(view.read_text().rstrip() + " and amount > 5\n")
-    started(shop, only={"sent"}, whole=False)
-    found = run("plan", "--output", "json").json
-    assert [(each["name"], each["status"]) for each in found["queries"]] == [("totals", "mixed")]
+    started(shop, only={"sent"}, all_succeeded=False)
+    output = run("plan", "--output", "json").json
+    assert [(query["name"], query["status"]) for query in output["queries"]] == [("totals", "mixed")]
 
 
 def test_a_query_of_dead_letters_that_is_no_longer_needed(shop, running, run):
@@ -197,18 +197,18 @@ def test_a_checkpoint_that_nobody_needs_any_more(shop, running, run):
 
 def test_mistakes_of_the_project_come_first(shop, running, run):
     edit(shop, "select nothing from {{ ref('stg_clicks') }}\n")
-    found = run("plan")
-    assert found.code == 2
-    assert "nothing" in found.err
+    result = run("plan")
+    assert result.code == 2
+    assert "nothing" in result.err
 
 
 @pytest.mark.parametrize(
     "option", ["--accept-forward", "--accept=mixed:totals", "--accept-differences", "--no-tests"]
 )
 def test_a_way_back_has_no_options(shop, run, option):
-    found = run("apply", "--rollback", option)
-    assert found.code == 2
-    assert "--rollback takes no other option of apply" in found.err
+    result = run("apply", "--rollback", option)
+    assert result.code == 2
+    assert "--rollback takes no other option of apply" in result.err
 
 
 def test_a_plan_changes_nothing(shop, running, run):

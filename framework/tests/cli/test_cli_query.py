@@ -22,9 +22,9 @@ def built(shop):
 
 
 def test_a_table_for_people(run, built):
-    found = run("query", "select * from totals order by user_id")
-    assert found.out == "user_id  total\n───────  ─────\nann          3\nbob       NULL\n"
-    assert (found.code, found.err) == (0, "(2 rows)\n")
+    result = run("query", "select * from totals order by user_id")
+    assert result.out == "user_id  total\n───────  ─────\nann          3\nbob       NULL\n"
+    assert (result.code, result.err) == (0, "(2 rows)\n")
 
 
 @pytest.mark.parametrize("target", ["größe", "a/b", "broker", "100%"])
@@ -34,21 +34,21 @@ def test_a_target_with_any_name(run, shop, target):
     )
     rows = pa.table({"user_id": ["ann"], "total": [3]})
     write_deltalake(shop / ".millstream" / folder_name(target) / "tables/totals", rows)
-    found = run("query", "select * from totals", "--target", target, "--output", "csv")
-    assert (found.out, found.code) == ("user_id,total\nann,3\n", 0)
+    result = run("query", "select * from totals", "--target", target, "--output", "csv")
+    assert (result.out, result.code) == ("user_id,total\nann,3\n", 0)
 
 
 def test_a_folder_that_the_library_can_not_read(run, shop):
     (shop / "profiles.yml").write_text("shop: {outputs: {local: {tables: {path: 'a%20b'}}}, target: local}\n")
     write_deltalake(shop / "plain/totals", pa.table({"user_id": ["ann"]}))
     (shop / "plain").rename(shop / "a%20b")
-    found = run("query", "select * from totals")
-    assert "help: rename the folder that has '%20' in its name" in found.err
+    result = run("query", "select * from totals")
+    assert "help: rename the folder that has '%20' in its name" in result.err
 
 
 def test_json(run, built):
-    found = run("query", "select * from totals order by user_id", "--output", "json", "--limit", "1")
-    assert found.json == {
+    result = run("query", "select * from totals order by user_id", "--output", "json", "--limit", "1")
+    assert result.json == {
         "diagnostics": [],
         "columns": ["user_id", "total"],
         "rows": [{"user_id": "ann", "total": 3}],
@@ -70,15 +70,15 @@ def test_people_see_a_hundred_rows_programs_all(run, built):
 
 
 def test_a_seed_and_a_table(run, built):
-    found = run("query", "select user_id, grade from totals join grades using (total)", "--output", "csv")
-    assert found.out == "user_id,grade\nann,good\n"
+    result = run("query", "select user_id, grade from totals join grades using (total)", "--output", "csv")
+    assert result.out == "user_id,grade\nann,good\n"
 
 
 def test_a_table_that_is_not_built(run, shop):
-    found = run("query", "select * from totals")
-    assert found.code == 2
-    assert "error[MS843]: the table 'totals' has not been built" in found.err
-    assert "help: build it first: `millstream build --select +totals`" in found.err
+    result = run("query", "select * from totals")
+    assert result.code == 2
+    assert "error[MS843]: the table 'totals' has not been built" in result.err
+    assert "help: build it first: `millstream build --select +totals`" in result.err
 
 
 def test_a_view(run, shop):
@@ -86,8 +86,8 @@ def test_a_view(run, shop):
 
 
 def test_a_mistake_as_json(run, built):
-    (found,) = run("query", "select totl from totals", "--output", "json").json["diagnostics"]
-    assert (found["code"], found["path"], found["column"]) == ("MS845", "query", 8)
+    (diagnostic,) = run("query", "select totl from totals", "--output", "json").json["diagnostics"]
+    assert (diagnostic["code"], diagnostic["path"], diagnostic["column"]) == ("MS845", "query", 8)
 
 
 def test_a_broken_model_does_not_hide_the_tables(run, built):
@@ -99,24 +99,24 @@ def test_it_is_fast_and_starts_no_java(built):
     command = [sys.executable, "-X", "importtime", "-m", "millstream", "query", "select * from totals"]
     subprocess.run(command, check=True, capture_output=True)
     before = os.times()
-    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
     after = os.times()
     # CPU time, since tests run side by side.
     assert sum(after[2:4]) - sum(before[2:4]) < 1.5
     for heavy in ("pyspark", "pandas", "pyarrow", "psycopg", "sqlglot", "jinja2", "rich.console"):
-        assert f" {heavy}\n" not in found.stderr
+        assert f" {heavy}\n" not in result.stderr
 
 
 @pytest.mark.parametrize("sql", ["describe totals", "DESC `totals`;", "show columns from totals"])
 def test_the_columns_of_a_table_also_before_it_is_built(run, shop, sql):
-    found = run("query", sql, "--output", "json")
-    assert found.json["rows"] == [
+    result = run("query", sql, "--output", "json")
+    assert result.json["rows"] == [
         {"column": "user_id", "type": "string"},
         {"column": "total", "type": "bigint"},
     ]
 
 
 def test_the_tables_of_a_project(run, built):
-    found = run("query", "show tables", "--output", "csv")
-    assert found.out == "table,kind,columns\ngrades,seed,2\ntotals,table,2\n"
+    result = run("query", "show tables", "--output", "csv")
+    assert result.out == "table,kind,columns\ngrades,seed,2\ntotals,table,2\n"
     assert "did you mean 'totals'?" in run("query", "describe totls").err

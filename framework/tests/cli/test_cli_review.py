@@ -20,9 +20,9 @@ def edit(shop, text=BREAKS):
 
 
 def test_nothing_changed(shop, run):
-    found = run("review", "--against", "main")
-    assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("No effect on what runs\n")
+    result = run("review", "--against", "main")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("No effect on what runs\n")
 
 
 def test_the_main_branch_is_compared_with_by_default(shop, run):
@@ -62,11 +62,11 @@ def test_json_is_what_its_schema_says(shop, run):
     from millstream.review.values import Review
 
     edit(shop)
-    found = run("review", "--against", "main", "--output", "json").json
-    assert found["schema_version"] == 2
-    assert found["diagnostics"] == []
-    del found["diagnostics"]
-    review = msgspec.convert(found, Review, strict=True)
+    output = run("review", "--against", "main", "--output", "json").json
+    assert output["schema_version"] == 2
+    assert output["diagnostics"] == []
+    del output["diagnostics"]
+    review = msgspec.convert(output, Review, strict=True)
     assert review.levels == ("breaking", "stored")
     assert review.nodes[0].columns[0].kind == "renamed"
 
@@ -104,18 +104,18 @@ def test_secrets_are_not_told(shop, run, monkeypatch):
     (shop / "profiles.yml").write_text(profile)
     edit(shop)
     for output in ("text", "json", "markdown"):
-        found = run("review", "--against", "main", "--output", output)
-        assert "hunter2" not in found.out + found.err
-        assert found.code in {0, 2}
+        result = run("review", "--against", "main", "--output", output)
+        assert "hunter2" not in result.out + result.err
+        assert result.code in {0, 2}
 
 
 def test_against_a_manifest(shop, run, tmp_path):
     run("compile")
     (shop / "target/manifest.json").rename(tmp_path / "old.json")
     edit(shop, BREAKS.replace("sum(amount) as sums", "max(amount) as total"))
-    found = run("review", "--against-manifest", str(tmp_path / "old.json"), "--output", "json").json
-    assert found["levels"] == ["rebuild"]
-    assert found["limits"] == []
+    output = run("review", "--against-manifest", str(tmp_path / "old.json"), "--output", "json").json
+    assert output["levels"] == ["rebuild"]
+    assert output["limits"] == []
 
 
 def test_a_manifest_of_another_version_is_known_in_part(shop, run, tmp_path):
@@ -124,23 +124,23 @@ def test_a_manifest_of_another_version_is_known_in_part(shop, run, tmp_path):
     manifest["plan"]["format"] = "0.0.1-1"
     (tmp_path / "old.json").write_text(json.dumps(manifest))
     edit(shop)
-    found = run("review", "--against-manifest", str(tmp_path / "old.json"), "--output", "json").json
-    assert found["levels"] == ["breaking"]
-    assert "Changes of meaning, state and cost are unknown" in found["limits"][0]
+    output = run("review", "--against-manifest", str(tmp_path / "old.json"), "--output", "json").json
+    assert output["levels"] == ["breaking"]
+    assert "Changes of meaning, state and cost are unknown" in output["limits"][0]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "not json", '{"schema_version": 99}'])
 def test_what_is_no_manifest(shop, run, tmp_path, text):
     (tmp_path / "old.json").write_text(text)
-    found = run("review", "--against-manifest", str(tmp_path / "old.json"))
-    assert found.code == 2
-    assert "MS725" in found.err
-    assert "Traceback" not in found.err
+    result = run("review", "--against-manifest", str(tmp_path / "old.json"))
+    assert result.code == 2
+    assert "MS725" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_manifest_that_is_not_there(shop, run):
-    found = run("review", "--against-manifest", "nowhere.json")
-    assert (found.code, "MS725" in found.err, "no such file" in found.err) == (2, True, True)
+    result = run("review", "--against-manifest", "nowhere.json")
+    assert (result.code, "MS725" in result.err, "no such file" in result.err) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_a_manifest_that_is_not_there(shop, run):
     ],
 )
 def test_what_can_t_be_compared_with(shop, run, arguments):
-    found = run("review", *arguments)
-    assert found.code == 2
-    assert "MS701" in found.err
+    result = run("review", *arguments)
+    assert result.code == 2
+    assert "MS701" in result.err
 
 
 def test_a_version_that_does_not_compile(shop, run):
@@ -162,22 +162,22 @@ def test_a_version_that_does_not_compile(shop, run):
     commit(shop)
     (shop / "models/broken.sql").unlink()
     edit(shop)
-    found = run("review", "--against", "main")
-    assert found.code == 0
-    assert "MS726" in found.err
-    assert found.out.startswith("Breaks readers of 1 table")
-    assert "main: it does not compile (1 error)" in found.out
+    result = run("review", "--against", "main")
+    assert result.code == 0
+    assert "MS726" in result.err
+    assert result.out.startswith("Breaks readers of 1 table")
+    assert "main: it does not compile (1 error)" in result.out
 
 
 def test_mistakes_of_now_are_told_as_ever(shop, run):
     (shop / "models/totals.sql").write_text("select nothing from {{ ref('stg_clicks') }}")
-    found = run("review", "--against", "main")
-    assert (found.code, "MS402" in found.err) == (2, True)
+    result = run("review", "--against", "main")
+    assert (result.code, "MS402" in result.err) == (2, True)
 
 
 def selected(run, selector, *options):
-    found = run("ls", "--select", selector, *options, "--output", "json", "--resource-type", "model")
-    return {node["id"] for node in found.json["nodes"]}
+    result = run("ls", "--select", selector, *options, "--output", "json", "--resource-type", "model")
+    return {node["id"] for node in result.json["nodes"]}
 
 
 @pytest.mark.parametrize(
@@ -214,5 +214,5 @@ def test_state_of_a_manifest(shop, run, tmp_path):
 
 
 def test_state_must_be_told(shop, run):
-    found = run("ls", "--select", "state:modified")
-    assert (found.code, "add --state main" in found.err) == (2, True)
+    result = run("ls", "--select", "state:modified")
+    assert (result.code, "add --state main" in result.err) == (2, True)

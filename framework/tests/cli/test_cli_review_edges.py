@@ -19,25 +19,25 @@ def shop(shop: Path) -> Path:
     return repository(shop)
 
 
-def refused(found, code, *words):
+def refused(result, code, *words):
     """Check that an error has its code, and all of these words."""
-    told = " ".join(found.err.split())
-    assert (found.code, code in told, "Traceback" in told) == (2, True, False), found.err
+    text = " ".join(result.err.split())
+    assert (result.code, code in text, "Traceback" in text) == (2, True, False), result.err
     for word in words:
-        assert word in told, told
+        assert word in text, text
 
 
 def reviewed(run, *options):
-    found = run("review", "--against", "main", *options)
-    assert found.code == 0, found.err
-    return found
+    result = run("review", "--against", "main", *options)
+    assert result.code == 0, result.err
+    return result
 
 
-def told(run):
+def all_output(run):
     """Return all that any output says."""
-    found = [run("review", "--against", "main", "--output", output) for output in OUTPUTS]
-    assert {each.code for each in found} <= {0, 2}
-    return "".join(each.out + each.err for each in found)
+    results = [run("review", "--against", "main", "--output", output) for output in OUTPUTS]
+    assert {result.code for result in results} <= {0, 2}
+    return "".join(result.out + result.err for result in results)
 
 
 # -- references
@@ -53,9 +53,9 @@ def test_a_reference_that_git_does_not_know(shop, run):
     "name", ["", "HEAD~5", "main..other", "refs/heads/", "@{u}", "main:pyproject.toml", "a b"]
 )
 def test_a_reference_that_is_none(shop, run, name):
-    found = run("review", "--against", name)
-    assert (found.code, "Traceback" in found.err) == (2, False)
-    assert "MS721" in found.err or "MS701" in found.err
+    result = run("review", "--against", name)
+    assert (result.code, "Traceback" in result.err) == (2, False)
+    assert "MS721" in result.err or "MS701" in result.err
 
 
 def test_a_reference_whose_objects_are_broken(shop, run):
@@ -91,8 +91,8 @@ def test_a_shallow_clone_at_the_shell(shop, run, monkeypatch):
 
 
 def test_a_manifest_that_is_a_folder(shop, run):
-    found = run("review", "--against-manifest", "models")
-    assert (found.code, "Traceback" in found.err) == (2, False)
+    result = run("review", "--against-manifest", "models")
+    assert (result.code, "Traceback" in result.err) == (2, False)
 
 
 # -- an older version that can't be compiled
@@ -118,13 +118,13 @@ def test_an_older_version_that_does_not_compile(shop, run, path, text):
         (shop / path).unlink()
     else:
         (shop / path).write_text(before)
-    found = run("review", "--against", "main")
-    assert "Traceback" not in found.err + found.out
-    if found.code:
-        refused(found, "MS722", "compare with a later version")
+    result = run("review", "--against", "main")
+    assert "Traceback" not in result.err + result.out
+    if result.code:
+        refused(result, "MS722", "compare with a later version")
     else:
-        assert "MS726" in found.err
-        assert "main: it does not compile" in found.out
+        assert "MS726" in result.err
+        assert "main: it does not compile" in result.out
 
 
 def test_an_older_version_whose_settings_are_broken(shop, run):
@@ -149,16 +149,16 @@ def test_a_file_that_is_renamed_is_a_model_that_is_renamed(shop, run):
     (shop / "models/totals.yml").write_text(
         (shop / "models/totals.yml").read_text().replace("totals", "sums")
     )
-    found = reviewed(run).out
-    assert "1 model renamed" in found
-    assert "was called totals" in found
+    output = reviewed(run).out
+    assert "1 model renamed" in output
+    assert "was called totals" in output
 
 
 def test_a_file_of_another_letter_case_is_no_loss(shop, run):
     (shop / "models/totals.sql").rename(shop / "models/TOTALS.sql")
-    found = run("review", "--against", "main")
-    assert found.code in {0, 2}
-    assert "Traceback" not in found.err
+    result = run("review", "--against", "main")
+    assert result.code in {0, 2}
+    assert "Traceback" not in result.err
 
 
 # -- repositories within repositories
@@ -168,9 +168,9 @@ def test_a_submodule_is_named(shop, run):
     other = repository(shop.parent / "other") if (shop.parent / "other").mkdir() is None else None
     git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "models/other")
     commit(shop)
-    found = reviewed(run)
-    assert "MS724" in found.err
-    assert "the submodule models/other is skipped" in found.err
+    result = reviewed(run)
+    assert "MS724" in result.err
+    assert "the submodule models/other is skipped" in result.err
 
 
 def test_a_repository_inside_a_repository(shop, run):
@@ -191,8 +191,8 @@ def test_a_password_in_a_profile_that_changes(shop, run):
     (shop / "profiles.yml").write_text(profile % ("hunter2", "swordfish"))
     commit(shop)
     (shop / "profiles.yml").write_text(profile % ("hunter3", "sardine"))
-    found = told(run)
-    assert not [word for word in ("hunter2", "hunter3", "swordfish", "sardine") if word in found]
+    output = all_output(run)
+    assert not [word for word in ("hunter2", "hunter3", "swordfish", "sardine") if word in output]
 
 
 def test_a_token_on_an_edited_line(shop, run):
@@ -200,9 +200,9 @@ def test_a_token_on_an_edited_line(shop, run):
     (shop / "models/totals.sql").write_text(sql % ("on_change", "hunter2"))
     commit(shop)
     (shop / "models/totals.sql").write_text(sql.replace("sum(", "max(") % ("on_change", "hunter3"))
-    found = told(run)
-    assert "models/totals.sql:1" in found
-    assert not [word for word in ("hunter2", "hunter3") if word in found]
+    output = all_output(run)
+    assert "models/totals.sql:1" in output
+    assert not [word for word in ("hunter2", "hunter3") if word in output]
 
 
 def test_an_option_with_the_name_of_a_secret():
@@ -234,5 +234,5 @@ def test_a_token_of_the_environment_within_sql(shop, run, monkeypatch):
     monkeypatch.setenv("SHOP_TOKEN", "hunter2")
     where = "where user_id <> '{{ env_var(\"SHOP_TOKEN\") }}' group"
     (shop / "models/totals.sql").write_text(TOTALS.replace("group", where))
-    found = told(run)
-    assert "hunter2" not in found
+    output = all_output(run)
+    assert "hunter2" not in output

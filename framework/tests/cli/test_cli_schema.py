@@ -6,9 +6,9 @@ from millstream.cli.commands.schema import NAMES
 
 
 def test_one_schema_is_printed_alone(run):
-    found = json.loads(run("schema", "properties").out)
-    assert found["$schema"].startswith("https://json-schema.org/")
-    assert "models" in found["properties"]
+    schema = json.loads(run("schema", "properties").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert "models" in schema["properties"]
 
 
 def test_all_schemas_by_name(run):
@@ -16,8 +16,8 @@ def test_all_schemas_by_name(run):
 
 
 def test_schemas_are_written_to_a_folder(run, tmp_path):
-    found = run("schema", "--write", str(tmp_path / "a/b"))
-    assert found.code == 0
+    result = run("schema", "--write", str(tmp_path / "a/b"))
+    assert result.code == 0
     assert sorted(path.name for path in (tmp_path / "a/b").iterdir()) == sorted(
         f"{name}.json" for name in NAMES
     )
@@ -25,9 +25,9 @@ def test_schemas_are_written_to_a_folder(run, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told(run, tmp_path):
     (tmp_path / "file").write_text("")
-    found = run("schema", "--write", str(tmp_path / "file/x"))
-    assert found.code == 2
-    assert "error[MS702]" in found.err
+    result = run("schema", "--write", str(tmp_path / "file/x"))
+    assert result.code == 2
+    assert "error[MS702]" in result.err
 
 
 def test_no_project_is_needed(run, tmp_path, monkeypatch):

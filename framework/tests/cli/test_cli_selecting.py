@@ -38,7 +38,7 @@ def called(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("given", "means"),
+    ("arguments", "means"),
     [
         ("--select a b", "--select a --select b"),
         ("-s a b -t x", "-s a -s b -t x"),
@@ -48,8 +48,8 @@ def called(*arguments):
         ("--select a -- b", "--select a -- b"),
     ],
 )
-def test_an_option_takes_all_values_up_to_the_next_one(given, means):
-    assert [*repeated(given.split(), NAMES)] == means.split()
+def test_an_option_takes_all_values_up_to_the_next_one(arguments, means):
+    assert [*repeated(arguments.split(), NAMES)] == means.split()
 
 
 @pytest.mark.parametrize("flags", [("plain", "kinds"), ("plain", "--select", "kinds"), ("plain kinds",)])
@@ -139,13 +139,13 @@ def test_a_build_names_what_else_it_makes_and_the_group_that_is_named_separates_
         )  # fmt: skip
         return ended.stderr
 
-    told = build()
-    assert told.index("'kinds' will be built, too") < told.index("Spark")
-    assert "3 models built" in told
+    output = build()
+    assert output.index("'kinds' will be built, too") < output.index("Spark")
+    assert "3 models built" in output
     (three / "models/plain.sql").write_text(SINK.format(more=", group='plain'"))
-    told = build()
-    assert "will be built, too" not in told
-    assert "2 models built" in told
+    output = build()
+    assert "will be built, too" not in output
+    assert "2 models built" in output
 
 
 def test_dead_letters_of_a_query_that_is_not_selected_are_not_silent(three):
@@ -154,8 +154,8 @@ def test_dead_letters_of_a_query_that_is_not_selected_are_not_silent(three):
 
     def warnings(*select):
         common = Common(three, None, None, None, "", OutputStyle())
-        _, _, found = compiled_job(common, three, SelectionRequest(select), Changes())
-        return [each for each in found if each.code == "MS614"]
+        _, _, diagnostics = compiled_job(common, three, SelectionRequest(select), Changes())
+        return [diagnostic for diagnostic in diagnostics if diagnostic.code == "MS614"]
 
     (warning,) = warnings("totals")
     assert "dead letters of web.events are sent by query events_topics, which is not" in warning.message

@@ -75,8 +75,8 @@ def show(run, filled):
 
 
 def test_a_table_has_the_rows_that_are_stored(show):
-    found = show("totals")
-    assert (found.code, found.out, found.err) == (0, "user  n\n────  ─\nann   3\n", "(1 row)\n")
+    result = show("totals")
+    assert (result.code, result.out, result.err) == (0, "user  n\n────  ─\nann   3\n", "(1 row)\n")
 
 
 def test_a_seed(show):
@@ -85,17 +85,17 @@ def test_a_seed(show):
 
 @pytest.mark.parametrize("name", ["web.clicks", "clicks", "Clicks"])
 def test_a_source_has_its_newest_records_first(show, name):
-    found = show(name, "--limit", "2", "--output", "json").json
-    assert found["columns"] == ["_timestamp", "_key", "id", "kind", "at"]
-    assert [(row["_key"], row["id"], row["at"]) for row in found["rows"]] == [
+    output = show(name, "--limit", "2", "--output", "json").json
+    assert output["columns"] == ["_timestamp", "_key", "id", "kind", "at"]
+    assert [(row["_key"], row["id"], row["at"]) for row in output["rows"]] == [
         ("ann", 5, "2026-07-01T12:00:05Z"), ("bob", 4, "2026-07-01T12:00:04Z"),
     ]  # fmt: skip
-    assert found["more"] is True
+    assert output["more"] is True
 
 
 def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
-    found = show("out", "--output", "json").json["rows"]
-    assert [(row["_key"], row["id"], row["_undecodable"] is None) for row in found] == [
+    rows = show("out", "--output", "json").json["rows"]
+    assert [(row["_key"], row["id"], row["_undecodable"] is None) for row in rows] == [
         ("ann", None, True), ("bob", None, False), ("ann", 1, True),
     ]  # fmt: skip
 
@@ -109,10 +109,10 @@ def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
     ],
 )
 def test_mistakes(show, arguments, code, said):
-    found = show(*arguments)
-    assert found.code == 2
-    assert code in found.err
-    assert said in found.err
+    result = show(*arguments)
+    assert result.code == 2
+    assert code in result.err
+    assert said in result.err
 
 
 @pytest.mark.long
@@ -129,11 +129,11 @@ def test_a_view_is_computed(filled):
         "--limit",
         "2",
     ]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert (found.returncode, found.stdout.splitlines()[2:]) == (
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert (result.returncode, result.stdout.splitlines()[2:]) == (
         0, ["ann    5  B     2026-07-01 12:00:05Z", "bob    4  A     2026-07-01 12:00:04Z"],
     )  # fmt: skip
-    assert found.stderr == (
+    assert result.stderr == (
         "computing 'seen' from the last 10,000 records of each partition\n"
         "(2 rows; more rows exist, see --limit)\n"
     )

@@ -18,10 +18,10 @@ def named(shop, path):
 @pytest.mark.parametrize("command", ["compile", "ls", "docs generate"])
 def test_a_folder_of_other_files_is_left_alone(run, shop, victim, command):
     named(shop, "../victim")
-    found = run(*command.split())
-    assert found.code == 2
-    assert "error[MS710]: ../victim/ has files that Millstream did not write, such as compiled" in found.err
-    assert [each.name for each in victim.rglob("*")] == ["compiled", "precious.sql"]
+    result = run(*command.split())
+    assert result.code == 2
+    assert "error[MS710]: ../victim/ has files that Millstream did not write, such as compiled" in result.err
+    assert [path.name for path in victim.rglob("*")] == ["compiled", "precious.sql"]
 
 
 def test_a_folder_of_other_files_in_the_project_is_left_alone(run, shop):
@@ -37,9 +37,9 @@ def test_a_link_to_other_files_is_left_alone(run, shop, victim):
     assert run("compile").code == 0
     (shop / "target/compiled").rename(shop / "elsewhere")
     (shop / "target/compiled").symlink_to(victim / "compiled")
-    found = run("compile")
-    assert (found.code, "error[MS710]" in found.err) == (2, True)
-    assert [each.name for each in victim.rglob("*")] == ["compiled", "precious.sql"]
+    result = run("compile")
+    assert (result.code, "error[MS710]" in result.err) == (2, True)
+    assert [path.name for path in victim.rglob("*")] == ["compiled", "precious.sql"]
 
 
 @pytest.mark.parametrize("path", ["target", "../results", "build/results"])

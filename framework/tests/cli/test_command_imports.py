@@ -62,12 +62,16 @@ print(json.dumps(found))
 def test_commands_import_nothing_slow_that_they_do_not_need(run, shop):
     assert run("compile").code == 0
     modules = (*BEFORE_SPARK, "millstream.engine.commands.build")
-    given = json.dumps([SLOW, [*WITHOUT_THEM, *WITHOUT_SPARK], modules])
-    done = subprocess.run([sys.executable, "-c", PROGRAM, given], capture_output=True, text=True, check=False)
+    arguments = json.dumps([SLOW, [*WITHOUT_THEM, *WITHOUT_SPARK], modules])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    first, rest = (found := json.loads(done.stdout))[: len(WITHOUT_THEM)], found[len(WITHOUT_THEM) :]
-    assert dict(zip(map(str, WITHOUT_THEM), first, strict=True)) == {str(each): [] for each in WITHOUT_THEM}
-    *rest, last = ({"pyspark", "py4j"}.intersection(each) for each in rest)
+    first, rest = (imported := json.loads(done.stdout))[: len(WITHOUT_THEM)], imported[len(WITHOUT_THEM) :]
+    assert dict(zip(map(str, WITHOUT_THEM), first, strict=True)) == {
+        str(command): [] for command in WITHOUT_THEM
+    }
+    *rest, last = ({"pyspark", "py4j"}.intersection(names) for names in rest)
     names = [*map(str, WITHOUT_SPARK), *BEFORE_SPARK]
     assert [name for name, spark in zip(names, rest, strict=True) if spark] == []
     assert last == {"pyspark", "py4j"}  # as soon as there is something to do

@@ -27,15 +27,15 @@ def lines(view, *seen):
     return out.getvalue().splitlines()
 
 
-def status(name="totals", **given):
-    return QueryStatus(name, (name,), status="running", started=time.time() - 37, **given)
+def status(name="totals", **fields):
+    return QueryStatus(name, (name,), status="running", started=time.time() - 37, **fields)
 
 
 BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, latency=3.25, state_rows=7)
 
 
 @pytest.mark.parametrize(
-    ("given", "ago", "said"),
+    ("fields", "ago", "said"),
     [
         ({}, 0, "first batch: 37 s"),
         ({"last": BUSY}, 12, "batch: 12 s"),
@@ -45,8 +45,8 @@ BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, lat
         ({"caught_up": True}, 12, "running"),
     ],
 )
-def test_it_says_what_a_query_does(given, ago, said):
-    assert said in lines(LiveView(), status(last_active=time.time() - ago, **given))[1]
+def test_it_says_what_a_query_does(fields, ago, said):
+    assert said in lines(LiveView(), status(last_active=time.time() - ago, **fields))[1]
 
 
 def test_numbers_of_queries_and_their_totals():
@@ -93,7 +93,7 @@ def test_what_a_run_does_before_its_queries_run(monkeypatch):
             (14, None),
             (15, Setup("Spark", "4.2.0", done=True)),
         ):
-            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda at=clock + second: at)
+            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda now=clock + second: now)
             if stage is not None:
                 progress.handle(stage)
             out = io.StringIO()
@@ -115,7 +115,7 @@ def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
     view, start = LiveView(), time.time()
     rates = []
     for second in range(0, 120, 10):
-        monkeypatch.setattr("millstream.cli.live_view.time.time", lambda at=start + second: at)
+        monkeypatch.setattr("millstream.cli.live_view.time.time", lambda now=start + second: now)
         # A batch of a thousand rows every ten seconds, then nothing.
         rates.append(int(lines(view, status(rows=100 * min(second, 60)))[1].split()[-1].replace(",", "")))
     assert rates[2:7] == [100] * 5
@@ -130,12 +130,14 @@ def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
         progress.handle(Running(query))
         clock = time.monotonic()
         for number, second in enumerate((0, 1, 2, 70)):
-            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda at=clock + second: at)
+            monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda now=clock + second: now)
             batch = Batch(number, 10, 1.0, late=number + 1, watermark="2026-01-01T00:00:10.000Z")
             progress.handle(Batched("totals", batch))
-    said = [each for each in map(json.loads, capfd.readouterr().out.splitlines()) if each["event"] == "late"]
+    said = [
+        event for event in map(json.loads, capfd.readouterr().out.splitlines()) if event["event"] == "late"
+    ]
     # The first at once, then those of a minute together.
-    assert [each["rows"] for each in said] == [1, 2 + 3 + 4]
+    assert [event["rows"] for event in said] == [1, 2 + 3 + 4]
     assert (said[0]["models"], said[0]["sources"]) == (["totals"], ["web.events"])
     assert said[0]["watermark"] == "2026-01-01T00:00:10.000Z"
 
@@ -155,7 +157,7 @@ def test_late_rows_come_with_the_delay(shop, capfd):
         progress.handle(Waiting(query))
         progress.handle(Running(query))
         progress.handle(Batched(query.name, Batch(1, 10, 1.0, late=50, watermark="2026-01-01T00:00:10.000Z")))
-    (line,) = (each for each in capfd.readouterr().err.splitlines() if "late" in each)
+    (line,) = (line for line in capfd.readouterr().err.splitlines() if "late" in line)
     assert line.partition(" ")[2] == (
         "totals: 50 rows dropped as late: older than the watermark, 2026-01-01T00:00:10.000Z; to keep such rows, "
         "set a longer `delay` in the watermark of web.clicks (now 10 minutes)"

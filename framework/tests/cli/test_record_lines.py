@@ -34,9 +34,9 @@ def test_lines_for_programs_are_harmless_on_a_terminal(tmp_path):
 
 
 def test_nothing_changes_the_order_in_which_a_line_is_shown(capsys):
-    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    time = datetime(2026, 1, 1, tzinfo=timezone.utc)
     value = "user\u202e \u2066//admin\u2069"
-    record = ShownRecord("t", 0, 0, at, None, value, [], {})
+    record = ShownRecord("t", 0, 0, time, None, value, [], {})
     assert text_lines(keys=False, headers=False, topics=False)(record) == "user\\u202e \\u2066//admin\\u2069"
     print_json({"owner": value})
     text = capsys.readouterr().out

@@ -34,8 +34,8 @@ def test_what_a_batch_did_is_said(capfd, as_json):
     progress.console.file.close()
     said = capfd.readouterr()
     if as_json:
-        lines = [each for each in map(json.loads, said.out.splitlines()) if each["event"] == "batch"]
-        assert [each["changes"]["kinds"]["computed"] for each in lines] == [2, 2, 1]
+        lines = [event for event in map(json.loads, said.out.splitlines()) if event["event"] == "batch"]
+        assert [event["changes"]["kinds"]["computed"] for event in lines] == [2, 2, 1]
         assert lines[1]["changes"]["kinds"] == {
             "touched": 3, "computed": 2, "inserted": 0, "updated": 1, "deleted": 1,
         }  # fmt: skip

@@ -44,7 +44,7 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
     progress.console.file.close()
     said = capfd.readouterr()
     if as_json:
-        lines = {each["event"]: each for each in map(json.loads, said.out.splitlines())}
+        lines = {event["event"]: event for event in map(json.loads, said.out.splitlines())}
         assert lines["ended"]["expired"] == [{"operator": "stateful", "models": ["model.visits"], "rows": 4}]
         assert (lines["restored"]["bytes"], lines["restored"]["seconds"]) == (81_400_000, 1.5)
     else:
