@@ -41,8 +41,8 @@ def test_a_second_time_nothing_is_written(tmp_path):
 def test_only_own_files_are_removed(tmp_path):
     write_artifacts(tmp_path, "target", compiled("a", "b"))
     (tmp_path / "target/compiled/models/note.txt").write_text("mine")
-    found = write_artifacts(tmp_path, "target", compiled("a"))
-    assert found.removed == ("target/compiled/models/b.sql",)
+    artifacts = write_artifacts(tmp_path, "target", compiled("a"))
+    assert artifacts.removed == ("target/compiled/models/b.sql",)
     assert (tmp_path / "target/compiled/models/note.txt").exists()
 
 
@@ -53,15 +53,15 @@ def test_with_only_nothing_is_removed_and_the_manifest_is_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("compiled_path", "place"),
+    ("compiled_path", "path"),
     [
         ("compiled/models/a.sql", "compiled/models/a.sql"),
         ("compiled/../shared/a.sql", "compiled/__/shared/a.sql"),
         ("compiled//abs/a.sql", "compiled/abs/a.sql"),
     ],
 )
-def test_files_stay_in_the_target_folder(compiled_path, place):
-    assert artifact_path(compiled_path) == place
+def test_files_stay_in_the_target_folder(compiled_path, path):
+    assert artifact_path(compiled_path) == path
 
 
 def test_secrets_do_not_reach_the_manifest(tmp_path):
@@ -71,17 +71,17 @@ def test_secrets_do_not_reach_the_manifest(tmp_path):
     assert "****" in manifest
 
 
-@pytest.mark.parametrize("place", ["target", "target/compiled/models", "target/manifest.json"])
-def test_what_is_in_the_way_is_named(tmp_path, place):
-    if place != "target":
+@pytest.mark.parametrize("path", ["target", "target/compiled/models", "target/manifest.json"])
+def test_what_is_in_the_way_is_named(tmp_path, path):
+    if path != "target":
         claim(tmp_path, "target")
-    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-    if place.endswith(".json"):
-        (tmp_path / place).mkdir()
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    if path.endswith(".json"):
+        (tmp_path / path).mkdir()
     else:
-        (tmp_path / place).write_text("mine")
+        (tmp_path / path).write_text("mine")
     with pytest.raises(MillstreamError) as raised:
         write_artifacts(tmp_path, "target", compiled("a"))
-    (found,) = raised.value.diagnostics
-    assert found.code == "MS702"
-    assert found.help.startswith(f"move what obstructs {tmp_path}/target")
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "MS702"
+    assert diagnostic.help.startswith(f"move what obstructs {tmp_path}/target")

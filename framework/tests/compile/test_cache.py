@@ -63,9 +63,9 @@ EDITS = {
 }
 
 
-def outcome(root: Path, *, use_cache: bool) -> Compiled:
-    found = compile_project(root, use_cache=use_cache)
-    return Compiled(found.manifest, found.diagnostics, found.sql)
+def compiled(root: Path, *, use_cache: bool) -> Compiled:
+    project = compile_project(root, use_cache=use_cache)
+    return Compiled(project.manifest, project.diagnostics, project.sql)
 
 
 class Edited(RuleBasedStateMachine):
@@ -129,7 +129,7 @@ class Edited(RuleBasedStateMachine):
     @invariant()
     def same(self) -> None:
         if (self.root / "pyproject.toml").exists():
-            assert outcome(self.root, use_cache=True) == outcome(self.root, use_cache=False)
+            assert compiled(self.root, use_cache=True) == compiled(self.root, use_cache=False)
 
 
 Edited.TestCase.settings = settings(
@@ -181,7 +181,7 @@ def test_an_unwritable_target_only_costs_time(root: Path) -> None:
 @pytest.mark.parametrize("name", ["compile", "snapshot"])
 def test_a_flipped_bit_anywhere_is_a_cache_to_write_again(root: Path, name: str) -> None:
     file = root / f"target/cache/{name}.msgpack"
-    expected = outcome(root, use_cache=False)
+    expected = compiled(root, use_cache=False)
     for step in range(40):
         compile_project(root)
         other = root / f"target/cache/{'compile' if name == 'snapshot' else 'snapshot'}.msgpack"
@@ -190,15 +190,15 @@ def test_a_flipped_bit_anywhere_is_a_cache_to_write_again(root: Path, name: str)
         file.write_bytes(data)
         other.unlink()
         assert compile_project(root).from_cache == 0
-        assert outcome(root, use_cache=True) == expected
+        assert compiled(root, use_cache=True) == expected
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_special_file_is_noticed_despite_the_cache(root: Path, make: Callable[[Path], None]) -> None:
     compile_project(root)
     make(root / "models/special.sql")
-    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
-    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
+    assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == ["MS102"]
+    assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == ["MS102"]
 
 
 def test_the_cache_holds_no_secret(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

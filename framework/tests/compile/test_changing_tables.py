@@ -55,19 +55,19 @@ def compiled(root, sql, options=""):
 @pytest.mark.parametrize("position", POSITIONS)
 def test_a_changing_value_is_refused_unless_the_table_is_computed_again(tmp_path, position):
     root = compiled(tmp_path / "refused", POSITIONS[position])
-    (problem,) = compile_project(root).diagnostics
-    assert problem.code == "MS546"
-    assert problem.location.path == "models/m.sql"
-    assert problem.help.startswith(REMEDY)
+    (diagnostic,) = compile_project(root).diagnostics
+    assert diagnostic.code == "MS546"
+    assert diagnostic.location.path == "models/m.sql"
+    assert diagnostic.help.startswith(REMEDY)
     job = job_of(compiled(tmp_path / "again", POSITIONS[position], FULL))
-    (query,) = (each for each in job.physical.queries if each.maintaining is not None)
+    (query,) = (query for query in job.physical.queries if query.maintaining is not None)
     assert query.maintaining.maintenance.changing
     assert service_of(query, job.catalog, job.project.target).every == "1 minute"
 
 
 def test_every_is_part_of_the_remedy(tmp_path):
-    (problem,) = compile_project(compiled(tmp_path, POSITIONS["where"], ", refresh='full'")).diagnostics
-    assert (problem.code, problem.help) == (
+    (diagnostic,) = compile_project(compiled(tmp_path, POSITIONS["where"], ", refresh='full'")).diagnostics
+    assert (diagnostic.code, diagnostic.help) == (
         "MS546",
         "set config(every='1 minute'), or compute now in the model that first stores the row",
     )
@@ -85,8 +85,8 @@ UNCHANGING = {
 
 @pytest.mark.parametrize("name", UNCHANGING)
 def test_other_sql_still_runs_row_by_row(tmp_path, name):
-    found = compile_project(compiled(tmp_path, UNCHANGING[name])).diagnostics
-    assert "MS546" not in [each.code for each in found]
+    diagnostics = compile_project(compiled(tmp_path, UNCHANGING[name])).diagnostics
+    assert "MS546" not in [diagnostic.code for diagnostic in diagnostics]
 
 
 VIEW = "{{ ref('v') }}"
@@ -152,33 +152,33 @@ def as_table(sql, options=""):
 
 
 def behind(root, models):
-    found = project(root, {"orders": ORDERS, **models, "m": as_table(models["m"])})
+    folder = project(root, {"orders": ORDERS, **models, "m": as_table(models["m"])})
     (root / "macros/times.py").write_text(STAMPED)
-    return found
+    return folder
 
 
 @pytest.mark.parametrize("name", BEHIND_VIEWS)
 def test_a_changing_value_of_a_view_is_refused_in_the_table_that_reads_it(tmp_path, name):
     """And its remedy works: the view becomes a table that is computed again, as well as the tables over it."""
     root, models = tmp_path, BEHIND_VIEWS[name]
-    (problem,) = compile_project(behind(root, models)).diagnostics
-    assert (problem.code, problem.location.path) == ("MS546", "models/m.sql")
-    if "calls it" in problem.message:
-        calls = next(each for each in ("w", "v") if f"'{each}' calls it" in problem.message)
-        assert problem.help == f"make '{calls}' {AS_TABLE}{FULL})"
+    (diagnostic,) = compile_project(behind(root, models)).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS546", "models/m.sql")
+    if "calls it" in diagnostic.message:
+        calls = next(name for name in ("w", "v") if f"'{name}' calls it" in diagnostic.message)
+        assert diagnostic.help == f"make '{calls}' {AS_TABLE}{FULL})"
         (root / f"models/{calls}.sql").write_text(as_table(models[calls], FULL))
     else:
         calls = "m"
-        assert problem.help == f"all of this is needed: make 'v' {AS_TABLE}); set config({FULL[2:]}) here"
+        assert diagnostic.help == f"all of this is needed: make 'v' {AS_TABLE}); set config({FULL[2:]}) here"
         (root / "models/v.sql").write_text(as_table(models["v"]))
         (root / "models/m.sql").write_text(as_table(models["m"], FULL))
-    queries = [each for each in job_of(root).physical.queries if each.maintaining is not None]
+    queries = [query for query in job_of(root).physical.queries if query.maintaining is not None]
     assert [f"model.{calls}"] == [
-        each.maintaining.target.model for each in queries if each.maintaining.maintenance.changing
+        query.maintaining.target.model for query in queries if query.maintaining.maintenance.changing
     ]
 
 
-KEPT = {
+STREAMED = {
     "a view of a stream": "select *, now() as t from {{ source('shop', 'events') }} where at > now() - interval 1 day",
     "an aggregate of a stream": "select user_id, max(at) as t from {{ source('shop', 'events') }} where rand() < 0.5 group by user_id",
     "a stream that looks up a seed": f"select e.*, now() as t from {{{{ source('shop', 'events') }}}} as e left join {SEED} as p on p.product_id = e.type",
@@ -186,13 +186,13 @@ KEPT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", STREAMED)
 def test_rows_of_a_stream_keep_the_value_that_they_got(tmp_path, name):
-    models = {"v": KEPT[name], "m": f"select user_id, t from {VIEW}"}
+    models = {"v": STREAMED[name], "m": f"select user_id, t from {VIEW}"}
     assert [
-        each.code
-        for each in compile_project(behind(tmp_path, models)).diagnostics
-        if each.severity == "error"
+        diagnostic.code
+        for diagnostic in compile_project(behind(tmp_path, models)).diagnostics
+        if diagnostic.severity == "error"
     ] == []
 
 
@@ -224,8 +224,8 @@ SAME_TIMES = {
 def test_a_text_that_spark_casts_to_the_current_time_is_refused(tmp_path, name, aggregate):
     sql = f"select user_id from {ORDER} where {SAME_TIMES[name]}"
     more = " group by user_id" if aggregate else ""
-    (problem,) = compile_project(compiled(tmp_path, sql + more)).diagnostics
-    assert (problem.code, problem.help[: len(REMEDY)]) == ("MS546", REMEDY)
+    (diagnostic,) = compile_project(compiled(tmp_path, sql + more)).diagnostics
+    assert (diagnostic.code, diagnostic.help[: len(REMEDY)]) == ("MS546", REMEDY)
 
 
 TEXTS = (
@@ -245,8 +245,8 @@ def test_the_same_words_as_texts_are_allowed(tmp_path, condition):
 
 def test_a_sample_is_refused_unless_it_is_taken_again(tmp_path):
     sql = f"select user_id, type from {ORDER} tablesample (10 percent)"
-    (problem,) = compile_project(compiled(tmp_path / "refused", sql)).diagnostics
-    assert (problem.code, problem.help[: len(REMEDY)]) == ("MS546", REMEDY)
+    (diagnostic,) = compile_project(compiled(tmp_path / "refused", sql)).diagnostics
+    assert (diagnostic.code, diagnostic.help[: len(REMEDY)]) == ("MS546", REMEDY)
     assert compile_project(compiled(tmp_path / "again", sql, FULL)).diagnostics == ()
 
 
@@ -302,9 +302,9 @@ def test_python_that_reads_the_clock_or_chance_is_refused_unless_it_is_called_ag
         f"select user_id, max(f(user_id)) as v from {ORDER} group by user_id",
     ):
         root = with_function(compiled(tmp_path, sql), call, CALLS[call])
-        (problem,) = compile_project(root).diagnostics
-        assert (problem.code, problem.help[: len(REMEDY)]) == ("MS546", REMEDY)
-        assert problem.message.startswith("f(), which calls ")
+        (diagnostic,) = compile_project(root).diagnostics
+        assert (diagnostic.code, diagnostic.help[: len(REMEDY)]) == ("MS546", REMEDY)
+        assert diagnostic.message.startswith("f(), which calls ")
         compiled(tmp_path, sql, FULL)
         assert compile_project(root).diagnostics == ()
 
@@ -323,5 +323,5 @@ def test_rows_of_a_view_with_a_python_function_that_reads_the_clock_are_refused(
             "m": f"select user_id from {VIEW} where s > 1",
         },
     )
-    (problem,) = compile_project(root).diagnostics
-    assert (problem.code, problem.message.partition(" gives")[0]) == ("MS546", "stamped()")
+    (diagnostic,) = compile_project(root).diagnostics
+    assert (diagnostic.code, diagnostic.message.partition(" gives")[0]) == ("MS546", "stamped()")

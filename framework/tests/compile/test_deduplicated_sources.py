@@ -15,26 +15,28 @@ def queries(root, **source):
     shop.model("plain", PLAIN)
     shop.model("totals", TOTALS)
     assert not [
-        each for each in compile_project(root, use_cache=False).diagnostics if each.severity == "error"
+        diagnostic
+        for diagnostic in compile_project(root, use_cache=False).diagnostics
+        if diagnostic.severity == "error"
     ]
     return {model: query for query in job_of(root).physical.queries for model in query.stored}
 
 
 def test_the_step_reads_headers_and_keeps_a_state(tmp_path):
-    found = queries(tmp_path, deduplicate="position")
-    assert found.keys() == {"model.plain", "model.totals"}
-    for query in found.values():
+    by_model = queries(tmp_path, deduplicate="position")
+    assert by_model.keys() == {"model.plain", "model.totals"}
+    for query in by_model.values():
         (read,) = query.sources
         assert read.headers
-        (step,) = (each for each in query.steps if isinstance(each, DedupeView))
+        (step,) = (step for step in query.steps if isinstance(step, DedupeView))
         assert step.by_position
-        assert any(each.kind == "first_sent" for each in query.signature.operators)
+        assert any(operator.kind == "first_sent" for operator in query.signature.operators)
         assert any("drops duplicates" in why for why in query.realtime)
 
 
 def test_by_default_there_is_none(tmp_path):
-    found = queries(tmp_path)
-    for query in found.values():
-        assert not any(isinstance(each, DedupeView) for each in query.steps)
+    by_model = queries(tmp_path)
+    for query in by_model.values():
+        assert not any(isinstance(step, DedupeView) for step in query.steps)
         assert not query.sources[0].headers
-    assert not found["model.plain"].signature.stateful
+    assert not by_model["model.plain"].signature.stateful

@@ -39,15 +39,21 @@ def described(root: Path, model: str) -> dict[str, str]:
     for path, content in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
-    found = compile_project(root)
-    assert [each for each in found.diagnostics if each.severity == "error"] == []
-    return {column.name: column.description for column in found.manifest.nodes[f"model.{model}"].columns}
+    compiled = compile_project(root)
+    assert [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"] == []
+    return {column.name: column.description for column in compiled.manifest.nodes[f"model.{model}"].columns}
 
 
 def test_a_column_that_is_passed_on_keeps_its_description_and_may_have_its_own(tmp_path: Path) -> None:
-    known = {"number": "ID of the order", "euros": "", "name": "", "note": "For the books", "customer": ""}
-    assert described(tmp_path, "middle") == known
-    assert described(tmp_path, "a_last") == {k: v for k, v in known.items() if k != "customer"}
+    descriptions = {
+        "number": "ID of the order",
+        "euros": "",
+        "name": "",
+        "note": "For the books",
+        "customer": "",
+    }
+    assert described(tmp_path, "middle") == descriptions
+    assert described(tmp_path, "a_last") == {k: v for k, v in descriptions.items() if k != "customer"}
 
 
 def test_what_two_sources_describe_differently_is_left_open(tmp_path: Path) -> None:

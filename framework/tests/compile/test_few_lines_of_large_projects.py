@@ -57,12 +57,12 @@ PROTOBUF = (
 
 
 def project(root: Path, files: dict[str, str]) -> Path:
-    own = {
+    defaults = {
         "pyproject.toml": '[tool.millstream]\nname = "p"\n',
         "models/m.sql": "select * from {{ source('s', 't') }}",
         "models/s.yml": "sources: [{name: s, topics: [{name: t, columns: [{name: id, type: bigint}]}]}]\n",
     }
-    for path, text in (own | files).items():
+    for path, text in (defaults | files).items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root
@@ -70,10 +70,10 @@ def project(root: Path, files: dict[str, str]) -> Path:
 
 def problems(root: Path) -> Sequence[tuple[str, str, str]]:
     try:
-        found = compile_project(root, use_cache=False).diagnostics
+        diagnostics = compile_project(root, use_cache=False).diagnostics
     except MillstreamError as error:
-        found = error.diagnostics
-    return [(each.code, str(each.location), each.message) for each in found]
+        diagnostics = error.diagnostics
+    return [(diagnostic.code, str(diagnostic.location), diagnostic.message) for diagnostic in diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_schemas(tmp_path: Path, format_: str, suffix: str, schema: str, reason:
     if format_ == "protobuf":
         topic = topic.replace("}", ", message: R}")
     root = project(tmp_path, {"models/s.yml": topic, f"schemas/x.{suffix}": schema})
-    ((code, place, message),) = problems(root)
-    assert (code, place.rpartition(":")[0]) == ("MS123", "models/s.yml:4")
+    ((code, location, message),) = problems(root)
+    assert (code, location.rpartition(":")[0]) == ("MS123", "models/s.yml:4")
     assert reason in message
 
 
@@ -118,9 +118,9 @@ def test_conditions_over_columns_that_are_computed_from_the_one_before(tmp_path:
     for path in list(files)[1:]:
         files[path] += " where x is not null"
     root = project(tmp_path, files)
-    found = CliRunner().invoke(millstream, ["explain", "--select", "m39", "--project-dir", str(root)])
-    assert found.exit_code == 0
-    assert len(found.stdout) < 1_000_000
+    result = CliRunner().invoke(millstream, ["explain", "--select", "m39", "--project-dir", str(root)])
+    assert result.exit_code == 0
+    assert len(result.stdout) < 1_000_000
 
 
 def test_keys_of_toml(tmp_path: Path) -> None:
@@ -139,5 +139,5 @@ def test_a_tag_of_yaml_is_one_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("line", "code"), [("k{}: 1\n", "MS106"), ("version: {}\n", "MS111")])
 def test_many_wrong_keys(tmp_path: Path, line: str, code: str) -> None:
     root = project(tmp_path, {"models/m.yml": "".join(map(line.format, range(3000)))})
-    assert {each[0] for each in problems(root)} >= {code}
+    assert {diagnostic[0] for diagnostic in problems(root)} >= {code}
     assert len(problems(root)) <= 1001

@@ -26,12 +26,18 @@ def test_only_the_cause_is_reported(tmp_path: Path, path: str, before: str, afte
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    assert [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"] == []
+    assert [
+        diagnostic for diagnostic in compile_project(tmp_path).diagnostics if diagnostic.severity == "error"
+    ] == []
     (tmp_path / path).write_text(FILES[path].replace(before, after, 1))
     for _ in range(2):
-        found = [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
-        assert {each.location.path for each in found if each.location} == {path}
-        assert code in {each.code for each in found}
+        diagnostics = [
+            diagnostic
+            for diagnostic in compile_project(tmp_path).diagnostics
+            if diagnostic.severity == "error"
+        ]
+        assert {diagnostic.location.path for diagnostic in diagnostics if diagnostic.location} == {path}
+        assert code in {diagnostic.code for diagnostic in diagnostics}
 
 
 @pytest.mark.parametrize("name", ["no-such", "a b", "a`b", "a;b", "(", "\\u001b[31m"])
@@ -43,7 +49,11 @@ def test_a_name_that_is_no_name_is_one_error(tmp_path: Path, name: str, call: st
     (tmp_path / "models/x.sql").write_text(
         f"select a.b from {{{{ {call.format(name)} }}}} as a where a.b > 0"
     )
-    codes = [each.code for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
+    codes = [
+        diagnostic.code
+        for diagnostic in compile_project(tmp_path).diagnostics
+        if diagnostic.severity == "error"
+    ]
     assert codes in (["MS203"], ["MS204"])
 
 
@@ -53,7 +63,10 @@ def test_causes_come_first(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
     (tmp_path / "models/z_first.sql").write_text(FILES["models/z_first.sql"].replace(" as e", " as f"))
     (tmp_path / "models/all_stars.sql").write_text("select nofunction(1) as x from {{ ref('z_first') }}")
-    paths = [str(found.location and found.location.path) for found in compile_project(tmp_path).diagnostics]
+    paths = [
+        str(diagnostic.location and diagnostic.location.path)
+        for diagnostic in compile_project(tmp_path).diagnostics
+    ]
     assert paths.index("models/z_first.sql") < paths.index("models/all_stars.sql")
 
 
@@ -105,12 +118,18 @@ def test_what_a_broken_file_declares_is_not_missed(
     for name, text in MORE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"] == []
+    assert [
+        diagnostic for diagnostic in compile_project(tmp_path).diagnostics if diagnostic.severity == "error"
+    ] == []
     (tmp_path / path).write_bytes(content.encode() if isinstance(content, str) else content)
     for _ in range(2):
-        found = [each for each in compile_project(tmp_path).diagnostics if each.severity == "error"]
-        assert {each.location and each.location.path for each in found} == {path}
-        assert code in {each.code for each in found}
+        diagnostics = [
+            diagnostic
+            for diagnostic in compile_project(tmp_path).diagnostics
+            if diagnostic.severity == "error"
+        ]
+        assert {diagnostic.location and diagnostic.location.path for diagnostic in diagnostics} == {path}
+        assert code in {diagnostic.code for diagnostic in diagnostics}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +145,7 @@ def test_wrong_settings_are_the_only_error(tmp_path: Path, settings: str, code: 
     (tmp_path / "models/s.yml").write_text(FILES["models/s.yml"])
     sql = "{{ config(topic='t', key='id') }} select id, '{{ var('currency') }}' as c from {{ source('app', 'events') }}"
     (tmp_path / "models/m.sql").write_text(sql)
-    assert [each.code for each in compile_project(tmp_path).diagnostics] == [code]
+    assert [diagnostic.code for diagnostic in compile_project(tmp_path).diagnostics] == [code]
 
 
 def test_a_mistake_in_a_macro_is_reported_once(tmp_path: Path) -> None:
@@ -138,8 +157,8 @@ def test_a_mistake_in_a_macro_is_reported_once(tmp_path: Path) -> None:
     for number in range(3):
         sql = "select {{ twice('id') }} as x from {{ source('app', 'events') }}"
         (tmp_path / f"models/m{number}.sql").write_text(sql)
-    (found,) = compile_project(tmp_path).diagnostics
-    assert (found.code, [note.message for note in found.notes]) == (
+    (diagnostic,) = compile_project(tmp_path).diagnostics
+    assert (diagnostic.code, [note.message for note in diagnostic.notes]) == (
         "MS405",
         ["called from here", "and from 2 other calls"],
     )
@@ -163,14 +182,18 @@ def test_a_sign_that_is_wrong_in_an_argument_is_located_there(
     (tmp_path / "macros/twice.sql").write_text(MACROS.replace("{{ x }} * 2", macro))
     sql = f"select {{{{ twice('{argument}') }}}} as x from {{{{ source('app', 'events') }}}}"
     (tmp_path / "models/m.sql").write_text(sql)
-    (found,) = compile_project(tmp_path).diagnostics
-    assert (found.code, str(found.location)) == ("MS401", "models/m.sql:1:11")
-    assert [note.location and note.location.path for note in found.notes] == ["macros/twice.sql"]
+    (diagnostic,) = compile_project(tmp_path).diagnostics
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS401", "models/m.sql:1:11")
+    assert [note.location and note.location.path for note in diagnostic.notes] == ["macros/twice.sql"]
 
 
 def _errors(root: Path) -> list[tuple[str, str]]:
-    found = compile_project(root, use_cache=False).diagnostics
-    return [(each.code, each.location.path) for each in found if each.severity == "error" and each.location]
+    diagnostics = compile_project(root, use_cache=False).diagnostics
+    return [
+        (diagnostic.code, diagnostic.location.path)
+        for diagnostic in diagnostics
+        if diagnostic.severity == "error" and diagnostic.location
+    ]
 
 
 @pytest.mark.parametrize(
@@ -219,8 +242,8 @@ def test_a_column_without_a_name_is_at_the_call_of_its_macro(tmp_path: Path) -> 
     select = "select user_id, {{ twice('amount') }} from {{ source('shop', 'events') }}"
     project(tmp_path, {"m": select})
     (tmp_path / "macros/twice.sql").write_text("{% macro twice(x) %}{{ x }} * 2{% endmacro %}")
-    (found,) = compile_project(tmp_path, use_cache=False).diagnostics
-    assert (found.code, str(found.location)) == ("MS409", "models/m.sql:1:20")
+    (diagnostic,) = compile_project(tmp_path, use_cache=False).diagnostics
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS409", "models/m.sql:1:20")
 
 
 @pytest.mark.parametrize("group", ["1, type", "'all', type", "label, type"])
@@ -240,9 +263,9 @@ def test_macros_in_another_folder_are_one_error(tmp_path: Path, folder: str) -> 
     )
     (root / folder).mkdir(exist_ok=True)
     (root / folder / "money.sql").write_text("{% macro cents(amount) %}{{ amount }} * 100{% endmacro %}")
-    (problem,) = compile_project(root, use_cache=False).diagnostics
-    assert problem.code == "MS212"
-    assert (problem.message, problem.help) == (
+    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    assert diagnostic.code == "MS212"
+    assert (diagnostic.message, diagnostic.help) == (
         f"'{folder}/money.sql' has macros and no SELECT",
         "move it to macros/",
     )
@@ -287,7 +310,7 @@ MISDECLARED = [
 ]
 
 
-def _found(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
+def _diagnostics(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -298,19 +321,24 @@ def _found(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
 def test_a_mistake_in_a_topic_is_one_error_without_warnings(
     tmp_path: Path, before: str, after: str, code: str, remedy: str
 ) -> None:
-    assert _found(tmp_path, STREAMS) == []
+    assert _diagnostics(tmp_path, STREAMS) == []
     wrong = STREAMS | {"models/topics.yml": STREAMS["models/topics.yml"].replace(before, after, 1)}
     for _ in range(2):
-        (found,) = _found(tmp_path, wrong)
-        assert (found.code, found.location and found.location.path) == (code, "models/topics.yml")
-        assert remedy in found.help
+        (diagnostic,) = _diagnostics(tmp_path, wrong)
+        assert (diagnostic.code, diagnostic.location and diagnostic.location.path) == (
+            code,
+            "models/topics.yml",
+        )
+        assert remedy in diagnostic.help
 
 
 def test_what_another_topic_needs_is_still_reported(tmp_path: Path) -> None:
     topics = STREAMS["models/topics.yml"].replace("column: at,", "column: att,")
     only_events = STREAMS["models/c_first.sql"].replace("select id, event_at", "select id")
-    found = _found(tmp_path, STREAMS | {"models/topics.yml": topics, "models/c_first.sql": only_events})
-    assert {each.code for each in found} == {"MS117", "MS523"}
+    diagnostics = _diagnostics(
+        tmp_path, STREAMS | {"models/topics.yml": topics, "models/c_first.sql": only_events}
+    )
+    assert {diagnostic.code for diagnostic in diagnostics} == {"MS117", "MS523"}
 
 
 @pytest.mark.parametrize("columns", ["id, arm", "*"])
@@ -321,4 +349,4 @@ def test_a_cycle_is_the_only_error(tmp_path: Path, columns: str) -> None:
         "models/g_further.sql": "{{ config(materialized='table', unique_key='id') }} select id, a from {{ ref('f_behind') }}",
         "models/m.yml": "models: [{name: d_arms, columns: [{name: id}, {name: arm}]}, {name: f_behind, columns: [{name: id}]}]",
     }
-    assert [each.code for each in _found(tmp_path, STREAMS | cycle)] == ["MS501"]
+    assert [diagnostic.code for diagnostic in _diagnostics(tmp_path, STREAMS | cycle)] == ["MS501"]

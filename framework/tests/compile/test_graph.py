@@ -33,9 +33,9 @@ def graph(edges: Mapping[str, list[str]]) -> Graph:
 
 
 def test_order_is_topological_and_sorted_within_a_level():
-    found = graph({"z": [], "b": ["z", "a"], "a": [], "c": ["b"], "d": ["a"]})
-    assert found.levels == (("model.a", "model.z"), ("model.b", "model.d"), ("model.c",))
-    assert found.order == ("model.a", "model.z", "model.b", "model.d", "model.c")
+    dag = graph({"z": [], "b": ["z", "a"], "a": [], "c": ["b"], "d": ["a"]})
+    assert dag.levels == (("model.a", "model.z"), ("model.b", "model.d"), ("model.c",))
+    assert dag.order == ("model.a", "model.z", "model.b", "model.d", "model.c")
 
 
 def test_the_order_of_the_nodes_does_not_matter():
@@ -43,42 +43,45 @@ def test_the_order_of_the_nodes_does_not_matter():
 
 
 def test_parents_and_children_are_sorted_and_named_once():
-    found = graph({"a": [], "b": [], "c": ["b", "a", "b"]})
-    assert found.parents["model.c"] == ("model.a", "model.b")
-    assert found.children == {"model.a": ("model.c",), "model.b": ("model.c",), "model.c": ()}
+    dag = graph({"a": [], "b": [], "c": ["b", "a", "b"]})
+    assert dag.parents["model.c"] == ("model.a", "model.b")
+    assert dag.children == {"model.a": ("model.c",), "model.b": ("model.c",), "model.c": ()}
 
 
 def test_what_nobody_defines_is_left_out():
-    found = graph({"a": ["missing"]})
-    assert found.parents == {"model.a": ()}
+    dag = graph({"a": ["missing"]})
+    assert dag.parents == {"model.a": ()}
 
 
 def test_depth_limits_ancestors_and_descendants():
-    found = graph({"a": [], "b": ["a"], "c": ["b"], "d": ["c", "a"]})
-    assert found.ancestors("model.d") == {"model.a", "model.b", "model.c"}
-    assert reach(("model.d",), found.parents, 1) == {"model.a", "model.c"}
-    assert reach(("model.a",), found.children, 1) == {"model.b", "model.d"}
-    assert reach(("model.a",), found.children, 0) == frozenset()
+    dag = graph({"a": [], "b": ["a"], "c": ["b"], "d": ["c", "a"]})
+    assert dag.ancestors("model.d") == {"model.a", "model.b", "model.c"}
+    assert reach(("model.d",), dag.parents, 1) == {"model.a", "model.c"}
+    assert reach(("model.a",), dag.children, 1) == {"model.b", "model.d"}
+    assert reach(("model.a",), dag.children, 0) == frozenset()
 
 
 def test_a_cycle_is_shown_as_a_path_with_files_at_the_ref():
     places = {("model.a", "model.b"): Location("models/a.sql", 3, 8, 20)}
     nodes = models({"a": ["b"], "b": ["a"], "c": []})
-    (found,) = find_cycles(nodes, lambda child, parent: places.get((child, parent)))
-    assert found.code == "MS501"
-    assert "model.a (models/a.sql) → model.b (models/b.sql) → model.a" in found.message
-    assert found.location == Location("models/a.sql", 3, 8, 20)
+    (diagnostic,) = find_cycles(nodes, lambda child, parent: places.get((child, parent)))
+    assert diagnostic.code == "MS501"
+    assert "model.a (models/a.sql) → model.b (models/b.sql) → model.a" in diagnostic.message
+    assert diagnostic.location == Location("models/a.sql", 3, 8, 20)
 
 
 def test_the_other_refs_of_a_cycle_are_notes():
     nodes = models({"a": ["b"], "b": ["c"], "c": ["a"]})
-    (found,) = find_cycles(nodes, lambda child, _parent: Location(f"{child}.sql", 1, 1, 2))
-    assert [note.location.path for note in found.notes if note.location] == ["model.b.sql", "model.c.sql"]
+    (diagnostic,) = find_cycles(nodes, lambda child, _parent: Location(f"{child}.sql", 1, 1, 2))
+    assert [note.location.path for note in diagnostic.notes if note.location] == [
+        "model.b.sql",
+        "model.c.sql",
+    ]
 
 
 def test_a_model_that_refs_itself_is_a_cycle():
-    (found,) = find_cycles(models({"a": ["a"]}))
-    assert found.message == "model.a depends on itself: model.a (models/a.sql) → model.a"
+    (diagnostic,) = find_cycles(models({"a": ["a"]}))
+    assert diagnostic.message == "model.a depends on itself: model.a (models/a.sql) → model.a"
 
 
 def test_all_independent_cycles_are_reported_by_their_shortest_path():
@@ -91,22 +94,23 @@ def test_all_independent_cycles_are_reported_by_their_shortest_path():
         "f": ["f", "e"],
         "g": ["f"],
     }
-    found = cycles(edges)
-    assert found == [("b", "c"), ("d", "e"), ("f",)]
+    paths = cycles(edges)
+    assert paths == [("b", "c"), ("d", "e"), ("f",)]
 
 
 def test_a_cycle_is_the_users_error():
     with pytest.raises(MillstreamError) as caught:
         graph({"a": ["b"], "b": ["a"]})
-    assert [found.code for found in caught.value.diagnostics] == ["MS501"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["MS501"]
 
 
 def test_a_long_cycle_is_cut_short_in_its_message():
-    (found,) = find_cycles(models({f"m{i:02}": [f"m{(i + 1) % 30:02}"] for i in range(30)}))
+    (diagnostic,) = find_cycles(models({f"m{i:02}": [f"m{(i + 1) % 30:02}"] for i in range(30)}))
     assert (
-        "model.m09 (models/m09.sql) → … 19 more … → model.m29 (models/m29.sql) → model.m00" in found.message
+        "model.m09 (models/m09.sql) → … 19 more … → model.m29 (models/m29.sql) → model.m00"
+        in diagnostic.message
     )
-    assert found.message.startswith("30 nodes")
+    assert diagnostic.message.startswith("30 nodes")
 
 
 @given(
@@ -122,11 +126,11 @@ def test_cycles_agree_with_mutual_reachability(rows):
     knots = {frozenset(m for m in edges if m in reachable[n] and n in reachable[m]) for n in edges} - {
         frozenset()
     }
-    found = cycles(edges)
-    for cycle in found:
+    paths = cycles(edges)
+    for cycle in paths:
         assert all(b in edges[a] for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
-    assert sum(len(cycle) > 1 for cycle in found) == sum(len(knot) > 1 for knot in knots)
-    assert [cycle for cycle in found if len(cycle) == 1] == [(n,) for n in edges if n in edges[n]]
+    assert sum(len(cycle) > 1 for cycle in paths) == sum(len(knot) > 1 for knot in knots)
+    assert [cycle for cycle in paths if len(cycle) == 1] == [(n,) for n in edges if n in edges[n]]
 
 
 @pytest.mark.parametrize("shape", ["chain", "ring", "dense ring"])
@@ -139,8 +143,8 @@ def test_five_thousand_nodes_are_fast_and_do_not_recurse(shape):
         edges = {f"m{i:04}": [f"m{(i + k) % size:04}" for k in range(1, 4)] for i in range(size)}
     nodes = models(edges)
     start = time.process_time()
-    found = find_cycles(nodes)
+    diagnostics = find_cycles(nodes)
     assert time.process_time() - start < 3
-    assert len(found) == (shape != "chain")
+    assert len(diagnostics) == (shape != "chain")
     if shape == "chain":
         assert build_graph(nodes).order[-1] == "model.m4999"

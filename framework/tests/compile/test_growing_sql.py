@@ -37,11 +37,11 @@ def calls_of(root, kind, form, length):
     profile.enable()
     try:
         compiled = compile_project(root, use_cache=False)
-        if not any(each.severity == "error" for each in compiled.diagnostics):
+        if not any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics):
             assert physical_of(compiled_topology(compiled)).queries
     finally:
         profile.disable()
-    assert all(each.code != "MS900" and each.location for each in compiled.diagnostics)
+    assert all(diagnostic.code != "MS900" and diagnostic.location for diagnostic in compiled.diagnostics)
     return pstats.Stats(profile).total_calls
 
 

@@ -7,9 +7,9 @@ from millstream.compile import compile_project
 
 
 def seconds(root: Path, values: int) -> float:
-    listed = ", ".join(f"'{value}'" for value in range(values))
+    literals = ", ".join(f"'{value}'" for value in range(values))
     (root / "models/a.sql").write_text(
-        f"select k.kind from {{{{ ref('kinds') }}}} as k where k.kind in ({listed})"
+        f"select k.kind from {{{{ ref('kinds') }}}} as k where k.kind in ({literals})"
     )
     began = time.thread_time()
     assert compile_project(root, use_cache=False).diagnostics == ()

@@ -69,21 +69,21 @@ REFUSED = {
 @pytest.mark.parametrize("name", DERIVED)
 def test_touched_keys_are_derived(tmp_path, name):
     options, sql, by = DERIVED[name]
-    found = maintained(tmp_path, options + sql)
-    assert found is not None
-    assert found.by == by
+    maintenance = maintained(tmp_path, options + sql)
+    assert maintenance is not None
+    assert maintenance.by == by
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_sql_without_touched_keys_is_refused_unless_it_is_computed_in_full(tmp_path, name):
     options, sql, message = REFUSED[name]
-    (problem,) = compile_project(compiled(tmp_path, options + sql)).diagnostics
-    assert problem.code == "MS543"
-    assert message in problem.message
-    assert problem.location.path == "models/m.sql"
-    found = maintained(tmp_path, options.replace(") }}", ", refresh='full') }}") + sql)
-    assert found is not None
-    assert not found.by
+    (diagnostic,) = compile_project(compiled(tmp_path, options + sql)).diagnostics
+    assert diagnostic.code == "MS543"
+    assert message in diagnostic.message
+    assert diagnostic.location.path == "models/m.sql"
+    maintenance = maintained(tmp_path, options.replace(") }}", ", refresh='full') }}") + sql)
+    assert maintenance is not None
+    assert not maintenance.by
 
 
 RANKED = f"select user_id, rank() over (partition by type order by amount) as place from {ORDER}"
@@ -102,16 +102,20 @@ ORDERED = {
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_an_order_or_limit_is_reported_where_it_is_written(tmp_path, name):
-    sql, place, remedy, repaired, options = ORDERED[name]
-    (problem,) = compile_project(compiled(tmp_path, config("user_id") + sql)).diagnostics
-    assert (problem.code, problem.location.path) == ("MS543", "models/m.sql")
-    assert problem.line[problem.location.column - 1 : problem.location.end - 1] == place
-    assert problem.help.startswith(remedy)
+    sql, fragment, remedy, repaired, options = ORDERED[name]
+    (diagnostic,) = compile_project(compiled(tmp_path, config("user_id") + sql)).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS543", "models/m.sql")
+    assert diagnostic.line[diagnostic.location.column - 1 : diagnostic.location.end - 1] == fragment
+    assert diagnostic.help.startswith(remedy)
     (tmp_path / "repaired").mkdir()
-    found = compile_project(
+    diagnostics = compile_project(
         compiled(tmp_path / "repaired", config("user_id", options) + repaired)
     ).diagnostics
-    assert [each for each in found if each.severity == "error" and each.code == "MS543"] == []
+    assert [
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity == "error" and diagnostic.code == "MS543"
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -131,11 +135,13 @@ def test_a_view_that_aggregates_tables_should_be_a_table(tmp_path, view):
     def problems(sql):
         root = tmp_path / sql[:9].strip("{ ")
         project(root, {"orders": ORDERS, "visits": VISITS, "v": sql, "m": reader})
-        return [each for each in compile_project(root).diagnostics if each.severity == "error"]
+        return [
+            diagnostic for diagnostic in compile_project(root).diagnostics if diagnostic.severity == "error"
+        ]
 
-    (problem,) = problems(view)
-    assert problem.code in {"MS510", "MS511"}
-    assert problem.help.startswith("make this view a table, config(materialized='table', unique_key=…)")
+    (diagnostic,) = problems(view)
+    assert diagnostic.code in {"MS510", "MS511"}
+    assert diagnostic.help.startswith("make this view a table, config(materialized='table', unique_key=…)")
     assert problems(config("type") + view) == []
 
 
@@ -154,17 +160,17 @@ WITHOUT_WEIGHTS = {
 
 
 def test_counts_and_sums_are_changed_by_weights(tmp_path):
-    found = maintained(tmp_path, WEIGHTS + COUNTED)
-    assert "_millstream_weighted_0" in found.weighted
-    assert "_millstream_now" not in found.weighted
+    maintenance = maintained(tmp_path, WEIGHTS + COUNTED)
+    assert "_millstream_weighted_0" in maintenance.weighted
+    assert "_millstream_now" not in maintenance.weighted
 
 
 @pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
 def test_what_weights_do_not_give_exactly_is_computed(tmp_path, name):
     options, sql = WITHOUT_WEIGHTS[name]
-    found = maintained(tmp_path, options + sql)
-    assert found.by
-    assert not found.weighted
+    maintenance = maintained(tmp_path, options + sql)
+    assert maintenance.by
+    assert not maintenance.weighted
 
 
 def test_tests_that_keep_rows_out_prevent_weights(tmp_path):
@@ -187,8 +193,8 @@ def test_a_projection_of_one_table_still_runs_row_by_row(tmp_path):
 
 def test_a_sink_can_not_follow_both_sides_of_a_join_with_a_reference_topic(tmp_path):
     sql = f"{{{{ config(materialized='sink', key='user_id') }}}} select u.user_id, u.segment, o.amount from {USER} as u join {ORDER} as o on u.user_id = o.user_id"
-    (problem,) = compile_project(compiled(tmp_path, sql)).diagnostics
-    assert (problem.code, problem.message) == (
+    (diagnostic,) = compile_project(compiled(tmp_path, sql)).diagnostics
+    assert (diagnostic.code, diagnostic.message) == (
         "MS527",
         "a change of only 'orders' would not reach this join of tables",
     )
@@ -196,14 +202,16 @@ def test_a_sink_can_not_follow_both_sides_of_a_join_with_a_reference_topic(tmp_p
 
 def test_a_wrong_key_of_a_projection_stays_an_error(tmp_path):
     root = compiled(tmp_path, config("type") + f"select type, amount from {ORDER}")
-    assert [each.code for each in compile_project(root).diagnostics] == ["MS511"]
+    assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == ["MS511"]
 
 
 def test_an_input_in_a_store_without_a_change_feed_is_refused(tmp_path):
     root = compiled(tmp_path, config("type") + f"select type, count(*) as n from {ORDER} group by type")
     (root / "profiles.yml").write_text(POSTGRES)
-    found = [each for each in compile_project(root).diagnostics if each.code == "MS545"]
-    assert [each.help for each in found] == ["give 'orders' store: delta"]
+    diagnostics = [
+        diagnostic for diagnostic in compile_project(root).diagnostics if diagnostic.code == "MS545"
+    ]
+    assert [diagnostic.help for diagnostic in diagnostics] == ["give 'orders' store: delta"]
 
 
 @pytest.mark.parametrize(
@@ -219,22 +227,22 @@ def test_options_that_only_tables_over_tables_have(tmp_path, options, sql, messa
     root = compiled(tmp_path, config("k", f", {options}") + sql)
     (root / "seeds").mkdir(exist_ok=True)
     (root / "seeds/letters.csv").write_text("a\nx\n")
-    (problem,) = compile_project(root).diagnostics
-    assert problem.code == "MS548"
-    assert message in problem.message
+    (diagnostic,) = compile_project(root).diagnostics
+    assert diagnostic.code == "MS548"
+    assert message in diagnostic.message
 
 
 def test_how_often_a_table_is_computed_in_full_changes_nothing_else(tmp_path):
     full = f"select user_id, amount from {ORDER} order by amount limit 3"
-    found = []
+    services = []
     for number, options in enumerate((", refresh='full'", ", refresh='full', every='10 minutes'")):
         job = job_of(compiled(tmp_path / str(number), config("user_id", options) + full))
-        (query,) = (each for each in job.physical.queries if each.maintaining is not None)
-        found.append((query, service_of(query, job.catalog, job.project.target)))
-    (before, usual), (after, own) = found
+        (query,) = (query for query in job.physical.queries if query.maintaining is not None)
+        services.append((query, service_of(query, job.catalog, job.project.target)))
+    (before, usual), (after, changed) = services
     assert before == after
     assert usual == Service(None, 1)
-    assert own == Service(None, 1, "10 minutes")
+    assert changed == Service(None, 1, "10 minutes")
 
 
 def test_a_column_of_unknown_type_is_refused_until_it_is_cast(tmp_path):
@@ -245,7 +253,7 @@ def test_a_column_of_unknown_type_is_refused_until_it_is_cast(tmp_path):
     problems = compile_project(
         compiled(tmp_path, f"{options} select user_id, name, n from {columns}")
     ).diagnostics
-    assert [(each.code, each.severity, each.location.path) for each in problems] == [
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.path) for diagnostic in problems] == [
         ("MS414", "error", "models/m.sql"),
         ("MS414", "error", "models/m.sql"),
         ("MS414", "error", "models/m.sql"),

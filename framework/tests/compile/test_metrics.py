@@ -36,13 +36,15 @@ def test_metrics(tmp_path, metric, wrong):
     shop = Shop(tmp_path, "")
     shop.model("plain", MODEL)
     shop.write("models/metrics.yml", f"metrics:\n  - {{name: m, model: plain, {metric}}}")
-    found = [
-        each for each in compile_project(tmp_path, use_cache=False).diagnostics if each.severity == "error"
+    diagnostics = [
+        diagnostic
+        for diagnostic in compile_project(tmp_path, use_cache=False).diagnostics
+        if diagnostic.severity == "error"
     ]
     if wrong is None:
-        assert found == []
+        assert diagnostics == []
         return
-    (error,) = found
+    (error,) = diagnostics
     assert wrong in error.message
     assert error.message.startswith("metric 'm': ")
     assert (error.location.path, error.location.line) == ("models/metrics.yml", 2)
@@ -55,6 +57,8 @@ def test_a_view_stores_no_rows(tmp_path):
         "models/metrics.yml", "metrics: [{name: m, model: plain, type: counter, expression: count(*)}]"
     )
     (error,) = (
-        each for each in compile_project(tmp_path, use_cache=False).diagnostics if each.severity == "error"
+        diagnostic
+        for diagnostic in compile_project(tmp_path, use_cache=False).diagnostics
+        if diagnostic.severity == "error"
     )
     assert "its model is a view" in error.message

@@ -24,7 +24,7 @@ def shop_with(root, log, materialized="table"):
 
 @pytest.mark.parametrize("materialized", ["sink", "table"])
 @pytest.mark.parametrize(
-    ("log", "found"),
+    ("log", "expected"),
     [
         ("{}", RowLog()),
         ("{when: 'try_divide(value, id) > 1'}", RowLog()),
@@ -32,10 +32,10 @@ def shop_with(root, log, materialized="table"):
         ("{when: number > 1, level: error, sample: 0.25, per_minute: 5}", RowLog("error", 0.25, 5)),
     ],
 )
-def test_logs(tmp_path, log, found, materialized):
+def test_logs(tmp_path, log, expected, materialized):
     shop_with(tmp_path, log, materialized)
-    (query,) = (each for each in job_of(tmp_path).physical.queries if "model.plain" in each.stored)
-    assert logs_of(query) == {"model.plain": found}
+    (query,) = (query for query in job_of(tmp_path).physical.queries if "model.plain" in query.stored)
+    assert logs_of(query) == {"model.plain": expected}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,9 @@ def test_logs(tmp_path, log, found, materialized):
 def test_what_is_refused_has_its_location(tmp_path, log, code, wrong):
     shop_with(tmp_path, log)
     (error,) = (
-        each for each in compile_project(tmp_path, use_cache=False).diagnostics if each.severity == "error"
+        diagnostic
+        for diagnostic in compile_project(tmp_path, use_cache=False).diagnostics
+        if diagnostic.severity == "error"
     )
     assert (error.code, error.location.path, error.location.line) == (code, "models/plain.yml", 1)
     assert wrong in error.message

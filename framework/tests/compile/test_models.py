@@ -31,8 +31,8 @@ UNPIVOT = "select * from {{ source('app', 'events') }} unpivot (value for name i
 
 def test_columns_that_nobody_can_know_are_told_once(tmp_path: Path) -> None:
     files = {"models/wide.sql": UNPIVOT, "models/below.sql": "select w.whatever from {{ ref('wide') }} as w"}
-    found = compiled(tmp_path, **files)
-    assert [(d.code, d.severity, d.location and d.location.path) for d in found.diagnostics] == [
+    project = compiled(tmp_path, **files)
+    assert [(d.code, d.severity, d.location and d.location.path) for d in project.diagnostics] == [
         ("MS414", "warning", "models/wide.sql")
     ]
 
@@ -41,24 +41,24 @@ def test_yaml_tells_the_columns_of_what_is_not_understood(tmp_path: Path) -> Non
     described = "models: [{name: wide, columns: [{name: id, type: bigint}, {name: a, type: bigint}]}]"
     below = "select w.a from {{ ref('wide') }} as w"
     files = {"models/wide.sql": UNPIVOT, "models/d.yml": described, "models/below.sql": below}
-    found = compiled(tmp_path, **files)
-    assert found.diagnostics == ()
-    assert [(c.name, c.type) for c in found.manifest.nodes["model.below"].columns] == [("a", "bigint")]
-    assert "UNPIVOT" in found.manifest.nodes["model.wide"].opaque[0]
+    project = compiled(tmp_path, **files)
+    assert project.diagnostics == ()
+    assert [(c.name, c.type) for c in project.manifest.nodes["model.below"].columns] == [("a", "bigint")]
+    assert "UNPIVOT" in project.manifest.nodes["model.wide"].opaque[0]
 
 
 def test_a_derived_column_has_the_type_of_its_sql(tmp_path: Path) -> None:
-    found = compiled(tmp_path)
-    columns = {c.name: c.type for c in found.manifest.nodes["source.app.events"].columns}
+    project = compiled(tmp_path)
+    columns = {c.name: c.type for c in project.manifest.nodes["source.app.events"].columns}
     assert columns["at"] == "timestamp"
 
 
 def test_a_disabled_model_is_not_there(tmp_path: Path) -> None:
-    found = compiled(
+    project = compiled(
         tmp_path, **{"models/off.sql": "{{ config(enabled=false) }}select nonsense from nowhere"}
     )
-    assert found.diagnostics == ()
-    assert "model.off" not in found.manifest.nodes
+    assert project.diagnostics == ()
+    assert "model.off" not in project.manifest.nodes
 
 
 def test_metadata_columns_can_be_read_and_are_not_part_of_star(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_metadata_columns_can_be_read_and_are_not_part_of_star(tmp_path: Path) -
 
 
 def test_sql_tests_are_checked_and_part_of_the_graph(tmp_path: Path) -> None:
-    found = compiled(
+    project = compiled(
         tmp_path, **{"tests/good.sql": "select count(*) from {{ source('app', 'events') }} where idd = 1"}
     )
-    assert [(d.code, str(d.location)) for d in found.diagnostics] == [("MS402", "tests/good.sql:1:58")]
-    assert found.manifest.nodes["test.good"].depends_on == ("source.app.events",)
+    assert [(d.code, str(d.location)) for d in project.diagnostics] == [("MS402", "tests/good.sql:1:58")]
+    assert project.manifest.nodes["test.good"].depends_on == ("source.app.events",)
 
 
 def test_nothing_of_a_broken_model_is_told_of_those_below(tmp_path: Path) -> None:

@@ -89,9 +89,9 @@ def test_what_is_no_time_and_no_headers(tmp_path, options, sql, code, message):
     stored = f"{{{{ config(materialized='table', unique_key='kind', unbounded_state='accept') }}}} {COUNTS}"
     more = ", key='kind'" if "stored" in sql else ""
     model = f"{{{{ config(materialized='sink', unbounded_state='accept', {options}{more}) }}}} {sql}"
-    (problem,) = compiled(tmp_path, stored=stored, m=model).diagnostics
-    assert (problem.code, problem.location.path) == (code, "models/m.sql")
-    assert message in problem.message
+    (diagnostic,) = compiled(tmp_path, stored=stored, m=model).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == (code, "models/m.sql")
+    assert message in diagnostic.message
 
 
 def test_remedies_work(tmp_path):
@@ -122,10 +122,10 @@ def test_what_kafka_streams_sends_can_be_had(tmp_path, config):
 
 def test_a_session_is_sent_once(tmp_path):
     sessions = f"select kind, count(*) as n {EVENTS} group by kind, session_window(at, '30 minutes')"
-    (problem,) = compiled(
+    (diagnostic,) = compiled(
         tmp_path, m=f"{{{{ config(materialized='sink', key='kind') }}}} {sessions}"
     ).diagnostics
-    assert "on_close" in f"{problem.message} {problem.help}"
+    assert "on_close" in f"{diagnostic.message} {diagnostic.help}"
 
 
 def test_a_sink_and_a_table_keep_one_state(tmp_path):

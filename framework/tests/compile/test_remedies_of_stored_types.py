@@ -33,13 +33,13 @@ VALUES = {
     "1.5": parse_type("decimal(2,1)"),
 }
 WITHIN = {
-    "{}": lambda given: given,
+    "{}": lambda type_: type_,
     "array({})": Array,
-    "struct({} as x)": lambda given: Row((Field("x", given),)),
-    "map('k', {})": lambda given: Map(STRING, given),
+    "struct({} as x)": lambda type_: Row((Field("x", type_),)),
+    "map('k', {})": lambda type_: Map(STRING, type_),
 }
 COLUMNS = {
-    within.format(value): of(given) for value, given in VALUES.items() for within, of in WITHIN.items()
+    within.format(value): of(type_) for value, type_ in VALUES.items() for within, of in WITHIN.items()
 }
 COLUMNS |= {"array()": Array(NULL), "map()": Map(NULL, NULL)}
 PLACES = {
@@ -50,40 +50,44 @@ PLACES = {
 }
 
 
-def compiled(root, place, column):
-    config = f"{{{{ config({PLACES[place]}) }}}}\n"
+def compiled(root, destination, column):
+    config = f"{{{{ config({PLACES[destination]}) }}}}\n"
     return compile_project(
         project(root, {"m": f"{config}select user_id,\n  {column} as v\nfrom {EVENTS}"})
     ).diagnostics
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_columns_that_can_not_be_written_are_refused_where_they_are_computed(tmp_path, place):
+@pytest.mark.parametrize("destination", PLACES)
+def test_columns_that_can_not_be_written_are_refused_where_they_are_computed(tmp_path, destination):
     """And the cast of the remedy works."""
     refused = set()
     for column in COLUMNS:
-        problems = compiled(tmp_path, place, column)
+        problems = compiled(tmp_path, destination, column)
         if not problems:
             continue
-        (problem,) = problems
-        location = problem.location
-        assert (problem.code, location.path, location.line, location.column) == (
+        (diagnostic,) = problems
+        location = diagnostic.location
+        assert (diagnostic.code, location.path, location.line, location.column) == (
             "MS697",
             "models/m.sql",
             3,
             3,
         )
         refused.add(column)
-        cast = problem.help.partition("cast(… as ")[2]
+        cast = diagnostic.help.partition("cast(… as ")[2]
         edited = f"cast({column} as {cast[: cast.index(')')]})" if cast else f"to_json({column})"
-        assert compiled(tmp_path, place, edited) == (), edited
-    assert refused == {column for column, given in COLUMNS.items() if is_unwritten(place, given)}
+        assert compiled(tmp_path, destination, edited) == (), edited
+    assert refused == {column for column, type_ in COLUMNS.items() if is_unwritten(destination, type_)}
 
 
-def is_unwritten(place, given):
-    text = str(given)
-    nested = "void" in text and given != NULL
-    return "interval" in text or (place == "table" and nested) or (place == "csv" and "variant" in text)
+def is_unwritten(destination, type_):
+    text = str(type_)
+    nested = "void" in text and type_ != NULL
+    return (
+        "interval" in text
+        or (destination == "table" and nested)
+        or (destination == "csv" and "variant" in text)
+    )
 
 
 def test_columns_in_postgres_are_refused_as_well(tmp_path):
@@ -96,15 +100,15 @@ def test_columns_in_postgres_are_refused_as_well(tmp_path):
     (tmp_path / "profiles.yml").write_text(
         "shop: {target: local, outputs: {local: {tables: {url: 'postgresql://localhost/x'}}}}\n"
     )
-    (problem,) = compile_project(root).diagnostics
-    assert (problem.code, problem.message.partition(" can't")[0]) == ("MS697", "PostgreSQL")
+    (diagnostic,) = compile_project(root).diagnostics
+    assert (diagnostic.code, diagnostic.message.partition(" can't")[0]) == ("MS697", "PostgreSQL")
 
 
 def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
     orders = f"{{{{ config({PLACES['table']}) }}}} select user_id, type, at from {EVENTS}"
     m = f"{{{{ config({PLACES['table']}) }}}} select user_id, max(at) - min(at) as v from {{{{ ref('orders') }}}} group by user_id"
-    (problem,) = compile_project(project(tmp_path, {"orders": orders, "m": m})).diagnostics
-    assert (problem.code, problem.location.path) == ("MS697", "models/m.sql")
+    (diagnostic,) = compile_project(project(tmp_path, {"orders": orders, "m": m})).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS697", "models/m.sql")
 
 
 def test_views_can_have_intervals(tmp_path):
@@ -122,16 +126,16 @@ def test_delta_writes_all_others_and_none_of_these(tmp_path, first_spark):
         column: _is_written(first_spark, column, tmp_path / str(index))
         for index, column in enumerate(COLUMNS)
     }
-    assert written == {column: not is_unwritten("table", given) for column, given in COLUMNS.items()}
+    assert written == {column: not is_unwritten("table", type_) for column, type_ in COLUMNS.items()}
 
 
 @SPARK_WARNINGS
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["xml", "csv"])
 def test_formats_write_all_others(name, first_spark):
-    for column, given in COLUMNS.items():
-        if not is_unwritten(name, given):
-            pieces = format_of(Encoding(name)).spark.encode([("v", Expression((column,), given))])
+    for column, type_ in COLUMNS.items():
+        if not is_unwritten(name, type_):
+            pieces = format_of(Encoding(name)).spark.encode([("v", Expression((column,), type_))])
             assert first_spark.sql(f"select {''.join(map(str, pieces))}").collect()
 
 

@@ -72,7 +72,7 @@ def short(ids):
 
 
 def chosen(*terms, exclude=(), tests=False, selectors=None, selector=None, context=None):
-    found = select(
+    selection = select(
         GRAPH,
         terms,
         exclude,
@@ -81,7 +81,7 @@ def chosen(*terms, exclude=(), tests=False, selectors=None, selector=None, conte
         context or SelectionContext(),
         with_tests=tests,
     )
-    return short(found.ids)
+    return short(selection.ids)
 
 
 def mistakes(*terms, **options) -> tuple[Diagnostic, ...]:
@@ -250,19 +250,19 @@ def test_the_tests_of_a_model_are_an_intersection_with_their_type():
     ],
 )
 def test_mistakes_are_located_in_the_selector(term, code, column, end, help_):
-    (found,) = mistakes(term)
-    assert (found.code, found.location) == (code, Location("--select", 1, column, end))
-    assert found.line == term
-    assert help_ in found.help
+    (diagnostic,) = mistakes(term)
+    assert (diagnostic.code, diagnostic.location) == (code, Location("--select", 1, column, end))
+    assert diagnostic.line == term
+    assert help_ in diagnostic.help
 
 
 def test_an_empty_selector_is_refused():
-    assert [found.code for found in mistakes("")] == ["MS601"]
+    assert [diagnostic.code for diagnostic in mistakes("")] == ["MS601"]
 
 
 def test_all_mistakes_are_collected():
-    found = mistakes("tags:x a,,b", exclude=["@c+"])
-    assert [(one.code, str(one.location)) for one in found] == [
+    diagnostics = mistakes("tags:x a,,b", exclude=["@c+"])
+    assert [(one.code, str(one.location)) for one in diagnostics] == [
         ("MS602", "--select:1:1"),
         ("MS601", "--select:1:9"),
         ("MS601", "--exclude:1:3"),
@@ -287,29 +287,29 @@ def test_all_mistakes_are_collected():
     ],
 )
 def test_what_selects_nothing_is_a_warning_with_a_guess(term, help_):
-    (found,) = warnings(term)
-    assert (found.code, found.severity, found.help) == ("MS603", "warning", help_)
+    (diagnostic,) = warnings(term)
+    assert (diagnostic.code, diagnostic.severity, diagnostic.help) == ("MS603", "warning", help_)
 
 
 def test_the_warning_points_at_the_criterion_that_is_empty():
-    (found,) = warnings("report tag:nightly,path:nowhere+")
-    assert found.location == Location("--select", 1, 20, 32)
+    (diagnostic,) = warnings("report tag:nightly,path:nowhere+")
+    assert diagnostic.location == Location("--select", 1, 20, 32)
 
 
 def test_an_empty_intersection_is_a_warning():
-    (found,) = warnings("report,sessions")
-    assert found.message == "'report,sessions' selects nothing: no node satisfies all of its parts"
+    (diagnostic,) = warnings("report,sessions")
+    assert diagnostic.message == "'report,sessions' selects nothing: no node satisfies all of its parts"
 
 
 def test_what_excludes_nothing_is_a_warning():
-    (found,) = warnings("report", exclude=["sesions"])
-    assert found.location == Location("--exclude", 1, 1, 8)
+    (diagnostic,) = warnings("report", exclude=["sesions"])
+    assert diagnostic.location == Location("--exclude", 1, 1, 8)
 
 
 def test_state_and_result_need_data():
-    found = mistakes("state:modified+ result:error")
-    assert [one.code for one in found] == ["MS606", "MS606"]
-    assert "an earlier version" in found[0].message
+    diagnostics = mistakes("state:modified+ result:error")
+    assert [one.code for one in diagnostics] == ["MS606", "MS606"]
+    assert "an earlier version" in diagnostics[0].message
 
 
 def test_state_and_result_ask_the_context():
@@ -393,8 +393,8 @@ def test_a_cautious_test_joins_when_a_union_brings_its_other_parent():
     cautious = [
         {"method": "fqn", "value": v, "indirect_selection": "cautious"} for v in ("profile", "sessions")
     ]
-    found = chosen(selector="s", selectors={"s": {"union": cautious}}, tests=True)
-    assert "test.no_orphans" in found
+    nodes = chosen(selector="s", selectors={"s": {"union": cautious}}, tests=True)
+    assert "test.no_orphans" in nodes
 
 
 def test_a_buildable_test_may_read_any_source():
@@ -412,8 +412,8 @@ def test_operators_on_a_selector_bring_only_their_own_tests():
 
 def test_a_selector_that_excludes_all_it_selects_is_a_warning():
     emptied = {"union": ["report", {"exclude": ["marts"]}]}
-    (found,) = warnings("selector:s", selectors={"s": emptied})
-    assert found.message == "'selector:s' selects nothing"
+    (diagnostic,) = warnings("selector:s", selectors={"s": emptied})
+    assert diagnostic.message == "'selector:s' selects nothing"
 
 
 def test_yaml_brings_no_tests_unless_the_caller_asks():
@@ -456,24 +456,27 @@ def test_yaml_brings_no_tests_unless_the_caller_asks():
 def test_yaml_mistakes_are_located_and_name_their_selector(definition, code, path, words):
     places = {path: Location("selectors.yml", 7, 5, 9)}
     context = SelectionContext(locate=places.get)
-    (found,) = check_selectors({"s": definition}, context)
-    assert (found.code, found.location) == (code, Location("selectors.yml", 7, 5, 9))
-    assert found.message.startswith("selector 's': ")
-    assert words in f"{found.message} {found.help}"
-    assert mistakes(selector="s", selectors={"s": definition}, context=context) == (found,)
+    (diagnostic,) = check_selectors({"s": definition}, context)
+    assert (diagnostic.code, diagnostic.location) == (code, Location("selectors.yml", 7, 5, 9))
+    assert diagnostic.message.startswith("selector 's': ")
+    assert words in f"{diagnostic.message} {diagnostic.help}"
+    assert mistakes(selector="s", selectors={"s": definition}, context=context) == (diagnostic,)
 
 
 @pytest.mark.parametrize(("quote", "column"), [(0, 21), (1, 22)])
 def test_a_mistake_within_a_yaml_text_has_its_own_column(quote, column):
     text = "report tags:x"
-    place = Location("selectors.yml", 2, 14, 14 + len(text) + 2 * quote)
-    (found,) = check_selectors({"s": text}, SelectionContext(locate={("s",): place}.get))
-    assert found.location == Location("selectors.yml", 2, column, column + 4)
+    location = Location("selectors.yml", 2, 14, 14 + len(text) + 2 * quote)
+    (diagnostic,) = check_selectors({"s": text}, SelectionContext(locate={("s",): location}.get))
+    assert diagnostic.location == Location("selectors.yml", 2, column, column + 4)
 
 
 def test_yaml_without_places_still_names_the_selector():
-    (found,) = check_selectors({"s": {"union": "x"}})
-    assert (found.location, found.message) == (None, "selector 's': 'union' must be a list, not 'x'")
+    (diagnostic,) = check_selectors({"s": {"union": "x"}})
+    assert (diagnostic.location, diagnostic.message) == (
+        None,
+        "selector 's': 'union' must be a list, not 'x'",
+    )
 
 
 def test_selectors_in_a_circle():
@@ -483,9 +486,9 @@ def test_selectors_in_a_circle():
         "c": "selector:a",
         "d": "selector:d",
     }
-    found = check_selectors(selectors)
-    assert [one.code for one in found] == ["MS608", "MS608"]
-    assert "'a' → 'b' → 'c' → 'a'" in found[0].message
+    diagnostics = check_selectors(selectors)
+    assert [one.code for one in diagnostics] == ["MS608", "MS608"]
+    assert "'a' → 'b' → 'c' → 'a'" in diagnostics[0].message
     assert [one.code for one in mistakes(selector="b", selectors=selectors)] == ["MS608"]
 
 
@@ -499,24 +502,24 @@ def test_a_definition_nested_too_deep_is_refused():
     tree = "report"
     for _ in range(500):
         tree = {"union": [tree]}
-    (found,) = check_selectors({"s": tree})
-    assert "nested too deep" in found.message
+    (diagnostic,) = check_selectors({"s": tree})
+    assert "nested too deep" in diagnostic.message
 
 
 def test_an_unknown_selector():
-    (found,) = mistakes(selector="nightli", selectors={"nightly": "tag:nightly"})
-    assert (found.code, found.location) == ("MS604", Location("--selector", 1, 1, 8))
-    assert found.help == "did you mean 'nightly'?"
+    (diagnostic,) = mistakes(selector="nightli", selectors={"nightly": "tag:nightly"})
+    assert (diagnostic.code, diagnostic.location) == ("MS604", Location("--selector", 1, 1, 8))
+    assert diagnostic.help == "did you mean 'nightly'?"
 
 
 def test_selector_stands_alone():
-    (found,) = mistakes("report", selector="s", selectors={"s": "report"})
-    assert found.code == "MS609"
+    (diagnostic,) = mistakes("report", selector="s", selectors={"s": "report"})
+    assert diagnostic.code == "MS609"
 
 
 def test_an_empty_yaml_selector_is_a_warning():
-    (found,) = warnings(selector="s", selectors={"s": {"tag": "nightlyy"}})
-    assert (found.message, found.help) == (
+    (diagnostic,) = warnings(selector="s", selectors={"s": {"tag": "nightlyy"}})
+    assert (diagnostic.message, diagnostic.help) == (
         "selector 's': 'tag:nightlyy' selects nothing",
         "did you mean 'tag:nightly'?",
     )
@@ -527,9 +530,9 @@ def test_any_text_is_selected_by_or_reported(text):
     try:
         select(GRAPH, [text], [text])
     except MillstreamError as error:
-        for found in error.diagnostics:
-            assert found.location
-            assert found.location.end > found.location.column
+        for diagnostic in error.diagnostics:
+            assert diagnostic.location
+            assert diagnostic.location.end > diagnostic.location.column
 
 
 NAMES = "abcdefg"
@@ -556,9 +559,9 @@ unions = st.lists(st.lists(terms, min_size=1, max_size=3), min_size=1, max_size=
 
 def written(union):
     def one(term):
-        at, up, value, down = term
+        with_parents, up, value, down = term
         return (
-            ("@" if at else "")
+            ("@" if with_parents else "")
             + (f"{up}+" if up is not None else "")
             + value
             + (f"+{down}" if down is not None else "")
@@ -586,15 +589,15 @@ def naive(graph, union, far):
         return set(graph.nodes) if value == "*" else {f"model.{value}"}
 
     def one(term):
-        at, up, value, down = term
+        with_parents, up, value, down = term
         start = matched(value)
         high = 0 if up is None else int(up or 50)
         low = 0 if down is None else int(down or 50)
-        found = {n for n in graph.nodes for s in start if far[n, s] <= high or far[s, n] <= low}
-        if at:
+        ids = {n for n in graph.nodes for s in start if far[n, s] <= high or far[s, n] <= low}
+        if with_parents:
             below = {n for n in graph.nodes for s in start if far[s, n] <= 50}
-            found |= {n for n in graph.nodes for b in below if far[n, b] <= 50}
-        return found
+            ids |= {n for n in graph.nodes for b in below if far[n, b] <= 50}
+        return ids
 
     return set().union(*(set.intersection(*map(one, part)) for part in union))
 
@@ -604,9 +607,9 @@ def naive(graph, union, far):
 def test_selection_equals_a_naive_computation(graph, included, excluded):
     far = distances(graph)
     expected = naive(graph, included, far) - (naive(graph, excluded, far) if excluded else set())
-    found = select(graph, [written(included)], [written(excluded)] if excluded else [])
-    assert set(found.ids) == expected
-    assert list(found.ids) == sorted(found.ids, key=graph.order.index)
+    selection = select(graph, [written(included)], [written(excluded)] if excluded else [])
+    assert set(selection.ids) == expected
+    assert list(selection.ids) == sorted(selection.ids, key=graph.order.index)
 
 
 @pytest.mark.parametrize(
@@ -627,7 +630,7 @@ def test_five_thousand_nodes_are_selected_in_a_fifth_of_a_second(terms):
     best = 9.0
     for _ in range(3):
         start = time.process_time()
-        found = select(graph, terms)
+        selection = select(graph, terms)
         best = min(best, time.process_time() - start)
-        assert len(found.ids) == 5000
+        assert len(selection.ids) == 5000
     assert best < 0.2

@@ -36,7 +36,8 @@ def project(tmp_path, monkeypatch):
 
 def problems(run):
     return [
-        (each["code"], each["message"]) for each in run("compile", "--output", "json").json["diagnostics"]
+        (diagnostic["code"], diagnostic["message"])
+        for diagnostic in run("compile", "--output", "json").json["diagnostics"]
     ]
 
 
@@ -86,9 +87,9 @@ def test_another_type(run, project):
 def test_pins_that_lack_what_they_refer_to(run, project):
     root = project("AVRO", record(field("a", "shop.Money")), "BACKWARD", "format='avro'")
     pins = root / "schemas/registry/orders-value.json"
-    found = json.loads(pins.read_text())
-    found["versions"][0]["references"] = [{"name": "shop.Money", "subject": "money", "version": 1}]
-    pins.write_text(json.dumps(found))
+    document = json.loads(pins.read_text())
+    document["versions"][0]["references"] = [{"name": "shop.Money", "subject": "money", "version": 1}]
+    pins.write_text(json.dumps(document))
     ((code, message),) = problems(run)
     assert (code, "version 1 of subject 'money'" in message) == ("MS125", True)
 
@@ -102,6 +103,6 @@ def test_keys(run, project, tmp_path):
     )
     pins = Subject("orders-key", "FULL", (version_of(1, 8, "AVRO", '"int"'),))
     (tmp_path / "schemas/registry/orders-key.json").write_text(encode(pins))
-    found = problems(run)
-    assert {code for code, _ in found} == {"MS128"}
-    assert all("not FULL compatible with subject 'orders-key': " in message for _, message in found)
+    reported = problems(run)
+    assert {code for code, _ in reported} == {"MS128"}
+    assert all("not FULL compatible with subject 'orders-key': " in message for _, message in reported)

@@ -16,14 +16,14 @@ ID = {
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, "")
-    made.write("schemas/id.avsc", json.dumps(ID))
-    made.write("schemas/long.avsc", '"long"')
-    made.write(
+    project = Shop(tmp_path, "")
+    project.write("schemas/id.avsc", json.dumps(ID))
+    project.write("schemas/long.avsc", '"long"')
+    project.write(
         "schemas/id.proto",
         'syntax = "proto3"; message Id { optional int32 id = 1; optional string kind = 2; }',
     )
-    return made
+    return project
 
 
 def compiled(shop, options, columns="id, kind, value, named_struct('id', id) as both"):
@@ -58,9 +58,9 @@ def compiled(shop, options, columns="id, kind, value, named_struct('id', id) as 
     ],
 )
 def test_a_schema_is_derived(shop, options, schema):
-    found = compiled(shop, options)
-    assert found.diagnostics == ()
-    assert json.loads(found.manifest.nodes["model.copy"].config["written_key_schema"]) == schema
+    project = compiled(shop, options)
+    assert project.diagnostics == ()
+    assert json.loads(project.manifest.nodes["model.copy"].config["written_key_schema"]) == schema
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_formats_of_keys(shop, options):
     ],
 )
 def test_mistakes_are_located(shop, options, code, marked, remedy):
-    (problem,) = compiled(shop, options).diagnostics
-    assert (problem.code, problem.help) == (code, remedy), problem
-    assert problem.line[problem.location.column - 1 : problem.location.end - 1] == marked
+    (diagnostic,) = compiled(shop, options).diagnostics
+    assert (diagnostic.code, diagnostic.help) == (code, remedy), diagnostic
+    assert diagnostic.line[diagnostic.location.column - 1 : diagnostic.location.end - 1] == marked

@@ -38,41 +38,41 @@ def sink(tmp_path, monkeypatch):
 
 
 def compiled(root):
-    found = compile_project(root)
-    assert found.diagnostics == ()
-    return found.manifest.nodes["model.orders"].materialization
+    project = compile_project(root)
+    assert project.diagnostics == ()
+    return project.manifest.nodes["model.orders"].materialization
 
 
 def problems(root):
     try:
-        found = compile_project(root).diagnostics
+        diagnostics = compile_project(root).diagnostics
     except MillstreamError as error:
-        found = error.diagnostics
-    return [(each.code, each.message, each.help) for each in found]
+        diagnostics = error.diagnostics
+    return [(diagnostic.code, diagnostic.message, diagnostic.help) for diagnostic in diagnostics]
 
 
 def test_format_framing_and_id_are_those_of_the_newest_version(sink):
     root = sink("schema='registry'", orders_value=("AVRO", record(field("a", "string")), TWO))
-    found = compiled(root)
-    assert (found.format, found.framing, found.schema_id, found.value_subject) == (
+    sink_config = compiled(root)
+    assert (sink_config.format, sink_config.framing, sink_config.schema_id, sink_config.value_subject) == (
         "avro",
         "confluent",
         8,
         "orders-value",
     )
-    assert (found.encoding.schema_id, found.encoding.subject) == (8, "orders-value")
+    assert (sink_config.encoding.schema_id, sink_config.encoding.subject) == (8, "orders-value")
 
 
 def test_values_without_ids(sink):
     root = sink("schema='registry', subject='s', framing='plain'", s=("AVRO", TWO))
-    found = compiled(root)
-    assert (found.framing, found.value_subject, found.pinned_subject) == ("plain", "", "s")
+    sink_config = compiled(root)
+    assert (sink_config.framing, sink_config.value_subject, sink_config.pinned_subject) == ("plain", "", "s")
 
 
 def test_a_message_of_several(sink):
     options = "schema='registry', message='Order'"
-    found = compiled(sink(options, orders_value=("PROTOBUF", PROTO)))
-    assert (found.format, found.message) == ("protobuf", "Order")
+    sink_config = compiled(sink(options, orders_value=("PROTOBUF", PROTO)))
+    assert (sink_config.format, sink_config.message) == ("protobuf", "Order")
 
 
 def test_keys(sink):
@@ -82,14 +82,23 @@ def test_keys(sink):
         orders_key=("AVRO", '"string"'),
         orders_value=("JSON", object_({"b": STRING})),
     )
-    found = compiled(root)
-    assert (found.key_format, found.key_framing, found.single_key, found.subject_of_key) == (
+    sink_config = compiled(root)
+    assert (
+        sink_config.key_format,
+        sink_config.key_framing,
+        sink_config.single_key,
+        sink_config.subject_of_key,
+    ) == (
         "avro",
         "confluent",
         True,
         "orders-key",
     )
-    assert (found.format, found.key_only, found.value_columns(["a", "b"])) == ("json", ("a",), ("b",))
+    assert (sink_config.format, sink_config.key_only, sink_config.value_columns(["a", "b"])) == (
+        "json",
+        ("a",),
+        ("b",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,8 +184,8 @@ def test_what_does_not_fit(sink, options, columns, pins, expected):
 
 def test_the_caret_is_at_the_option(sink, run):
     sink("schema='registry', format='json'", orders_value=("AVRO", TWO))
-    (problem,) = run("compile", "--output", "json").json["diagnostics"]
-    assert (problem["path"], problem["line"], problem["column"]) == ("models/orders.sql", 1, 67)
+    (diagnostic,) = run("compile", "--output", "json").json["diagnostics"]
+    assert (diagnostic["path"], diagnostic["line"], diagnostic["column"]) == ("models/orders.sql", 1, 67)
 
 
 def test_a_newer_pin_is_compiled_at_once(sink, run):

@@ -23,7 +23,7 @@ EDITS = {
 
 def query(root, out):
     queries = job_of(project(root, {"orders": ORDERS, "sums": SUMS, "out": out})).physical.queries
-    return next(each for each in queries if "model.out" in each.models)
+    return next(query for query in queries if "model.out" in query.models)
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -34,9 +34,9 @@ def test_an_edit_leaves_records_as_they_are_until_the_sink_is_rebuilt(tmp_path, 
 
 
 def test_a_sink_over_a_table_follows_it_batch_by_batch(tmp_path):
-    found = query(tmp_path, OUT)
-    assert found.follows_table
-    assert isinstance(found.deliver, PerBatch)
+    sink = query(tmp_path, OUT)
+    assert sink.follows_table
+    assert isinstance(sink.deliver, PerBatch)
     assert not query(
         tmp_path, OUT.replace("ref('sums')", "source('shop', 'events')").replace("total", "amount")
     ).follows_table
@@ -75,10 +75,10 @@ def test_a_sink_that_sends_changes_shares_no_query_and_its_topic_is_not_compacte
         "{{ config(materialized='table', unique_key='type') }} select type, total from {{ ref('changed') }}"
     )
     queries = job_of(project(tmp_path, models)).physical.queries
-    own = next(each for each in queries if "model.changed" in each.stored)
-    assert [*own.stored] == ["model.changed"]
-    config = {each.name: each.config for each in written_topics(queries)}
+    changed = next(query for query in queries if "model.changed" in query.stored)
+    assert [*changed.stored] == ["model.changed"]
+    config = {topic.name: topic.config for topic in written_topics(queries)}
     assert config == {"out": {"cleanup.policy": "compact"}, "changed": {}}
     # A reader takes the row after each change from the records.
-    (source,) = next(each for each in queries if "model.read" in each.stored).sources
+    (source,) = next(query for query in queries if "model.read" in query.stored).sources
     assert (source.topic, str(source.columns[0].type)) == ("changed", "struct<type:string,total:bigint>")

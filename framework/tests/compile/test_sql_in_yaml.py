@@ -33,9 +33,9 @@ SQL = {
 }
 
 
-def written(root, place, sql):
+def written(root, location, sql):
     root = project(root, {"m": MODEL})
-    path, text = PLACES[place]
+    path, text = PLACES[location]
     text = text.replace("SQL", '"' + sql + '"')
     file = root / path
     before = file.read_text() if file.exists() else ""
@@ -44,25 +44,27 @@ def written(root, place, sql):
     return root
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_sql_in_yaml_is_a_template(tmp_path, place):
-    root = written(tmp_path, place, SQL.get(place, "amount > {{ var('least', 7) }}"))
+@pytest.mark.parametrize("location", PLACES)
+def test_sql_in_yaml_is_a_template(tmp_path, location):
+    root = written(tmp_path, location, SQL.get(location, "amount > {{ var('least', 7) }}"))
     compiled = compile_project(root, use_cache=False)
     assert compiled.diagnostics == ()
-    assert ("100" if place in SQL else "7") in str(read_catalog(compiled))
+    assert ("100" if location in SQL else "7") in str(read_catalog(compiled))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_is_wrong_in_it_is_found_at_its_line(tmp_path, place):
-    sql = SQL.get(place, "amount > {{ var('least', 7) }}").replace("amount", "amuont")
-    root = written(tmp_path, place, sql)
-    (found,) = compile_project(root, use_cache=False).diagnostics
-    assert (found.location.path, "amuont" in found.message) == (PLACES[place][0], True), found
+@pytest.mark.parametrize("location", PLACES)
+def test_what_is_wrong_in_it_is_found_at_its_line(tmp_path, location):
+    sql = SQL.get(location, "amount > {{ var('least', 7) }}").replace("amount", "amuont")
+    root = written(tmp_path, location, sql)
+    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    assert (diagnostic.location.path, "amuont" in diagnostic.message) == (PLACES[location][0], True), (
+        diagnostic
+    )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_variable_that_is_not_set_is_reported_once(tmp_path, place):
-    root = written(tmp_path, place, "amount > {{ var('leats') }}")
-    (found,) = compile_project(root, variables={"least": 7}, use_cache=False).diagnostics
-    assert (found.code, found.location.path) == ("MS205", PLACES[place][0])
-    assert found.help == "did you mean 'least'?"
+@pytest.mark.parametrize("location", PLACES)
+def test_a_variable_that_is_not_set_is_reported_once(tmp_path, location):
+    root = written(tmp_path, location, "amount > {{ var('leats') }}")
+    (diagnostic,) = compile_project(root, variables={"least": 7}, use_cache=False).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS205", PLACES[location][0])
+    assert diagnostic.help == "did you mean 'least'?"

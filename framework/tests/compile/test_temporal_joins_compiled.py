@@ -31,12 +31,12 @@ def written(root, sql=SQL, plans=PLANS, **models):
 
 
 def query_of(root, model="m"):
-    (found,) = (
+    (query,) = (
         q
         for q in job_of(root).physical.queries
         if any(getattr(o, "model", "") == f"model.{model}" for o in q.outputs)
     )
-    return found
+    return query
 
 
 def joins(query):
@@ -74,7 +74,7 @@ def test_each_batch_reads_all_records_of_the_versions(tmp_path):
 def test_the_table_of_versions_is_stored_only_for_what_reads_it(tmp_path):
     def tables(root):
         outputs = [output for query in job_of(root).physical.queries for output in query.outputs]
-        return [each.model for each in outputs if isinstance(each, TableOutput)]
+        return [output.model for output in outputs if isinstance(output, TableOutput)]
 
     assert tables(written(tmp_path / "one")) == []
     newest = "{{ config(materialized='sink') }} select e.user_id, p.plan from {{ source('shop', 'events') }} as e join {{ source('shop', 'plans') }} as p on p.user = e.user_id and p.valid_to is null"
@@ -118,22 +118,22 @@ def test_a_model_that_aggregates_joined_rows_reads_their_topic(tmp_path):
 
 @pytest.mark.parametrize("time", ["p.valid_from", "p.since"])
 def test_a_time_of_the_version_itself_is_refused(time, tmp_path):
-    (problem,) = compile_project(written(tmp_path, SQL.replace("as of e.at", f"as of {time}"))).diagnostics
-    assert (problem.code, problem.help) == ("MS691", "write FOR SYSTEM_TIME AS OF e.at")
+    (diagnostic,) = compile_project(written(tmp_path, SQL.replace("as of e.at", f"as of {time}"))).diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("MS691", "write FOR SYSTEM_TIME AS OF e.at")
 
 
 @pytest.mark.parametrize("left", ["amount", "at"])
 def test_a_comparison_of_another_column_than_the_key_is_one_error(left, tmp_path):
     sql = SQL.replace("on p.user = e.user_id", f"on e.{left} = p.plan")
-    (problem,) = compile_project(written(tmp_path, sql)).diagnostics
-    assert (problem.code, problem.help) == ("MS692", "add to ON: p.`user` = e.user_id")
+    (diagnostic,) = compile_project(written(tmp_path, sql)).diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("MS692", "add to ON: p.`user` = e.user_id")
     repaired = sql.replace(f"on e.{left} = p.plan", "on p.`user` = e.user_id")
     assert not compile_project(written(tmp_path, repaired)).diagnostics
 
 
 @pytest.mark.parametrize("name", ["a CTE", "a table with versions", "a right join", "rows that change"])
 def test_what_else_is_refused(name, tmp_path):
-    kept = "{{ config(materialized='table', unique_key='user', versions='all', order_by='since') }} select user_id as user, amount as price, at as since from {{ source('shop', 'events') }}"
+    versioned = "{{ config(materialized='table', unique_key='user', versions='all', order_by='since') }} select user_id as user, amount as price, at as since from {{ source('shop', 'events') }}"
     counts = "{{ config(emit='on_change') }} select user_id, max(amount) as amount, window, window.start as at from {{ source('shop', 'events') }} group by user_id, window(at, '1 day')"
     sql = {
         "a CTE": SQL.replace(
@@ -145,15 +145,15 @@ def test_what_else_is_refused(name, tmp_path):
             "as paid", "as paid, e.window"
         ),
     }[name]
-    problems = compile_project(written(tmp_path, sql, kept=kept, counts=counts)).diagnostics
-    assert "MS686" in {each.code for each in problems if each.severity == "error"}
+    problems = compile_project(written(tmp_path, sql, kept=versioned, counts=counts)).diagnostics
+    assert "MS686" in {diagnostic.code for diagnostic in problems if diagnostic.severity == "error"}
 
 
 def test_an_aggregate_of_the_same_select_is_refused(tmp_path):
     sql = SQL.replace("e.amount * p.price as paid", "count(*) as n") + "group by e.user_id\n"
-    (problem,) = compile_project(written(tmp_path, sql)).diagnostics
-    assert problem.code == "MS529"
-    assert "a refining aggregate can't share a query with the temporal join" in problem.message
+    (diagnostic,) = compile_project(written(tmp_path, sql)).diagnostics
+    assert diagnostic.code == "MS529"
+    assert "a refining aggregate can't share a query with the temporal join" in diagnostic.message
 
 
 @pytest.mark.parametrize(
@@ -164,19 +164,24 @@ def test_an_aggregate_of_the_same_select_is_refused(tmp_path):
     ],
 )
 def test_options_of_state_that_it_does_not_have(state, message, tmp_path):
-    (problem,) = compile_project(written(tmp_path, SQL.replace("key=", f"state={state}, key="))).diagnostics
-    assert problem.code == "MS522"
-    assert problem.message.startswith(message)
+    (diagnostic,) = compile_project(
+        written(tmp_path, SQL.replace("key=", f"state={state}, key="))
+    ).diagnostics
+    assert diagnostic.code == "MS522"
+    assert diagnostic.message.startswith(message)
 
 
 def test_lineage(tmp_path):
     compiled = compile_project(written(tmp_path))
     (_, paid) = compiled.manifest.nodes["model.m"].columns
-    assert {(each.relation, each.column, each.kind) for each in paid.influences} == {
+    assert {(influence.relation, influence.column, influence.kind) for influence in paid.influences} == {
         ("source.shop.events", "amount", "computed"),
         ("source.shop.plans", "price", "computed"),
     }
-    rows = {(each.relation, each.column, each.kind) for each in compiled.manifest.nodes["model.m"].influences}
+    rows = {
+        (influence.relation, influence.column, influence.kind)
+        for influence in compiled.manifest.nodes["model.m"].influences
+    }
     assert rows == {
         ("source.shop.events", "user_id", "join"),
         ("source.shop.events", "at", "join"),
@@ -214,8 +219,8 @@ def test_what_an_edit_means_for_the_state(name, tmp_path):
     sql = SQL.replace("p.price as", "q.price as") if name == "another alias" else SQL
     old = query_of(written(tmp_path / "old")).signature
     new = query_of(written(tmp_path / "new", sql.replace(before, after))).signature
-    found = verdict(old, new)
-    assert found.kind == kind, found.reasons
+    change = verdict(old, new)
+    assert change.kind == kind, change.reasons
 
 
 SETTINGS = {

@@ -44,10 +44,10 @@ def compiled(root, tests, macro=SUM % "{{ other }}", more=""):
 
 
 def only_test(root, tests, **more):
-    found = compiled(root, tests, **more)
-    assert not found.diagnostics, found.diagnostics
-    (node,) = (each for each in found.manifest.nodes.values() if each.kind == "test")
-    return node, found.tests.get(node.id, "")
+    project = compiled(root, tests, **more)
+    assert not project.diagnostics, project.diagnostics
+    (node,) = (node for node in project.manifest.nodes.values() if node.kind == "test")
+    return node, project.tests.get(node.id, "")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_ref_in_the_macro_is_a_dependency(tmp_path):
 
 
 def test_a_relation_that_does_not_exist_is_shown_where_yaml_names_the_test(tmp_path):
-    (problem,) = compiled(tmp_path, "[same_sum: {other: ref('copie'), other_column: amount}]").diagnostics
-    assert (problem.code, str(problem.location)) == ("MS203", "models/marts.yml:5:17")
-    assert problem.help == "did you mean 'copies'?"
+    (diagnostic,) = compiled(tmp_path, "[same_sum: {other: ref('copie'), other_column: amount}]").diagnostics
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS203", "models/marts.yml:5:17")
+    assert diagnostic.help == "did you mean 'copies'?"
 
 
 def test_where_restricts_the_rows_that_a_macro_reads(tmp_path):
@@ -127,17 +127,17 @@ def test_a_test_has_its_tags_and_description(tmp_path):
 
 
 def test_two_tests_can_not_have_one_name(tmp_path):
-    (problem,) = compiled(tmp_path, "[not_null: {name: mine}, unique: {name: mine}]").diagnostics
-    assert (problem.code, str(problem.location)) == ("MS109", "models/marts.yml:5:41")
-    (problem,) = compiled(tmp_path, "[not_null: {name: unique_amounts_amount}, unique]").diagnostics
-    assert problem.message == "there is another data test named 'unique_amounts_amount'"
+    (diagnostic,) = compiled(tmp_path, "[not_null: {name: mine}, unique: {name: mine}]").diagnostics
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS109", "models/marts.yml:5:41")
+    (diagnostic,) = compiled(tmp_path, "[not_null: {name: unique_amounts_amount}, unique]").diagnostics
+    assert diagnostic.message == "there is another data test named 'unique_amounts_amount'"
 
 
 @pytest.mark.parametrize("test", ["not_null", "mine"])
 def test_a_name_has_no_blanks(tmp_path, test):
     macro = "{% macro mine(model, column_name) %}select 1{% endmacro %}"
-    (problem,) = compiled(tmp_path, f"[{test}: {{name: a b}}]", macro=macro).diagnostics
-    assert (problem.code, problem.message) == ("MS110", "'a b' can't be the name of a data test")
+    (diagnostic,) = compiled(tmp_path, f"[{test}: {{name: a b}}]", macro=macro).diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("MS110", "'a b' can't be the name of a data test")
 
 
 CLOSE = [
@@ -164,6 +164,6 @@ def test_a_macro_may_have_a_name_like_a_built_in_test(tmp_path, name):
      ("acepted_values: [a]", "accepted_values")],
 )  # fmt: skip
 def test_a_name_that_no_macro_has_is_a_misspelled_built_in_test(tmp_path, name, built_in):
-    (problem,) = compiled(tmp_path, f"[{name}]").diagnostics
-    assert (problem.code, problem.help) == ("MS107", f"did you mean '{built_in}'?")
-    assert str(problem.location) == "models/marts.yml:5:17"
+    (diagnostic,) = compiled(tmp_path, f"[{name}]").diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("MS107", f"did you mean '{built_in}'?")
+    assert str(diagnostic.location) == "models/marts.yml:5:17"

@@ -12,7 +12,7 @@ from millstream.compile import compile_project
 
 PROJECTS = Path(__file__).parents[1] / "broken/projects"
 REMEDY = re.compile(r"write to another topic: (topic='\w+')")
-OWN = """
+SOURCES = """
 sources:
   - name: own
     topics:
@@ -34,11 +34,11 @@ def model(root, name, topic, of):
 
 
 def codes(root):
-    return [problem.code for problem in compile_project(root).diagnostics]
+    return [diagnostic.code for diagnostic in compile_project(root).diagnostics]
 
 
 def test_a_loop_over_several_topics_is_named(shop):
-    (shop / "models/own.yml").write_text(OWN)
+    (shop / "models/own.yml").write_text(SOURCES)
     model(shop, "a", "one", "ref('b_rows')")
     model(shop, "b", "two", "source('own', 'first')")
     (shop / "models/b_rows.sql").write_text("select order_id from {{ source('own', 'second') }}")
@@ -52,13 +52,13 @@ def test_a_loop_over_several_topics_is_named(shop):
     assert codes(shop) == ["MS551"]
     model(shop, "b", "b", "ref('a')")
     (shop / "models/own.yml").write_text(
-        OWN.replace("      - {name: first, topic: one", "      - {name: first")
+        SOURCES.replace("      - {name: first, topic: one", "      - {name: first")
     )
     assert codes(shop) == []
 
 
 def test_all_topics_that_can_not_be_written_are_reported_at_once(shop, monkeypatch):
-    (shop / "models/own.yml").write_text(OWN)
+    (shop / "models/own.yml").write_text(SOURCES)
     for name, topic in {"a": "orders", "b": "one", "c": "out", "d": "out", "e": "__x", "f": "o.ut"}.items():
         model(shop, name, topic, "source('app', 'orders')")
     model(shop, "g", "o_ut", "source('app', 'orders')")
@@ -71,7 +71,7 @@ def test_all_topics_that_can_not_be_written_are_reported_at_once(shop, monkeypat
 
 
 def test_two_sources_may_read_one_topic(shop):
-    (shop / "models/own.yml").write_text(OWN.replace("topic: two", "topic: one"))
+    (shop / "models/own.yml").write_text(SOURCES.replace("topic: two", "topic: one"))
     assert codes(shop) == []
 
 
@@ -79,9 +79,9 @@ def test_a_compile_from_the_cache_finds_the_same(shop):
     model(shop, "a", "out", "source('app', 'orders')")
     assert codes(shop) == []
     model(shop, "b", "out", "source('app', 'orders')")
-    (problem,) = compile_project(shop).diagnostics
-    assert (problem.code, problem.location.path) == ("MS552", "models/b.sql")
-    assert [note.location.path for note in problem.notes] == ["models/a.sql"]
+    (diagnostic,) = compile_project(shop).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS552", "models/b.sql")
+    assert [note.location.path for note in diagnostic.notes] == ["models/a.sql"]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,11 @@ def test_a_compile_from_the_cache_finds_the_same(shop):
 )
 def test_the_other_topic_that_is_named_can_be_written(shop, case):
     shutil.copytree(PROJECTS / case, shop, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.txt"))
-    (problem,) = compile_project(shop).diagnostics
-    place, remedy = problem.location, REMEDY.search(problem.help)[1]
-    text = (shop / place.path).read_text()
+    (diagnostic,) = compile_project(shop).diagnostics
+    location, remedy = diagnostic.location, REMEDY.search(diagnostic.help)[1]
+    text = (shop / location.path).read_text()
     without = re.sub(r", topic=(var\([^)]*\)|'[^']*')", "", text)
-    (shop / place.path).write_text(without.replace("materialized='sink'", f"materialized='sink', {remedy}"))
+    (shop / location.path).write_text(
+        without.replace("materialized='sink'", f"materialized='sink', {remedy}")
+    )
     assert codes(shop) == []

@@ -21,9 +21,9 @@ def written(root, more="", **models):
 
 
 def warned(root):
-    found = compile_project(root).diagnostics
-    assert all(each.severity == "warning" for each in found), found
-    return [(each.code, each.location.path, each.message) for each in found]
+    diagnostics = compile_project(root).diagnostics
+    assert all(diagnostic.severity == "warning" for diagnostic in diagnostics), diagnostics
+    return [(diagnostic.code, diagnostic.location.path, diagnostic.message) for diagnostic in diagnostics]
 
 
 def test_a_view_that_five_models_read_is_warned_of_once(tmp_path):

@@ -21,7 +21,7 @@ def config(more, key="user_id"):
 def table(root, sql, name="m", **models):
     """Return what a table stores."""
     queries = job_of(versioned(root, m=sql, **models)).physical.queries
-    return next(each for query in queries for each in query.tables if each.model.endswith(name))
+    return next(table for query in queries for table in query.tables if table.model.endswith(name))
 
 
 def versioned(root, **models):
@@ -31,7 +31,7 @@ def versioned(root, **models):
     return root
 
 
-KEPT = {
+VERSIONED = {
     "events": ("versions='30 days', order_by='at'", f"select user_id, type, at from {EVENTS}", ("30 days", False)),
     "forever": ("versions='all', order_by='at'", f"select user_id, at from {EVENTS}", ("", False)),
     "an aggregate": ("versions='all', unbounded_state='accept'", f"select user_id, count(*) as n from {EVENTS} group by user_id", ("", True)),
@@ -41,27 +41,29 @@ KEPT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", VERSIONED)
 def test_what_keeps_versions(name, tmp_path):
-    more, sql, (keep, replaces) = KEPT[name]
+    more, sql, (keep, replaces) = VERSIONED[name]
     (tmp_path / "models").mkdir()
     (tmp_path / "models/m.yml").write_text(
         "models: [{name: m, columns: [{name: user_id, type: string}, {name: at, type: timestamp}]}]\n"
         if name == "opaque SQL"
         else "{}\n"
     )
-    found = table(tmp_path, config(more) + sql, t=TABLE)
-    assert found.keys == ("user_id", "valid_from")
-    assert [str(c.type) for c in found.columns if c.name in {"valid_from", "valid_to"}] == ["timestamp"] * 2
-    assert found.versions == Versions(("user_id",), keep, replaces)
-    assert "order_by" not in found.options
+    versions_table = table(tmp_path, config(more) + sql, t=TABLE)
+    assert versions_table.keys == ("user_id", "valid_from")
+    assert [str(c.type) for c in versions_table.columns if c.name in {"valid_from", "valid_to"}] == [
+        "timestamp"
+    ] * 2
+    assert versions_table.versions == Versions(("user_id",), keep, replaces)
+    assert "order_by" not in versions_table.options
 
 
 def test_versions_of_a_reference_topic(tmp_path):
     sql = f"{{{{ config(materialized='sink') }}}} select e.type, u.segment from {EVENTS} as e join {USERS} as u on u.user_id = e.user_id and u.valid_to is null"
-    found = table(tmp_path, sql, "users")
-    assert [column.name for column in found.columns] == ["user_id", "segment", "valid_from", "valid_to"]
-    assert (found.keys, found.versions) == (("user_id", "valid_from"), Versions(("user_id",), "7 days"))
+    users = table(tmp_path, sql, "users")
+    assert [column.name for column in users.columns] == ["user_id", "segment", "valid_from", "valid_to"]
+    assert (users.keys, users.versions) == (("user_id", "valid_from"), Versions(("user_id",), "7 days"))
 
 
 READERS = {
@@ -81,7 +83,7 @@ GROUPS = (
 def test_what_reads_versions(name, tmp_path):
     root = versioned(tmp_path, m=READERS[name], t=TABLE, groups=GROUPS)
     assert compile_project(root).diagnostics == ()
-    stored = [each.model for query in job_of(root).physical.queries for each in query.tables]
+    stored = [table.model for query in job_of(root).physical.queries for table in query.tables]
     assert "source.shop.users" in stored
 
 
@@ -89,8 +91,8 @@ def test_a_column_of_records_is_none_of_versions(tmp_path):
     root = versioned(
         tmp_path, m=config("") + f"select user_id, max(_offset) as last from {USERS} group by user_id"
     )
-    (problem,) = compile_project(root).diagnostics
-    assert (problem.code, problem.message) == ("MS402", "column '_offset' does not exist")
+    (diagnostic,) = compile_project(root).diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("MS402", "column '_offset' does not exist")
 
 
 JOINS = {
@@ -115,26 +117,29 @@ def test_as_of_a_time_is_conditions_on_the_times_of_versions(name, tmp_path):
         "o.user_id", f"{time.split('.')[0]}.user_id"
     )
     clause = f"for system_time as of {time} "
-    place = re.search(r"(?<=join [RT] )", select).end()
-    as_of = select[:place] + clause + select[place:]
+    position = re.search(r"(?<=join [RT] )", select).end()
+    as_of = select[:position] + clause + select[position:]
     bounds = f"({alias}.valid_from is null or {alias}.valid_from <= {time}) and ({alias}.valid_to is null or {time} < {alias}.valid_to)"
     before, condition, after = re.fullmatch(r"(.*? on )(.*?)( join P.*|)", select).groups()
     written = f"{before}({condition}) and {bounds}{after}"
-    found = []
+    maintained = []
     for sql in (as_of, written):
         text = re.sub(r"\b[RTP]\b", lambda match: NAMES[match.group()], sql)
         queries = job_of(
             versioned(tmp_path, m=config("") + text, t=TABLE, versions=VERSIONS)
         ).physical.queries
-        found += [
+        maintained += [
             q.maintaining.maintenance
             for q in queries
             if q.maintaining and q.maintaining.target.model == "model.m"
         ]
-    one, other = ([each.all_rows, each.restricted, *(t.sql for t in each.touched)] for each in found)
+    one, other = (
+        [maintenance.all_rows, maintenance.restricted, *(t.sql for t in maintenance.touched)]
+        for maintenance in maintained
+    )
     plain = re.compile(r"[\s()`]+|inner ")
-    assert [plain.sub("", each) for each in one] == [plain.sub("", each) for each in other]
-    assert not any("system_time" in each for each in one)
+    assert [plain.sub("", sql) for sql in one] == [plain.sub("", sql) for sql in other]
+    assert not any("system_time" in sql for sql in one)
 
 
 REFUSED = {
@@ -155,7 +160,7 @@ def test_what_is_no_time_of_a_version(name, tmp_path):
     )
     sql = config("") + text
     problems = compile_project(versioned(tmp_path, m=sql, t=TABLE)).diagnostics
-    assert [(each.code, each.message) for each in problems] == [(code, message)]
+    assert [(diagnostic.code, diagnostic.message) for diagnostic in problems] == [(code, message)]
 
 
 EDITS = {
@@ -169,9 +174,11 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_what_an_edit_means(name, tmp_path):
     before, after, kind = EDITS[name]
-    found = []
+    signatures = []
     for more in (before, after):
         sql = config(f"{more}order_by='at'") + f"select user_id, type, at from {EVENTS}"
         queries = job_of(versioned(tmp_path, m=sql)).physical.queries
-        found += [query.signature for query in queries if any(t.model == "model.m" for t in query.tables)]
-    assert verdict(*found).kind == kind
+        signatures += [
+            query.signature for query in queries if any(t.model == "model.m" for t in query.tables)
+        ]
+    assert verdict(*signatures).kind == kind
