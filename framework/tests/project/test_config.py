@@ -19,9 +19,9 @@ HERE = Location("models/m.sql", 1, 11, 20)
 
 
 def yaml(content):
-    found, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{content}"))
+    properties, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{content}"))
     assert diagnostics == []
-    return found.models[0]
+    return properties.models[0]
 
 
 def resolve(models=None, folders=(), properties=None, **in_file):
@@ -36,8 +36,8 @@ def good(*arguments, **options):
 
 
 def wrong(*arguments, **options):
-    _, (found,) = resolve(*arguments, **options)
-    return found.code, found.message, found.help
+    _, (diagnostic,) = resolve(*arguments, **options)
+    return diagnostic.code, diagnostic.message, diagnostic.help
 
 
 def test_without_options_a_model_is_an_enabled_view():
@@ -114,15 +114,15 @@ def test_dbt_s_plus_is_no_part_of_a_name():
     ],
 )
 def test_bad_options_in_the_file(options, message, remedy):
-    _, (found,) = resolve(**options)
-    assert (found.code, found.message, found.location, found.line) == (
+    _, (diagnostic,) = resolve(**options)
+    assert (diagnostic.code, diagnostic.message, diagnostic.location, diagnostic.line) == (
         "MS120",
         message,
         HERE,
         "{{ config(...) }}",
     )
-    assert found.help
-    assert remedy is None or found.help == remedy
+    assert diagnostic.help
+    assert remedy is None or diagnostic.help == remedy
 
 
 def test_a_wrong_option_leaves_what_was_said_before():
@@ -148,8 +148,8 @@ def test_options_of_another_materialization_contradict(materialized, options):
 
 
 def test_a_contradiction_in_yaml_is_told_at_its_line():
-    _, (found,) = resolve(None, (), yaml("  config:\n    topic: t\n"))
-    assert (found.code, found.location.line, found.location.column, found.line) == (
+    _, (diagnostic,) = resolve(None, (), yaml("  config:\n    topic: t\n"))
+    assert (diagnostic.code, diagnostic.location.line, diagnostic.location.column, diagnostic.line) == (
         "MS121",
         4,
         12,
@@ -188,12 +188,12 @@ def test_defaults_are_checked_once_at_their_place():
     given_ = settings(
         {"a": {"materialized": "tabel", "b": {"+ower": "x"}}}, a__materialized=1, **{"a__b__+ower": 3}
     )
-    found = check_folder_defaults(given_, Text("pyproject.toml", "materialized = 'tabel'\n\nx\n"))
-    assert [(d.code, d.location.line, d.help) for d in found] == [
+    diagnostics = check_folder_defaults(given_, Text("pyproject.toml", "materialized = 'tabel'\n\nx\n"))
+    assert [(d.code, d.location.line, d.help) for d in diagnostics] == [
         ("MS120", 1, "did you mean 'table'?"),
         ("MS120", 3, "did you mean 'owner'?"),
     ]
-    assert found[0].line == "materialized = 'tabel'"
+    assert diagnostics[0].line == "materialized = 'tabel'"
 
 
 def test_good_defaults_are_no_mistake():
@@ -206,17 +206,19 @@ def test_a_wrong_default_is_not_told_again_for_every_model():
 
 
 def test_defaults_for_a_folder_without_models_are_a_warning():
-    found = unused_folders(
+    diagnostics = unused_folders(
         settings({"stagng": {"owner": "x"}, "a": {"b": {}}}, stagng=2), [("staging",), ("a", "b", "c")]
     )
-    assert [(d.code, d.severity, d.location.line, d.help) for d in found] == [
+    assert [(d.code, d.severity, d.location.line, d.help) for d in diagnostics] == [
         ("MS117", "warning", 2, "did you mean 'staging'?")
     ]
 
 
 def test_a_project_without_models_has_one_warning():
-    found = unused_folders(settings({"staging": {"owner": "x"}, "marts": {"owner": "y"}}, staging=2), [])
-    assert [(d.code, d.severity, d.location.line, d.message, d.help) for d in found] == [
+    diagnostics = unused_folders(
+        settings({"staging": {"owner": "x"}, "marts": {"owner": "y"}}, staging=2), []
+    )
+    assert [(d.code, d.severity, d.location.line, d.message, d.help) for d in diagnostics] == [
         ("MS117", "warning", 2, "the project has no models yet", "add one, such as models/staging/orders.sql")
     ]
 
@@ -242,9 +244,9 @@ values = st.recursive(
 def test_whatever_a_file_says_there_is_a_config_or_a_diagnostic(options):
     config, diagnostics = resolve(**options)
     assert msgspec.convert(msgspec.to_builtins(config), ModelConfig) == config
-    for found in diagnostics:
-        assert found.code in {"MS120", "MS121", "MS821"}
-        assert found.help
+    for diagnostic in diagnostics:
+        assert diagnostic.code in {"MS120", "MS121", "MS821"}
+        assert diagnostic.help
     assert len(diagnostics) >= ("nonsense" in options)
 
 

@@ -6,34 +6,34 @@ from millstream.project.properties import read_properties
 
 def read(tests, *, column=True):
     inside = f"  columns:\n  - name: c\n    tests: {tests}\n" if column else f"  tests: {tests}\n"
-    found, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{inside}"))
-    (model,) = found.models
+    properties, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{inside}"))
+    (model,) = properties.models
     return (model.columns[0].tests if column else model.tests), diagnostics
 
 
 def one(tests, *, column=True):
-    (found,), diagnostics = read(tests, column=column)
+    (test,), diagnostics = read(tests, column=column)
     assert diagnostics == []
-    return found.name, found.arguments, found.severity
+    return test.name, test.arguments, test.severity
 
 
 def wrong(tests, *, column=True):
-    _, (found,) = read(tests, column=column)
+    _, (diagnostic,) = read(tests, column=column)
     return (
-        found.code,
-        found.line[found.location.column - 1 : found.location.end - 1],
-        found.message,
-        found.help,
+        diagnostic.code,
+        diagnostic.line[diagnostic.location.column - 1 : diagnostic.location.end - 1],
+        diagnostic.message,
+        diagnostic.help,
     )
 
 
 @pytest.mark.parametrize("key", ["tests", "data_tests"])
 def test_both_of_dbt_s_words_are_read(key):
-    found, diagnostics = read_properties(
+    properties, diagnostics = read_properties(
         Text("m.yml", f"models: [{{name: m, columns: [{{name: c, {key}: [unique]}}]}}]")
     )
     assert diagnostics == []
-    assert found.models[0].columns[0].tests[0].name == "unique"
+    assert properties.models[0].columns[0].tests[0].name == "unique"
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_severity_stands_in_either_of_dbt_s_places(tests):
     ],
 )
 def test_mistakes_of_a_column_s_test(tests, code, mark, remedy):
-    found = wrong(tests)
-    assert found[:2] == (code, mark)
-    assert found[3]
-    assert remedy is None or found[3] == remedy
+    report = wrong(tests)
+    assert report[:2] == (code, mark)
+    assert report[3]
+    assert remedy is None or report[3] == remedy
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import conf
 def f(value: int) -> int:
     return value * conf.K
 """
-OWN = """
+MODULE = """
 {}
 K = 1
 {}
@@ -54,18 +54,18 @@ CHANGED = {
     "of decimals": ({"macros/f.py": "import decimal\n\ndecimal.getcontext().prec = 2\n\n\ndef f(value: int) -> float:\n    return float(decimal.Decimal(value) / 3)\n"}, "macros/f.py"),
     "of decimals elsewhere": ({"macros/f.py": "from decimal import Decimal\n\nimport lib.setup\n\n\ndef f(value: int) -> float:\n    return float(Decimal(value) / 3)\n", "lib/setup.py": "from decimal import getcontext\n\ngetcontext().prec = 2\n"}, "lib/setup.py"),
     "of builtins": ({"macros/f.py": "import lib.setup\n\n\ndef f(value: int) -> int:\n    return abs(value)\n", "lib/setup.py": "import builtins\n\nbuiltins.abs = lambda value: 2\n"}, "lib/setup.py"),
-    "own: setattr": ({"macros/f.py": OWN.format("import sys", "setattr(sys.modules[__name__], 'K', 2)")}, "macros/f.py"),
-    "own: globals": ({"macros/f.py": OWN.format("", "globals()['K'] = 2")}, "macros/f.py"),
-    "own: globals.update": ({"macros/f.py": OWN.format("", "globals().update(K=2)")}, "macros/f.py"),
-    "own: vars": ({"macros/f.py": OWN.format("", "vars()['K'] = 2")}, "macros/f.py"),
-    "own: locals": ({"macros/f.py": OWN.format("", "locals()['K'] = 2")}, "macros/f.py"),
-    "own: exec": ({"macros/f.py": OWN.format("", "exec('K = 2')")}, "macros/f.py"),
-    "own: __dict__": ({"macros/f.py": OWN.format("import sys", "sys.modules[__name__].__dict__['K'] = 2")}, "macros/f.py"),
-    "own: a function that sets globals": ({"macros/f.py": OWN.format("", "def _set():\n    globals()['K'] = 2\n\n\n_set()")}, "macros/f.py"),
-    "own: by a helper": ({"macros/f.py": OWN.format("from lib.put import put", "put(__name__, 2)"), "lib/put.py": "import sys\n\n\ndef put(name, value):\n    sys.modules[name].K = value\n"}, "macros/f.py"),
-    "own: by an alias of globals": ({"macros/f.py": OWN.format("", "g = globals\ng()['K'] = 2")}, "macros/f.py"),
-    "own: by builtins": ({"macros/f.py": OWN.format("import builtins", "builtins.exec('K = 2')")}, "macros/f.py"),
-    "own: by getattr": ({"macros/f.py": OWN.format("import builtins", "getattr(builtins, 'exec')('K = 2')")}, "macros/f.py"),
+    "own: setattr": ({"macros/f.py": MODULE.format("import sys", "setattr(sys.modules[__name__], 'K', 2)")}, "macros/f.py"),
+    "own: globals": ({"macros/f.py": MODULE.format("", "globals()['K'] = 2")}, "macros/f.py"),
+    "own: globals.update": ({"macros/f.py": MODULE.format("", "globals().update(K=2)")}, "macros/f.py"),
+    "own: vars": ({"macros/f.py": MODULE.format("", "vars()['K'] = 2")}, "macros/f.py"),
+    "own: locals": ({"macros/f.py": MODULE.format("", "locals()['K'] = 2")}, "macros/f.py"),
+    "own: exec": ({"macros/f.py": MODULE.format("", "exec('K = 2')")}, "macros/f.py"),
+    "own: __dict__": ({"macros/f.py": MODULE.format("import sys", "sys.modules[__name__].__dict__['K'] = 2")}, "macros/f.py"),
+    "own: a function that sets globals": ({"macros/f.py": MODULE.format("", "def _set():\n    globals()['K'] = 2\n\n\n_set()")}, "macros/f.py"),
+    "own: by a helper": ({"macros/f.py": MODULE.format("from lib.put import put", "put(__name__, 2)"), "lib/put.py": "import sys\n\n\ndef put(name, value):\n    sys.modules[name].K = value\n"}, "macros/f.py"),
+    "own: by an alias of globals": ({"macros/f.py": MODULE.format("", "g = globals\ng()['K'] = 2")}, "macros/f.py"),
+    "own: by builtins": ({"macros/f.py": MODULE.format("import builtins", "builtins.exec('K = 2')")}, "macros/f.py"),
+    "own: by getattr": ({"macros/f.py": MODULE.format("import builtins", "getattr(builtins, 'exec')('K = 2')")}, "macros/f.py"),
     "a partial": ({"macros/f.py": "from functools import partial\n\nfrom conf import times\n\n_twice = partial(times, 2)\n\n\ndef f(value: int) -> int:\n    return _twice(value)\n", "conf.py": "def times(a, b):\n    return a * b\n"}, "macros/f.py"),
     "a wrapper": ({"macros/f.py": "from lib.wrap import times\n\n\ndef f(value: int) -> int:\n    return times(value)\n", "lib/wrap.py": "from functools import wraps\n\n\ndef twice(f):\n    @wraps(f)\n    def g(x):\n        return f(x) * 2\n    return g\n\n\n@twice\ndef times(value):\n    return value\n"}, "lib/wrap.py"),
     "a base class": ({"macros/f.py": "from lib.sub import Sub\n\n\ndef f(value: int) -> int:\n    return Sub().times(value)\n", "lib/sub.py": "from lib.base import Base\n\n\nclass Sub(Base):\n    pass\n", "lib/base.py": "class Base:\n    def times(self, value):\n        return value * 2\n"}, "lib/base.py"),
@@ -99,7 +99,7 @@ def functions(root, files, edited=""):
 
 def digests(tmp_path, case):
     files, edited = case
-    return [functions(tmp_path, files, each)["f"].digest for each in ("", edited)]
+    return [functions(tmp_path, files, edit)["f"].digest for edit in ("", edited)]
 
 
 @pytest.mark.parametrize("name", list(CHANGED))
@@ -117,12 +117,12 @@ def test_what_it_can_not_see(tmp_path, name):
 @pytest.mark.parametrize("name", [*PYTHON, "of builtins"])
 def test_names_that_code_may_change_are_not_translated(tmp_path, name):
     files, _ = CHANGED[name]
-    found = translate(functions(tmp_path, files)["f"], files["macros/f.py"])
-    assert isinstance(found, Obstacle)
+    translation = translate(functions(tmp_path, files)["f"], files["macros/f.py"])
+    assert isinstance(translation, Obstacle)
 
 
 def test_other_constants_are_translated(tmp_path):
-    text = OWN.format("import logging", "logging.basicConfig()\nPLACES = {}\nPLACES['a'] = 1")
+    text = MODULE.format("import logging", "logging.basicConfig()\nPLACES = {}\nPLACES['a'] = 1")
     assert not isinstance(translate(functions(tmp_path, {"macros/f.py": text})["f"], text), Obstacle)
 
 
@@ -131,9 +131,9 @@ def test_a_library_that_is_not_installed_counts_by_its_content(tmp_path, monkeyp
     files = {
         "macros/f.py": "from helpers_elsewhere import K\n\n\ndef f(value: int) -> int:\n    return value * K\n"
     }
-    found = []
+    digests_of_library = []
     for number in (2, 2, 3):
         (tmp_path / "elsewhere").mkdir(exist_ok=True)
         (tmp_path / "elsewhere" / "helpers_elsewhere.py").write_text(f"K = {number}\n")
-        found.append(functions(tmp_path / "shop", files)["f"].libraries["helpers_elsewhere"])
-    assert found[0] == found[1] != found[2]
+        digests_of_library.append(functions(tmp_path / "shop", files)["f"].libraries["helpers_elsewhere"])
+    assert digests_of_library[0] == digests_of_library[1] != digests_of_library[2]

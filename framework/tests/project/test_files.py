@@ -14,18 +14,18 @@ def write(root: Path, path: str, data: bytes = b"x") -> None:
     (root / path).write_bytes(data)
 
 
-def problem(root: Path, data: bytes) -> Diagnostic:
+def unreadable(root: Path, data: bytes) -> Diagnostic:
     write(root, "m.sql", data)
-    found = read_file(root, "m.sql")
-    assert isinstance(found, Diagnostic)
-    return found
+    diagnostic = read_file(root, "m.sql")
+    assert isinstance(diagnostic, Diagnostic)
+    return diagnostic
 
 
 def test_files_are_found_sorted_each_once(tmp_path: Path) -> None:
     for path in ("models/b.sql", "models/a/z.sql", "models/a.txt", "more/c.sql"):
         write(tmp_path, path)
-    found = list(find_files(tmp_path, ("./models/", "models/a", "more", "none"), (".sql",)))
-    assert found == ["models/a/z.sql", "models/b.sql", "more/c.sql"]
+    paths = list(find_files(tmp_path, ("./models/", "models/a", "more", "none"), (".sql",)))
+    assert paths == ["models/a/z.sql", "models/b.sql", "more/c.sql"]
 
 
 def test_hidden_and_generated_folders_are_left_out(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_only_regular_files_are_read(tmp_path: Path, special: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "m.sql").symlink_to(special)
-    found = read_file(tmp_path, "m.sql")
-    assert isinstance(found, Diagnostic)
-    assert (found.code, found.message) == (
+    diagnostic = read_file(tmp_path, "m.sql")
+    assert isinstance(diagnostic, Diagnostic)
+    assert (diagnostic.code, diagnostic.message) == (
         "MS102",
         "the file can't be read: it is a pipe, a socket or a device",
     )
@@ -84,17 +84,17 @@ def test_a_name_that_is_not_utf8_is_told_readably(tmp_path: Path) -> None:
 )
 def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path, prepare, said: str) -> None:
     prepare(tmp_path / "m.sql")
-    found = read_file(tmp_path, "m.sql")
-    assert isinstance(found, Diagnostic)
-    assert found.code == "MS102"
-    assert said in found.message
+    diagnostic = read_file(tmp_path, "m.sql")
+    assert isinstance(diagnostic, Diagnostic)
+    assert diagnostic.code == "MS102"
+    assert said in diagnostic.message
 
 
 def test_a_byte_order_mark_and_line_ends_of_windows_do_not_matter(tmp_path: Path) -> None:
     write(tmp_path, "m.sql", b"\xef\xbb\xbfa\r\nb\rc\n")
-    found = read_file(tmp_path, "m.sql")
-    assert isinstance(found, File)
-    assert found.content == "a\nb\nc\n"
+    file = read_file(tmp_path, "m.sql")
+    assert isinstance(file, File)
+    assert file.content == "a\nb\nc\n"
 
 
 def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "place", "said"),
+    ("data", "position", "said"),
     [
         ("a\né = 'ö'".encode() + " ü".encode("latin-1"), (2, 9), "byte 0xfc is not UTF-8"),
         (b"a\r\nb\rc\xe9", (3, 2), "perhaps Latin-1"),
@@ -118,19 +118,19 @@ def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_encoding_is_told_with_its_first_byte(
-    tmp_path: Path, data: bytes, place: tuple[int, int], said: str
+    tmp_path: Path, data: bytes, position: tuple[int, int], said: str
 ) -> None:
-    found = problem(tmp_path, data)
-    assert found.code == "MS103"
-    assert found.location
-    assert (found.location.line, found.location.column) == place
-    assert said in found.message
+    diagnostic = unreadable(tmp_path, data)
+    assert diagnostic.code == "MS103"
+    assert diagnostic.location
+    assert (diagnostic.location.line, diagnostic.location.column) == position
+    assert said in diagnostic.message
 
 
 def test_ten_megabytes_are_read_and_no_more(tmp_path: Path) -> None:
     write(tmp_path, "m.sql", b"x" * LARGEST)
     assert isinstance(read_file(tmp_path, "m.sql"), File)
-    assert problem(tmp_path, b"x" * (LARGEST + 1)).code == "MS119"
+    assert unreadable(tmp_path, b"x" * (LARGEST + 1)).code == "MS119"
 
 
 def test_only_the_last_suffix_is_no_part_of_a_name() -> None:
@@ -164,9 +164,9 @@ def test_a_file_whose_name_ends_almost_right_is_reported(tmp_path: Path, name: s
     write(tmp_path, f"models/{name}")
     problems: list[Diagnostic] = []
     assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == []
-    (problem,) = problems
-    assert problem.location is not None
-    assert (problem.code, problem.location.path, problem.help) == (
+    (diagnostic,) = problems
+    assert diagnostic.location is not None
+    assert (diagnostic.code, diagnostic.location.path, diagnostic.help) == (
         "MS102",
         f"models/{name}",
         f"rename it to '{meant}'",

@@ -20,7 +20,7 @@ def test_no_two_targets_share_a_folder_and_none_has_the_broker_s(one, other):
     assert (folder_name(one) == folder_name(other)) == (one == other)
     assert target_of_folder(folder_name(one)) == one or not one
     root = Path("/project")
-    found = target_folder(root, Target("shop", one, {}))
-    assert found != broker_folder(root)
-    assert found.parent == root / OWN_FOLDER
-    assert found.name not in {".", ".."}
+    folder = target_folder(root, Target("shop", one, {}))
+    assert folder != broker_folder(root)
+    assert folder.parent == root / OWN_FOLDER
+    assert folder.name not in {".", ".."}

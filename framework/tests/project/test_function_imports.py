@@ -55,10 +55,10 @@ class Files(Shop):
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Files(tmp_path, "")
+    project = Files(tmp_path, "")
     for path, text in FILES.items():
-        made.write(path, text)
-    return made
+        project.write(path, text)
+    return project
 
 
 def functions(shop):
@@ -102,9 +102,9 @@ def test_what_it_does_not_read(shop, path, old, new):
 
 
 def test_libraries_with_their_versions(shop):
-    found = functions(shop)
-    assert found["rated"].libraries == {"numpy": metadata.version("numpy")}
-    assert found["plain"].libraries == {}
+    by_name = functions(shop)
+    assert by_name["rated"].libraries == {"numpy": metadata.version("numpy")}
+    assert by_name["plain"].libraries == {}
 
 
 def test_a_cached_compile_notices_an_edited_import(shop):
@@ -113,7 +113,7 @@ def test_a_cached_compile_notices_an_edited_import(shop):
         "{{ config(materialized='sink') }} select rated(value) as x from {{ source('web', 'events') }}",
     )
     first = compile_project(shop.root)
-    assert not [each for each in first.diagnostics if each.severity == "error"]
+    assert not [diagnostic for diagnostic in first.diagnostics if diagnostic.severity == "error"]
     assert compile_project(shop.root).from_cache
     shop.write("rates/common.py", "FACTOR = 7\n")
     again = compile_project(shop.root)
@@ -144,9 +144,13 @@ def test_an_import_of_nothing_is_reported(shop, statement, message, remedy):
     shop.write("marts/notes.txt", "a folder without Python")
     (shop.root / "macros/late.py").write_text(f"def late() -> int:\n    {statement}\n    return 1\n")
     for _ in range(2):
-        (found,) = compile_project(shop.root).diagnostics
-        assert (found.code, found.message, str(found.location)) == ("MS324", message, "macros/late.py:2:5")
-        assert remedy in found.help
+        (diagnostic,) = compile_project(shop.root).diagnostics
+        assert (diagnostic.code, diagnostic.message, str(diagnostic.location)) == (
+            "MS324",
+            message,
+            "macros/late.py:2:5",
+        )
+        assert remedy in diagnostic.help
     (shop.root / "macros/late.py").write_text("def late() -> int:\n    return 1\n")
     assert compile_project(shop.root).diagnostics == ()
 
@@ -177,8 +181,8 @@ def test_imports_that_may_work_are_not(shop, tmp_path, monkeypatch, statement):
 @pytest.mark.parametrize("path", ["rates/late.py", "rates/asia.py", "rates/common.py", "rates/__init__.py"])
 def test_a_syntax_error_in_an_imported_module_is_found(shop, path):
     shop.write(path, "def shift(:\n    return 1\n")
-    (problem,) = compile_project(shop.root).diagnostics
-    assert (problem.code, problem.location.path, problem.location.line) == ("MS310", path, 1)
+    (diagnostic,) = compile_project(shop.root).diagnostics
+    assert (diagnostic.code, diagnostic.location.path, diagnostic.location.line) == ("MS310", path, 1)
     with pytest.raises(MillstreamError, match="Python syntax error"):
         load_project(shop.root, None, None, None)
 

@@ -40,25 +40,30 @@ def underlined(source):
 
 
 def test_a_function_has_its_parameters_and_what_it_returns():
-    found = one("def discount(price: float, percent: int | None, code: str = 'x') -> float | None: ...\n")
-    parameters = [(p.name, str(p.type), p.nullable, p.required) for p in found.parameters]
+    function = one("def discount(price: float, percent: int | None, code: str = 'x') -> float | None: ...\n")
+    parameters = [(p.name, str(p.type), p.nullable, p.required) for p in function.parameters]
     assert parameters == [
         ("price", "double", False, True),
         ("percent", "bigint", True, True),
         ("code", "string", False, False),
     ]
-    assert (str(found.returns), found.nullable, found.table, found.keyed) == ("double", True, False, False)
-    assert (found.name, found.path) == ("discount", "macros/f.py")
+    assert (str(function.returns), function.nullable, function.table, function.keyed) == (
+        "double",
+        True,
+        False,
+        False,
+    )
+    assert (function.name, function.path) == ("discount", "macros/f.py")
 
 
 def test_a_function_stands_where_its_name_does():
-    found = one("import functools\n\n@functools.cache\ndef   f(x: int) -> int: ...\n")
-    assert found.location == Location("macros/f.py", 4, 7, 8)
+    function = one("import functools\n\n@functools.cache\ndef   f(x: int) -> int: ...\n")
+    assert function.location == Location("macros/f.py", 4, 7, 8)
 
 
 def test_the_description_is_the_first_paragraph():
-    found = one('def f() -> int:\n    """Count the\n    things.\n\n    Slowly.\n    """\n')
-    assert found.description == "Count the things."
+    function = one('def f() -> int:\n    """Count the\n    things.\n\n    Slowly.\n    """\n')
+    assert function.description == "Count the things."
 
 
 @pytest.mark.parametrize(
@@ -87,22 +92,22 @@ def test_what_is_no_public_function_is_passed_over(source):
     ],
 )
 def test_a_function_that_yields_is_a_table_function(hint, row, nullable):
-    found = one(f"{TABLE}\ndef split(x: str) -> {hint}:\n    yield x\n")
-    assert (str(found.returns), found.nullable, found.table) == (row, nullable, True)
+    function = one(f"{TABLE}\ndef split(x: str) -> {hint}:\n    yield x\n")
+    assert (str(function.returns), function.nullable, function.table) == (row, nullable, True)
 
 
 def test_yield_in_an_inner_function_makes_no_table():
-    found = one("def f() -> list[int]:\n    def g():\n        yield 1\n    return list(g())\n")
-    assert found.table is False
+    function = one("def f() -> list[int]:\n    def g():\n        yield 1\n    return list(g())\n")
+    assert function.table is False
 
 
 def test_key_rows_state_is_keyed():
     source = (
         "def f(key: str, rows: Iterator[Row], state: State | None) -> Iterator[Row]:\n    yield from rows\n"
     )
-    found = one(TABLE + source)
-    assert (found.keyed, found.table) == (True, True)
-    assert [(str(p.type), p.nullable) for p in found.parameters] == [
+    function = one(TABLE + source)
+    assert (function.keyed, function.table) == (True, True)
+    assert [(str(p.type), p.nullable) for p in function.parameters] == [
         ("string", False),
         ("struct<user_id:string,count:bigint>", False),
         ("struct<seen:bigint>", True),
@@ -181,8 +186,8 @@ def test_the_second_definition_points_at_the_first():
 
 
 def test_a_function_with_mistakes_is_still_known():
-    (found,), _ = read("def f(x, y: int): ...")
-    assert [str(p.type) for p in found.parameters] == ["unknown", "bigint"]
+    (function,), _ = read("def f(x, y: int): ...")
+    assert [str(p.type) for p in function.parameters] == ["unknown", "bigint"]
 
 
 @pytest.mark.parametrize(
@@ -268,8 +273,8 @@ def test_two_hundred_files_take_a_moment():
 def test_content_that_can_change_unnoticed(call, reported):
     helper = f"import importlib\nfrom pathlib import Path\ndef _helper(code):\n    return {call}\n"
     functions = "".join(f"def {name}(x: str) -> str:\n    return _helper(x)\n" for name in ("one", "two"))
-    found, warnings = read(helper + functions)
-    assert [each.name for each in found] == ["one", "two"]
-    assert [(each.code, each.severity, each.location.line) for each in warnings] == (
+    functions_read, warnings = read(helper + functions)
+    assert [function.name for function in functions_read] == ["one", "two"]
+    assert [(warning.code, warning.severity, warning.location.line) for warning in warnings] == (
         [("MS323", "warning", 4)] if reported else []
     )

@@ -27,16 +27,16 @@ def test_a_generator_is_named_after_its_topic():
     source = (
         "def clicks(random: Random, now: datetime) -> Iterator[Record]:\n    'Clicks.'\n    yield 'k', {}\n"
     )
-    (found,), errors = read(source)
+    (generator,), errors = read(source)
     assert errors == []
-    assert (found.name, found.topic, found.path, found.description) == (
+    assert (generator.name, generator.topic, generator.path, generator.description) == (
         "clicks",
         "clicks",
         "seeds/g.py",
         "Clicks.",
     )
-    assert found.location == Location("seeds/g.py", 8, 5, 11)
-    assert found.digest
+    assert generator.location == Location("seeds/g.py", 8, 5, 11)
+    assert generator.digest
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def test_it_grows_with_the_number_of_queries(settings, queries, memory, heap):
     ("settings", "text"), [({}, "2048m"), ({"spark": {"spark.driver.memory": "3g"}}, "3g")]
 )
 def test_spark_gets_it(settings, text, tmp_path):
-    found = spark_settings(Target("shop", "local", settings), [], tmp_path, queries=2)
-    assert found["spark.driver.memory"] == text
+    options = spark_settings(Target("shop", "local", settings), [], tmp_path, queries=2)
+    assert options["spark.driver.memory"] == text
 
 
 def test_a_package_has_memory_for_it():

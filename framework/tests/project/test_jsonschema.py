@@ -28,11 +28,11 @@ def fits(value, schema, root):
     ref = schema.get("$ref", "").removeprefix("#/$defs/")
     if ref and not fits(value, root["$defs"][ref], root):
         return False
-    wanted = schema.get("type", [])
-    wanted = wanted if isinstance(wanted, list) else [wanted]
-    if wanted and not any(isinstance(value, TYPES[each]) for each in wanted):
+    types = schema.get("type", [])
+    types = types if isinstance(types, list) else [types]
+    if types and not any(isinstance(value, TYPES[type_]) for type_ in types):
         return False
-    if isinstance(value, bool) and wanted and "boolean" not in wanted:
+    if isinstance(value, bool) and types and "boolean" not in types:
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
@@ -40,10 +40,10 @@ def fits(value, schema, root):
         return False
     if "pattern" in schema and not re.search(schema["pattern"], value):
         return False
-    if "anyOf" in schema and not any(fits(value, each, root) for each in schema["anyOf"]):
+    if "anyOf" in schema and not any(fits(value, branch, root) for branch in schema["anyOf"]):
         return False
     if isinstance(value, list):
-        return all(fits(each, schema.get("items", {}), root) for each in value)
+        return all(fits(element, schema.get("items", {}), root) for element in value)
     if isinstance(value, dict):
         return _mapping_fits(value, schema, root)
     return True
@@ -55,7 +55,7 @@ def _mapping_fits(value, schema, root):
         return False
     if rest is False and value.keys() - properties.keys():
         return False
-    return all(fits(each, properties.get(name, rest or {}), root) for name, each in value.items())
+    return all(fits(member, properties.get(name, rest or {}), root) for name, member in value.items())
 
 
 def accepts(kind, content):
@@ -65,9 +65,9 @@ def accepts(kind, content):
 
 def inner(schema):
     yield schema
-    for each in schema.values() if isinstance(schema, dict) else schema:
-        if isinstance(each, dict | list):
-            yield from inner(each)
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            yield from inner(part)
 
 
 @pytest.mark.parametrize("kind", ["properties", "profiles", "project", "selectors"])
@@ -86,14 +86,17 @@ def test_every_schema_is_json_and_all_it_refers_to_is_there(kind):
     [(SourceShape, "Source"), (TopicShape, "Topic"), (ColumnShape, "Column"), (ModelShape, "Model")],
 )
 def test_the_keys_are_those_that_are_read(shape, name):
-    found = json_schemas()["properties"]["$defs"][name]
-    assert set(found["properties"]) == set(keys_of(shape))
-    assert found["additionalProperties"] is False
+    definition = json_schemas()["properties"]["$defs"][name]
+    assert set(definition["properties"]) == set(keys_of(shape))
+    assert definition["additionalProperties"] is False
 
 
 def test_the_top_level_is_closed():
-    found = json_schemas()["properties"]
-    assert (set(found["properties"]), found["additionalProperties"]) == (set(keys_of(PropertiesShape)), False)
+    properties = json_schemas()["properties"]
+    assert (set(properties["properties"]), properties["additionalProperties"]) == (
+        set(keys_of(PropertiesShape)),
+        False,
+    )
 
 
 def test_every_option_of_a_model_is_described():

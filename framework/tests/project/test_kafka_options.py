@@ -8,9 +8,9 @@ from millstream.project.secrets import Secret
 
 
 def only(owner, **options):
-    found = [*wrong_options(owner, {name.replace("__", "."): value for name, value in options.items()})]
-    assert len(found) == 1, found
-    return found[0]
+    refusals = [*wrong_options(owner, {name.replace("__", "."): value for name, value in options.items()})]
+    assert len(refusals) == 1, refusals
+    return refusals[0]
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def only(owner, **options):
     ],
 )
 def test_names_that_are_refused(owner, name, remedy):
-    (found,) = wrong_options(owner, {name: "1"})
-    assert name in found.message
-    assert found.remedy.startswith(remedy)
+    (refusal,) = wrong_options(owner, {name: "1"})
+    assert name in refusal.message
+    assert refusal.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_names_that_are_refused(owner, name, remedy):
     ],
 )
 def test_values_that_are_refused(name, value, said):
-    (found,) = wrong_options("producer", {name: value})
-    assert said in found.message
+    (refusal,) = wrong_options("producer", {name: value})
+    assert said in refusal.message
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ PROJECT = {
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "place"),
+    ("path", "content", "location"),
     [
         (
             "profiles.yml",
@@ -114,12 +114,12 @@ PROJECT = {
         ),
     ],
 )
-def test_every_place_that_takes_options_is_checked(tmp_path, path, content, place):
+def test_every_place_that_takes_options_is_checked(tmp_path, path, content, location):
     for name, text in {**PROJECT, path: content}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    (found,) = compile_project(tmp_path).diagnostics
-    assert (found.code, found.severity) == ("MS821", "error")
-    assert "lingr.ms" in found.message
-    assert (found.location.path, found.location.line, found.location.column) == place
-    assert found.line
+    (diagnostic,) = compile_project(tmp_path).diagnostics
+    assert (diagnostic.code, diagnostic.severity) == ("MS821", "error")
+    assert "lingr.ms" in diagnostic.message
+    assert (diagnostic.location.path, diagnostic.location.line, diagnostic.location.column) == location
+    assert diagnostic.line

@@ -57,7 +57,7 @@ def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "found"),
+    ("files", "expected"),
     [
         ({"models/x/a.sql": "select 1"}, [("MS109", "models/x/a.sql: ", "rename one of the files")]),
         ({"models/x/A.sql": "select 1"}, [("MS109", "models/x/A.sql: ", "rename one of the files")]),
@@ -75,9 +75,9 @@ def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
          [("MS109", "selectors.yml: a", "keep one of them")]),
     ],
 )  # fmt: skip
-def test_a_name_may_be_given_once(tmp_path: Path, files: dict[str, str], found: list[Any]) -> None:
+def test_a_name_may_be_given_once(tmp_path: Path, files: dict[str, str], expected: list[Any]) -> None:
     _, problems = load(tmp_path, {"models/a.sql": "select 1 as x", **files})
-    assert summaries(problems) == found
+    assert summaries(problems) == expected
     assert all(p.notes and p.notes[0].location for p in problems)
 
 
@@ -186,13 +186,13 @@ def test_what_templates_read_is_part_of_what_is_remembered(
     memo: dict[str, bytes] = {}
     files = {"models/a.sql": "select 1 as x", "models/a.yml": f'models: [{{name: a, owner: "{owner}"}}]'}
     files["pyproject.toml"] = '[tool.millstream]\nname = "shop"\nenv_vars = ["MS_WHO"]\n'
-    found = []
+    owners = []
     for who in ("ann", "bob", "ann"):
         monkeypatch.setenv("MS_WHO", who)
         project, problems = load(tmp_path, files, memo, who=who)
         assert problems == []
-        found.append(project.properties["a"].owner)
-    assert found == ["ann", "bob", "ann"]
+        owners.append(project.properties["a"].owner)
+    assert owners == ["ann", "bob", "ann"]
 
 
 def test_a_variable_that_was_not_set_may_be_set_later(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ TOKEN_URL = "admin: {sasl.oauthbearer.token.endpoint.url: 'https://x'}"
 
 def problems(root, target):
     (root / "profiles.yml").write_text(f"shop: {{target: t, outputs: {{t: {{{target}}}}}}}\n")
-    found = read_target(root, Settings("shop", profile="shop"), None, root, {}, strict_env=False)[1]
-    return [each for each in found if each.severity == "error"]
+    diagnostics = read_target(root, Settings("shop", profile="shop"), None, root, {}, strict_env=False)[1]
+    return [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,14 @@ def problems(root, target):
     ],
 )
 def test_a_contradiction_has_its_place_and_a_remedy(tmp_path, settings, under, message, remedy):
-    (found,) = problems(tmp_path, f"kafka: {{{SERVERS}, {settings}}}")
-    assert (found.code, message in found.message, remedy in found.help) == ("MS828", True, True), found
+    (diagnostic,) = problems(tmp_path, f"kafka: {{{SERVERS}, {settings}}}")
+    assert (diagnostic.code, message in diagnostic.message, remedy in diagnostic.help) == (
+        "MS828",
+        True,
+        True,
+    ), diagnostic
     line = (tmp_path / "profiles.yml").read_text()
-    assert line[found.location.column - 1 : found.location.end - 1] == under
+    assert line[diagnostic.location.column - 1 : diagnostic.location.end - 1] == under
 
 
 @pytest.mark.parametrize(
@@ -84,15 +88,15 @@ def test_what_fits_together_is_not_reported(tmp_path, settings):
     ],
 )
 def test_a_registry_is_checked_the_same(tmp_path, settings, message):
-    (found,) = problems(tmp_path, f"schema_registry: {{url: 'http://r', {settings}}}")
-    assert (found.code, found.message) == ("MS895", f"schema_registry: {message}")
+    (diagnostic,) = problems(tmp_path, f"schema_registry: {{url: 'http://r', {settings}}}")
+    assert (diagnostic.code, diagnostic.message) == ("MS895", f"schema_registry: {message}")
 
 
 @pytest.mark.parametrize("command", [("compile",), ("package",), ("ls",)])
 def test_commands_that_connect_to_nothing_refuse_it(run_in, command):
-    found = run_in(f"kafka: {{{SERVERS}, sasl_password: swordfish}}", *command)
-    assert (found.exit_code, "error[MS828]" in found.stderr) == (2, True)
-    assert "sasl_password" in found.stderr
+    result = run_in(f"kafka: {{{SERVERS}, sasl_password: swordfish}}", *command)
+    assert (result.exit_code, "error[MS828]" in result.stderr) == (2, True)
+    assert "sasl_password" in result.stderr
 
 
 @pytest.fixture

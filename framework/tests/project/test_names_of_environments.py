@@ -30,10 +30,14 @@ def test_two_environments_have_no_topic_in_common(one, other, alice, bob, first,
 
 @given(PROJECTS, NAMES, TOPICS)
 def test_the_name_of_an_environment_is_found_again(project, name, topic):
-    found = Environment(name, project)
-    assert environment_in(found.named(topic), project) == environment_in(found.folder, project) == name
-    assert is_environments(found.named(topic), project)
-    assert found.named(found.named(topic)) == found.named(topic)
+    environment = Environment(name, project)
+    assert (
+        environment_in(environment.named(topic), project)
+        == environment_in(environment.folder, project)
+        == name
+    )
+    assert is_environments(environment.named(topic), project)
+    assert environment.named(environment.named(topic)) == environment.named(topic)
 
 
 @pytest.mark.parametrize("name", ["", "Alice", "a--b", "a-", "-a", "a.b", "a b", "ä", "x" * 41, "a\n"])

@@ -42,10 +42,10 @@ def test_names_are_safe_and_distinct(subjects):
         assert not name.startswith(".")
         assert name.lower().partition(".")[0] not in FOLDED
     # A subject's name does not depend on others, unless they differ in case only.
-    assert {each for each in subjects if file_names([each])[each] != names[each]} <= {
-        each
-        for each in subjects
-        if sum(file_names([o])[o].lower() == file_names([each])[each].lower() for o in subjects) > 1
+    assert {subject for subject in subjects if file_names([subject])[subject] != names[subject]} <= {
+        subject
+        for subject in subjects
+        if sum(file_names([o])[o].lower() == file_names([subject])[subject].lower() for o in subjects) > 1
     }
 
 
@@ -63,7 +63,7 @@ JSON = st.recursive(
 TEXTS = (
     st.text(st.characters(codec="utf-8"))
     | JSON.map(json.dumps)
-    | JSON.map(lambda each: json.dumps(each, indent=1))
+    | JSON.map(lambda document: json.dumps(document, indent=1))
 )
 
 
@@ -71,10 +71,10 @@ TEXTS = (
 def test_a_schema_survives_its_file(text):
     before = Subject("s", "NONE", (version_of(1, 7, "AVRO", text, [Reference("n", "o", 2)], deleted=True),))
     file = File("schemas/registry/x.json", encode(before), "")
-    found, problems = read_pins([(file.path, file.content)], Settings("p"))
+    pinned, problems = read_pins([(file.path, file.content)], Settings("p"))
     assert problems == []
-    assert found == {"s": before}
-    after = found["s"].versions[0].text
+    assert pinned == {"s": before}
+    after = pinned["s"].versions[0].text
     assert after == text or (
         json.loads(after, object_pairs_hook=tuple, parse_float=str, parse_int=str)
         == json.loads(text, object_pairs_hook=tuple, parse_float=str, parse_int=str)
@@ -93,7 +93,7 @@ def test_a_new_version_only_adds_lines():
     one = encode(Subject("s", "FULL", (first,))).splitlines()
     two = encode(Subject("s", "FULL", (first, version_of(2, 9, "AVRO", '{"type":"long"}')))).splitlines()
     assert [
-        line.rstrip(",") for line in two if line.rstrip(",") not in {each.rstrip(",") for each in one}
+        line.rstrip(",") for line in two if line.rstrip(",") not in {line.rstrip(",") for line in one}
     ] == [
         '      "version": 2',
         '      "id": 9',
@@ -102,7 +102,7 @@ def test_a_new_version_only_adds_lines():
 
 
 def pins(*subjects):
-    return {each.subject: each for each in subjects}
+    return {subject.subject: subject for subject in subjects}
 
 
 def test_references_come_after_what_they_need():
@@ -120,9 +120,9 @@ def test_a_decoder_knows_the_schema_of_every_id():
     """A language whose schemas are names of columns."""
 
     def read(files):
-        own = files.texts[files.path]
+        text = files.texts[files.path]
         others = [text for path, text in files.texts.items() if path != files.path]
-        return ReadSchema(tuple(Field(each, STRING) for each in own.split()), " ".join([own, *others]))
+        return ReadSchema(tuple(Field(name, STRING) for name in text.split()), " ".join([text, *others]))
 
     language = SchemaLanguage("names", ".names", read, by_writer=True)
     other = Subject("o", "", (version_of(1, 50, "T", "x"),))
@@ -132,11 +132,11 @@ def test_a_decoder_knows_the_schema_of_every_id():
         version_of(3, 4, "T", "c d", [Reference("o", "o", 1)]),
     )
     texts = Texts(language, versions, pins(other))
-    found = read_pinned(
-        Encoding(framing="confluent"), texts, versions[2], lambda each, files: each.read(files)
+    decoded = read_pinned(
+        Encoding(framing="confluent"), texts, versions[2], lambda schema, files: schema.read(files)
     )
-    assert [field.name for field in found.schema.columns] == ["c", "d"]
-    assert found.encoding == Encoding(
+    assert [field.name for field in decoded.schema.columns] == ["c", "d"]
+    assert decoded.encoding == Encoding(
         framing="confluent",
         schema="c d x",
         schema_id=4,
@@ -148,8 +148,8 @@ ORDER = version_of(1, 7, "JSON", '{"type": "object", "properties": {"id": {"type
 
 
 def topics(root: Path, *rows: str, **files: str):
-    listed = "".join(f"      - {{{row}}}\n" for row in rows)
-    return load(root, {"models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}", **files})
+    topic_rows = "".join(f"      - {{{row}}}\n" for row in rows)
+    return load(root, {"models/s.yml": f"sources:\n  - name: shop\n    topics:\n{topic_rows}", **files})
 
 
 def pin(subject, *versions):

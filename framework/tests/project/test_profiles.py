@@ -28,11 +28,11 @@ def read(
 
 
 def settings(root: Path, body: str) -> tuple[dict[str, Any], list[Diagnostic]]:
-    found, problems = read(root, f"shop: {{target: local, outputs: {{local: {{{body}}}}}}}\n")
-    return found.settings, problems
+    target, problems = read(root, f"shop: {{target: local, outputs: {{local: {{{body}}}}}}}\n")
+    return target.settings, problems
 
 
-def told(problems: list[Diagnostic]) -> list[tuple[str, str]]:
+def codes_and_carets(problems: list[Diagnostic]) -> list[tuple[str, str]]:
     return [
         (p.code, p.line[p.location.column - 1 : p.location.end - 1] if p.location else "") for p in problems
     ]
@@ -41,7 +41,7 @@ def told(problems: list[Diagnostic]) -> list[tuple[str, str]]:
 def test_without_a_file_all_is_local(tmp_path: Path) -> None:
     assert read_target(tmp_path, SHOP, None, None, {}) == (Target("shop", "local", DEFAULT), [])
     _, problems = read_target(tmp_path, SHOP, "production", None, {})
-    assert told(problems) == [("MS112", "")]
+    assert codes_and_carets(problems) == [("MS112", "")]
 
 
 def test_a_whole_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,10 +67,10 @@ shop:
       timezone: Europe/Berlin
       jars: provided
 """
-    found, problems = read(tmp_path, content, "live", host="h")
+    target, problems = read(tmp_path, content, "live", host="h")
     assert problems == []
-    assert (found.name, str(found.location)) == ("live", "profiles.yml:6:7")
-    assert found.settings == {
+    assert (target.name, str(target.location)) == ("live", "profiles.yml:6:7")
+    assert target.settings == {
         "master": "spark://h:7077",
         "kafka": {
             "bootstrap_servers": "a:9092,b:9092",
@@ -87,13 +87,13 @@ shop:
         "timezone": "Europe/Berlin",
         "jars": "provided",
     }
-    assert "swordfish" not in repr(found)
+    assert "swordfish" not in repr(target)
 
 
 def test_only_the_chosen_target_is_rendered(tmp_path: Path) -> None:
     content = "shop: {target: local, outputs: {local: {}, live: {master: \"{{ env_var('MS_NONE') }}\"}}}"
     assert read(tmp_path, content)[1] == []
-    assert told(read(tmp_path, content, "live")[1]) == [("MS114", "\"{{ env_var('MS_NONE') }}\"")]
+    assert codes_and_carets(read(tmp_path, content, "live")[1]) == [("MS114", "\"{{ env_var('MS_NONE') }}\"")]
 
 
 def test_without_strict_env_what_is_not_set_is_left_out(tmp_path: Path) -> None:
@@ -113,10 +113,10 @@ shop:
       spark: {{spark.sql.session.timeZone: {unset}, spark.x: {{y: {unset}, z: 1}}}}
 """
     (tmp_path / "profiles.yml").write_text(content)
-    found, problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)
+    target, problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)
     assert problems == []
-    assert found.environment is None
-    assert found.settings == {
+    assert target.environment is None
+    assert target.settings == {
         "kafka": {"sasl_username": "ann", "consumer": {}},
         "schema_registry": {},
         "tables": {"store": "postgres"},
@@ -124,19 +124,19 @@ shop:
         "spark": {"spark.x": {"z": 1}},
     }
     strict = read_target(tmp_path, SHOP, None, None, {})[1]
-    assert [each.code for each in strict].count("MS114") == content.count("MS_NONE")
+    assert [diagnostic.code for diagnostic in strict].count("MS114") == content.count("MS_NONE")
 
 
 def test_without_strict_env_mistakes_are_reported_all_the_same(tmp_path: Path) -> None:
     content = "shop: {outputs: {local: {master: here, timezone: \"{{ env_var('MS_NONE') }}\", traiger: x}}}"
     (tmp_path / "profiles.yml").write_text(content)
     problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)[1]
-    assert told(problems) == [("MS106", "traiger"), ("MS107", "here")]
+    assert codes_and_carets(problems) == [("MS106", "traiger"), ("MS107", "here")]
 
 
 def test_the_target_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = "shop: {target: \"{{ env_var('MS_TARGET') }}\", outputs: {live: {}}}"
-    assert told(read(tmp_path, content)[1]) == [("MS114", "\"{{ env_var('MS_TARGET') }}\"")]
+    assert codes_and_carets(read(tmp_path, content)[1]) == [("MS114", "\"{{ env_var('MS_TARGET') }}\"")]
     monkeypatch.setenv("MS_TARGET", "live")
     assert read(tmp_path, content)[0].name == "live"
 
@@ -168,7 +168,7 @@ def test_a_choice_that_can_not_be_made(
 ) -> None:
     _, problems = read(tmp_path, content, target)
     assert [p.code for p in problems] == [code]
-    assert under is None or told(problems)[0][1] == under
+    assert under is None or codes_and_carets(problems)[0][1] == under
     assert remedy is None or problems[0].help == remedy
 
 
@@ -215,7 +215,7 @@ def test_a_setting_that_is_wrong(
     tmp_path: Path, body: str, code: str, under: str, remedy: str | None
 ) -> None:
     _, problems = settings(tmp_path, body)
-    assert (code, under) in told(problems)
+    assert (code, under) in codes_and_carets(problems)
     assert remedy is None or remedy in [p.help for p in problems]
 
 
@@ -232,9 +232,9 @@ def test_settings_may_come_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str, key: str, value: object
 ) -> None:
     monkeypatch.setenv("MS_X", text)
-    found, problems = settings(tmp_path, body)
+    options, problems = settings(tmp_path, body)
     assert problems == []
-    assert found[key] == value
+    assert options[key] == value
 
 
 @pytest.mark.parametrize(
@@ -247,10 +247,10 @@ def test_settings_may_come_from_the_environment(
     ],
 )
 def test_a_secret_that_is_written_out_is_a_warning_and_masked(tmp_path: Path, body: str) -> None:
-    found, problems = settings(tmp_path, body)
+    options, problems = settings(tmp_path, body)
     assert [(p.code, p.severity) for p in problems] == [("MS113", "warning")]
     assert "swordfish" not in repr(problems)
-    assert "swordfish" not in repr(found)
+    assert "swordfish" not in repr(options)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +264,9 @@ def test_an_address_from_the_environment_is_checked_but_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BROKERS", "swordfish")
-    _, (problem,) = settings(tmp_path, "kafka: {bootstrap_servers: \"{{ env_var('BROKERS') }}\"}")
-    assert problem.message == "an address in 'bootstrap_servers' is not host:port"
-    assert "swordfish" not in problem.line
+    _, (diagnostic,) = settings(tmp_path, "kafka: {bootstrap_servers: \"{{ env_var('BROKERS') }}\"}")
+    assert diagnostic.message == "an address in 'bootstrap_servers' is not host:port"
+    assert "swordfish" not in diagnostic.line
 
 
 def test_variables_that_the_project_declares_are_shown(
@@ -293,7 +293,7 @@ def test_a_mistake_beside_a_secret_does_not_show_it(tmp_path: Path) -> None:
         tmp_path, "mastr: x, kafka: {bootstrap_servers: 'x:9092', sasl_password: [swordfish]}"
     )
     _, more = settings(tmp_path, "kafka: {bootstrap_servers: 'x:9092', sasl_password: swordfish}, mastr: x")
-    assert told(more)[-1] == ("MS106", "mastr")
+    assert codes_and_carets(more)[-1] == ("MS106", "mastr")
     assert "swordfish" not in repr(more)
     assert len(problems) == 2
 

@@ -19,9 +19,9 @@ def read(content, **variables):
 
 
 def good(content, **variables):
-    found, diagnostics = read(content, **variables)
+    properties, diagnostics = read(content, **variables)
     assert [f"{d.location}: {d.message}" for d in diagnostics] == []
-    return found
+    return properties
 
 
 def wrong(content):
@@ -30,10 +30,15 @@ def wrong(content):
     return marked(content, diagnostics[0])
 
 
-def marked(content, found):
-    line = content.split("\n")[found.location.line - 1]
-    assert found.line == line
-    return found.code, line[found.location.column - 1 : found.location.end - 1], found.message, found.help
+def marked(content, diagnostic):
+    line = content.split("\n")[diagnostic.location.line - 1]
+    assert diagnostic.line == line
+    return (
+        diagnostic.code,
+        line[diagnostic.location.column - 1 : diagnostic.location.end - 1],
+        diagnostic.message,
+        diagnostic.help,
+    )
 
 
 def topic(rest, source=""):
@@ -41,7 +46,7 @@ def topic(rest, source=""):
 
 
 COLUMNS = "columns: [{name: a, type: string}]"
-KNOWN = "json, csv, xml, avro, protobuf, string, long, binary, python:<function>"
+FORMATS = "json, csv, xml, avro, protobuf, string, long, binary, python:<function>"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +54,9 @@ KNOWN = "json, csv, xml, avro, protobuf, string, long, binary, python:<function>
 )
 def test_the_example_project_has_no_mistake(path):
     text = Text(path.name, path.read_text())
-    found, diagnostics = read_properties(text, yaml_renderer({}, declared=("NOT_SET_ANYWHERE",)))
+    properties, diagnostics = read_properties(text, yaml_renderer({}, declared=("NOT_SET_ANYWHERE",)))
     assert diagnostics == []
-    assert found != PropertiesFile()
+    assert properties != PropertiesFile()
 
 
 def test_an_empty_file_says_nothing():
@@ -59,48 +64,66 @@ def test_an_empty_file_says_nothing():
 
 
 def test_what_was_read_survives_the_cache():
-    found = good(
+    properties = good(
         "sources: [{name: s, topics: [{name: t, key: k, columns: [{name: a, type: 'map<string,int>', from: b}]}]}]\n"
         "models: [{name: m, config: {dedupe: {keys: [a], within: 1 hour}}, columns: [{name: c, tests: [unique]}]}]\n"
     )
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=PropertiesFile) == found
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(properties), type=PropertiesFile) == properties
 
 
 # -- sources
 
 
 def test_a_topic_of_few_words_has_defaults():
-    found = topic(COLUMNS)
-    assert (found.id, found.topic, found.format, found.on_bad_record, found.key) == (
+    source_topic = topic(COLUMNS)
+    assert (
+        source_topic.id,
+        source_topic.topic,
+        source_topic.format,
+        source_topic.on_bad_record,
+        source_topic.key,
+    ) == (
         "shop.t",
         "t",
         Encoding(),
         "fail",
         None,
     )
-    assert (found.location.line, found.location.column, found.location.end) == (4, 12, 13)
+    assert (source_topic.location.line, source_topic.location.column, source_topic.location.end) == (
+        4,
+        12,
+        13,
+    )
 
 
 def test_a_topic_inherits_from_its_source():
     source = "  owner: a@b\n  format: csv\n  decoding: lenient\n  on_bad_record: skip\n  tags: [x]\n  meta: {a: 1, b: 1}\n  partitions: 3\n"
-    found = topic(f"{COLUMNS}, tags: y, meta: {{b: 2}}, on_bad_record: fail", source)
-    assert (found.owner, found.format, found.on_bad_record) == ("a@b", Encoding("csv", "lenient"), "fail")
-    assert (found.tags, found.meta, found.options) == (("x", "y"), {"a": 1, "b": 2}, {"partitions": 3})
+    source_topic = topic(f"{COLUMNS}, tags: y, meta: {{b: 2}}, on_bad_record: fail", source)
+    assert (source_topic.owner, source_topic.format, source_topic.on_bad_record) == (
+        "a@b",
+        Encoding("csv", "lenient"),
+        "fail",
+    )
+    assert (source_topic.tags, source_topic.meta, source_topic.options) == (
+        ("x", "y"),
+        {"a": 1, "b": 2},
+        {"partitions": 3},
+    )
 
 
 def test_hints_and_reading_options_are_kept():
-    found = topic(
+    source_topic = topic(
         f"{COLUMNS}, starting: latest, options: {{minPartitions: 8}}, hints: {{rows_per_second: 5, distinct: {{a: 9}}}}"
     )
-    assert found.options == {
+    assert source_topic.options == {
         "starting": "latest", "options": {"minPartitions": 8}, "rows_per_second": 5.0, "distinct": {"a": 9},
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(("key", "type_"), [("k", STRING), ("{name: k, type: bigint}", BIGINT)])
 def test_a_key_is_a_name_or_a_mapping(key, type_):
-    found = topic(f"{COLUMNS}, key: {key}").key
-    assert (found.name, found.type) == ("k", type_)
+    key_read = topic(f"{COLUMNS}, key: {key}").key
+    assert (key_read.name, key_read.type) == ("k", type_)
 
 
 def test_columns_have_types_and_derived_ones_their_expression_inside_the_quotes():
@@ -110,8 +133,8 @@ def test_columns_have_types_and_derived_ones_their_expression_inside_the_quotes(
     assert (plain.type, plain.nullable) == (parse_type("struct<x: int>"), False)
     assert derived.expression == "f(a)"
     line = "  - {name: t, columns: [{name: a, type: 'struct<x: int>', nullable: false}, {name: b, from: \"f(a)\"}]}"
-    place = derived.expression_location
-    assert line[place.column - 1 : place.end - 1] == "f(a)"
+    location = derived.expression_location
+    assert line[location.column - 1 : location.end - 1] == "f(a)"
 
 
 def test_dbt_s_data_type_is_a_type():
@@ -181,7 +204,7 @@ def test_dbt_s_data_type_is_a_type():
                 f"{COLUMNS}, format: {name}",
                 "MS107",
                 name,
-                f"'format' must be one of {KNOWN}, not '{name}'",
+                f"'format' must be one of {FORMATS}, not '{name}'",
                 "write it as in format: json",
             )
             for name in ("thrift", "python:1a", "python:a-b")
@@ -215,12 +238,12 @@ def test_dbt_s_data_type_is_a_type():
     ],
 )
 def test_mistakes_of_a_topic(rest, code, mark, message, remedy):
-    found = wrong(f"sources:\n- name: shop\n  topics:\n  - {{name: t, {rest}}}\n")
-    assert found[0] == code
-    assert mark is None or found[1] == mark
-    assert message is None or found[2] == message
-    assert remedy is None or found[3] == remedy
-    assert found[3]
+    report = wrong(f"sources:\n- name: shop\n  topics:\n  - {{name: t, {rest}}}\n")
+    assert report[0] == code
+    assert mark is None or report[1] == mark
+    assert message is None or report[2] == message
+    assert remedy is None or report[3] == remedy
+    assert report[3]
 
 
 @pytest.mark.parametrize("name", ["models", "this", "Sources", "a b", "1a", ""])
@@ -239,10 +262,10 @@ def test_topics_of_two_sources_may_have_one_name():
 
 
 def test_one_mistake_does_not_hide_the_rest():
-    found, diagnostics = read(
+    properties, diagnostics = read(
         f"sources:\n- name: s\n  topics: [{{name: t, {COLUMNS}}}, {{nam: u}}]\nmodls: []\n"
     )
-    assert [t.name for t in found.sources] == ["t"]
+    assert [t.name for t in properties.sources] == ["t"]
     assert [d.code for d in diagnostics] == ["MS106", "MS106"]
 
 
@@ -251,10 +274,10 @@ def test_one_mistake_does_not_hide_the_rest():
 
 def test_options_of_a_model_keep_their_places_and_lines():
     content = "models:\n- name: m\n  config:\n    materialized: sink\n    partitions: \"{{ var('n') }}\"\n"
-    found = good(content, n=6).models[0]
-    assert found.config == {"materialized": "sink", "partitions": 6}
-    assert found.config_locations["materialized"].line == 4
-    assert found.config_lines["materialized"] == "    materialized: sink"
+    model = good(content, n=6).models[0]
+    assert model.config == {"materialized": "sink", "partitions": 6}
+    assert model.config_locations["materialized"].line == 4
+    assert model.config_lines["materialized"] == "    materialized: sink"
 
 
 @pytest.mark.parametrize(
@@ -273,9 +296,9 @@ def test_options_of_a_model_keep_their_places_and_lines():
     ],
 )
 def test_bad_options_are_told_where_they_stand(config, mark, remedy):
-    found = wrong(f"models:\n- name: m\n  config: {config}\n")
-    assert found[:2] == ("MS120", mark)
-    assert remedy is None or found[3] == remedy
+    report = wrong(f"models:\n- name: m\n  config: {config}\n")
+    assert report[:2] == ("MS120", mark)
+    assert remedy is None or report[3] == remedy
 
 
 @pytest.mark.parametrize("what", ["models", "seeds", "functions"])
@@ -286,18 +309,18 @@ def test_a_name_given_twice(what):
 
 def test_a_seed_s_column_types_are_columns():
     content = "seeds:\n- name: s\n  columns: [{name: a, type: int}]\n  config: {delimiter: ;, column_types: {a: string, b: date}}\n"
-    found = good(content).seeds[0]
-    assert [(column.name, str(column.type)) for column in found.columns] == [("a", "int"), ("b", "date")]
-    assert found.config == {"delimiter": ";"}
+    seed = good(content).seeds[0]
+    assert [(column.name, str(column.type)) for column in seed.columns] == [("a", "int"), ("b", "date")]
+    assert seed.config == {"delimiter": ";"}
 
 
 def test_an_exposure_names_relations_with_their_places():
     content = (
         "exposures:\n- name: e\n  depends_on:\n  - ref('a')\n  - \"{{ source('s', 't') }}\"\n  - seed.x\n"
     )
-    found = good(content).exposures[0]
-    assert found.depends_on == ("model.a", "source.s.t", "seed.x")
-    assert [place.line for place in found.depends_on_locations] == [4, 5, 6]
+    exposure = good(content).exposures[0]
+    assert exposure.depends_on == ("model.a", "source.s.t", "seed.x")
+    assert [location.line for location in exposure.depends_on_locations] == [4, 5, 6]
 
 
 @pytest.mark.parametrize("entry", ["source('s')", "ref('a', 'b', 'c')", "3", "{a: b}", "a b"])
@@ -306,9 +329,11 @@ def test_an_exposure_of_something_else_is_refused(entry):
 
 
 def test_descriptions_are_no_templates():
-    found = good("metrics: [{name: m, model: ref('a'), expression: 'sum(x)', description: 'a {{ doc }}'}]")
-    assert (found.metrics[0].description, found.metrics[0].model) == ("a {{ doc }}", "model.a")
-    assert found.metrics[0].model_location.column == 28
+    properties = good(
+        "metrics: [{name: m, model: ref('a'), expression: 'sum(x)', description: 'a {{ doc }}'}]"
+    )
+    assert (properties.metrics[0].description, properties.metrics[0].model) == ("a {{ doc }}", "model.a")
+    assert properties.metrics[0].model_location.column == 28
 
 
 def test_a_unit_test_keeps_its_rows_as_written():
@@ -316,22 +341,22 @@ def test_a_unit_test_keeps_its_rows_as_written():
         "unit_tests:\n- name: u\n  model: ref('m')\n  given: [{input: ref('a'), rows: [{x: null, y: '{{ z }}'}]}]\n"
         "  steps: [{at: '2026-01-01', expect: []}]\n"
     )
-    found = good(content).unit_tests[0]
-    assert found.model == "m"
-    assert found.body == {
+    unit_test = good(content).unit_tests[0]
+    assert unit_test.model == "m"
+    assert unit_test.body == {
         "given": [{"input": "ref('a')", "rows": [{"x": None, "y": "{{ z }}"}]}],
         "steps": [{"at": "2026-01-01", "expect": []}],
     }
 
 
 def test_a_typing_error_in_a_unit_test_is_found():
-    found = wrong("unit_tests:\n- {name: u, model: m, given: [{inptu: a, input: a}]}\n")
-    assert found[:2] == ("MS106", "inptu")
+    report = wrong("unit_tests:\n- {name: u, model: m, given: [{inptu: a, input: a}]}\n")
+    assert report[:2] == ("MS106", "inptu")
 
 
 def test_an_environment_variable_that_is_not_set_is_told_at_its_place():
-    found = wrong("models:\n- name: m\n  owner: \"{{ env_var('NOT_SET_ANYWHERE') }}\"\n")
-    assert found[:2] == ("MS114", "\"{{ env_var('NOT_SET_ANYWHERE') }}\"")
+    report = wrong("models:\n- name: m\n  owner: \"{{ env_var('NOT_SET_ANYWHERE') }}\"\n")
+    assert report[:2] == ("MS114", "\"{{ env_var('NOT_SET_ANYWHERE') }}\"")
 
 
 def test_dbt_s_other_keys_are_explained():
@@ -350,6 +375,6 @@ def test_dbt_s_other_keys_are_explained():
     ],
 )  # fmt: skip
 def test_a_key_of_dbt_names_what_to_write_instead(yaml, key, remedy):
-    _, (problem,) = read_properties(Text("s.yml", yaml))
-    assert (problem.code, problem.message) == ("MS106", f"unknown key '{key}'")
-    assert remedy in problem.help
+    _, (diagnostic,) = read_properties(Text("s.yml", yaml))
+    assert (diagnostic.code, diagnostic.message) == ("MS106", f"unknown key '{key}'")
+    assert remedy in diagnostic.help

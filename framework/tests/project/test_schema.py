@@ -42,9 +42,14 @@ def read(content, render=None):
 
 
 def wrong(content, render=None):
-    _, (found,) = read(content, render)
-    line = content.split("\n")[found.location.line - 1]
-    return found.code, line[found.location.column - 1 : found.location.end - 1], found.message, found.help
+    _, (diagnostic,) = read(content, render)
+    line = content.split("\n")[diagnostic.location.line - 1]
+    return (
+        diagnostic.code,
+        line[diagnostic.location.column - 1 : diagnostic.location.end - 1],
+        diagnostic.message,
+        diagnostic.help,
+    )
 
 
 def test_what_fits_is_read_with_its_places():
@@ -120,14 +125,14 @@ def test_what_fits_is_read_with_its_places():
     ],
 )
 def test_mistakes_are_told_at_the_value_or_the_key(content, code, marked, message, remedy):
-    found = wrong(content)
-    assert (found[0], found[2], found[3]) == (code, message, remedy)
-    assert found[1] == marked
+    report = wrong(content)
+    assert (report[0], report[2], report[3]) == (code, message, remedy)
+    assert report[1] == marked
 
 
 def test_all_mistakes_are_told_at_once():
     _, diagnostics = read("nmae: a\nkind: x\ninner: {colum: c}\nseveral: [{}, {column: 1, delay: []}]\n")
-    assert [found.code for found in diagnostics] == [
+    assert [diagnostic.code for diagnostic in diagnostics] == [
         "MS106",
         "MS107",
         "MS106",
@@ -138,7 +143,7 @@ def test_all_mistakes_are_told_at_once():
 
 def test_a_misspelt_key_is_not_missing_too():
     _, diagnostics = read("nmae: a\n")
-    assert [found.code for found in diagnostics] == ["MS106"]
+    assert [diagnostic.code for diagnostic in diagnostics] == ["MS106"]
 
 
 def test_numbers_may_be_texts_and_whole_numbers_shares():
@@ -162,8 +167,8 @@ def test_merged_keys_count_as_given():
     text = Text("f.yml", "a: &a {column: c}\nb: {<<: *a, delay: x}\n")
     node, _ = parse_yaml(text)
     reader = Reader(text)
-    found = reader.read(node.value[1][1], Inner)
-    assert (found.column, found.delay, reader.diagnostics) == ("c", "x", [])
+    inner = reader.read(node.value[1][1], Inner)
+    assert (inner.column, inner.delay, reader.diagnostics) == ("c", "x", [])
 
 
 def render(text):
@@ -189,8 +194,8 @@ def test_templates_are_rendered_and_typed():
 
 
 def test_a_template_of_the_wrong_type_is_told_at_its_place():
-    found = wrong('name: a\ncount: "{{ list }}"', render)
-    assert (found[0], found[1]) == ("MS107", '"{{ list }}"')
+    report = wrong('name: a\ncount: "{{ list }}"', render)
+    assert (report[0], report[1]) == ("MS107", '"{{ list }}"')
 
 
 def test_verbatim_texts_are_no_templates():

@@ -12,18 +12,18 @@ from millstream.project.properties import SeedProperties
 from millstream.project.seeds import read_seed
 from millstream.project.values import Column, Seed
 
-PLACE = Location("seeds/s.yml", 3, 5, 9)
+LOCATION = Location("seeds/s.yml", 3, 5, 9)
 
 
 def read(content: str, delimiter: str = "", **types: str) -> tuple[Seed, list[Diagnostic]]:
-    columns = tuple(Column(name, PLACE, parse_type(type_)) for name, type_ in types.items())
+    columns = tuple(Column(name, LOCATION, parse_type(type_)) for name, type_ in types.items())
     config = {"delimiter": delimiter} if delimiter else {}
     return read_seed(
-        File("seeds/s.csv", content, "d"), SeedProperties("s", PLACE, columns=columns, config=config)
+        File("seeds/s.csv", content, "d"), SeedProperties("s", LOCATION, columns=columns, config=config)
     )
 
 
-def told(content: str, **types: str) -> list[tuple[str, int, str]]:
+def codes_and_carets(content: str, **types: str) -> list[tuple[str, int, str]]:
     """Return codes with lines and what the carets stand under."""
     problems = read(content, **types)[1]
     return [
@@ -93,12 +93,12 @@ def test_another_delimiter(delimiter: str) -> None:
 
 
 def test_a_delimiter_that_can_not_be() -> None:
-    problem = read("a,b\n", "::")[1][0]
-    assert (problem.code, problem.location) == ("MS107", PLACE)
+    diagnostic = read("a,b\n", "::")[1][0]
+    assert (diagnostic.code, diagnostic.location) == ("MS107", LOCATION)
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "expected"),
     [
         ("", [("MS118", 1, "")]),
         ("\n\n", [("MS118", 1, "")]),
@@ -114,8 +114,8 @@ def test_a_delimiter_that_can_not_be() -> None:
         ("a,b\n1,x\u2028y\n2\n", [("MS118", 3, "2")]),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(content: str, found: list[tuple[str, int, str]]) -> None:
-    assert told(content) == found
+def test_what_is_wrong_is_told_with_its_place(content: str, expected: list[tuple[str, int, str]]) -> None:
+    assert codes_and_carets(content) == expected
 
 
 def test_an_open_quote_is_told_apart_from_a_stray_one() -> None:
@@ -146,7 +146,9 @@ def test_a_wrong_delimiter_is_guessed() -> None:
 def test_values_are_checked_against_a_declared_type(type_: str, good: list[str], bad: list[str]) -> None:
     content = "k,v\n" + "".join(f'x,"{value}"\n' for value in [*good, *bad, ""])
     first = len(good) + 2
-    assert told(content, v=type_) == [("MS118", first + n, f'"{value}"') for n, value in enumerate(bad)]
+    assert codes_and_carets(content, v=type_) == [
+        ("MS118", first + n, f'"{value}"') for n, value in enumerate(bad)
+    ]
     assert str(read(content, v=type_)[0].columns[1].type) == type_
 
 
@@ -157,7 +159,7 @@ def test_equal_values_before_do_not_move_the_place() -> None:
 
 
 def test_a_record_of_several_lines_is_located_in_its_own_line() -> None:
-    assert told('a,b\n"1\n2",x\n', b="int") == [("MS118", 3, "x")]
+    assert codes_and_carets('a,b\n"1\n2",x\n', b="int") == [("MS118", 3, "x")]
 
 
 def test_many_bad_values_are_counted() -> None:
@@ -167,20 +169,26 @@ def test_many_bad_values_are_counted() -> None:
 
 
 def test_a_type_that_no_csv_file_holds() -> None:
-    problem = read("a\n1\n", a="array<int>")[1][0]
-    assert (problem.code, problem.location) == ("MS107", PLACE)
+    diagnostic = read("a\n1\n", a="array<int>")[1][0]
+    assert (diagnostic.code, diagnostic.location) == ("MS107", LOCATION)
 
 
 def test_null_where_none_may_be() -> None:
-    column = Column("b", PLACE, nullable=False)
-    seed, problems = read_seed(File("s.csv", "a,b\n1,\n", ""), SeedProperties("s", PLACE, columns=(column,)))
+    column = Column("b", LOCATION, nullable=False)
+    seed, problems = read_seed(
+        File("s.csv", "a,b\n1,\n", ""), SeedProperties("s", LOCATION, columns=(column,))
+    )
     assert [(p.code, p.location and p.location.column) for p in problems] == [("MS118", 3)]
     assert not seed.columns[1].nullable
 
 
 def test_a_described_column_that_is_not_there() -> None:
-    problem = read("amount\n1\n", amunt="int")[1][0]
-    assert (problem.code, problem.location, problem.help) == ("MS117", PLACE, "did you mean 'amount'?")
+    diagnostic = read("amount\n1\n", amunt="int")[1][0]
+    assert (diagnostic.code, diagnostic.location, diagnostic.help) == (
+        "MS117",
+        LOCATION,
+        "did you mean 'amount'?",
+    )
 
 
 def test_a_field_of_a_megabyte() -> None:
@@ -202,7 +210,7 @@ def test_what_is_quoted_is_read_back(rows: list[list[str]]) -> None:
 @given(st.text('ab1,"\n', max_size=30))
 def test_no_file_is_too_strange(content: str) -> None:
     text = Text("seeds/s.csv", content)
-    for problem in read(content, a="int")[1]:
-        assert problem.code in {"MS110", "MS117", "MS118"}
-        assert problem.location
-        assert problem.location.path != text.path or problem.location.line <= content.count("\n") + 1
+    for diagnostic in read(content, a="int")[1]:
+        assert diagnostic.code in {"MS110", "MS117", "MS118"}
+        assert diagnostic.location
+        assert diagnostic.location.path != text.path or diagnostic.location.line <= content.count("\n") + 1

@@ -16,7 +16,7 @@ def read(root: Path, content: str | bytes) -> tuple[Settings, list[Diagnostic]]:
     return read_settings(root)
 
 
-def told(problems: list[Diagnostic]) -> list[tuple[str, str]]:
+def codes_and_carets(problems: list[Diagnostic]) -> list[tuple[str, str]]:
     """Return codes with what their carets stand under."""
     return [(p.code, p.line[p.location.column - 1 : p.location.end - 1]) for p in problems if p.location]
 
@@ -78,13 +78,13 @@ def test_a_mistake_is_told_with_its_place_and_remedy(
 ) -> None:
     (tmp_path / "models").mkdir()
     _, problems = read(tmp_path, HEADER + lines + "\n")
-    assert told(problems) == [(code, under)]
+    assert codes_and_carets(problems) == [(code, under)]
     assert problems[0].help == remedy
 
 
 def test_all_mistakes_are_told_and_the_rest_is_read(tmp_path: Path) -> None:
     settings, problems = read(tmp_path, HEADER + "a = 1\nvars = 2\nprofile = 'p'\n")
-    assert told(problems) == [("MS106", "a"), ("MS107", "2")]
+    assert codes_and_carets(problems) == [("MS106", "a"), ("MS107", "2")]
     assert settings.profile == "p"
 
 
@@ -101,11 +101,11 @@ def test_a_folder_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_must_be_an_identifier(tmp_path: Path, content: str, under: str) -> None:
-    assert told(read(tmp_path, content)[1]) == [("MS110", under)]
+    assert codes_and_carets(read(tmp_path, content)[1]) == [("MS110", under)]
 
 
 @pytest.mark.parametrize(
-    ("content", "code", "place"),
+    ("content", "code", "position"),
     [
         (HEADER + "a = = 1\n", "MS104", "3:5"),
         (HEADER + 'a = "b\n', "MS104", "3:7"),
@@ -118,10 +118,10 @@ def test_a_name_must_be_an_identifier(tmp_path: Path, content: str, under: str) 
     ],
 )
 def test_what_can_not_be_understood_at_all(
-    tmp_path: Path, content: str | bytes, code: str, place: str
+    tmp_path: Path, content: str | bytes, code: str, position: str
 ) -> None:
-    found = refused(tmp_path, content)
-    assert (found.code, str(found.location)) == (code, f"pyproject.toml:{place}")
+    diagnostic = refused(tmp_path, content)
+    assert (diagnostic.code, str(diagnostic.location)) == (code, f"pyproject.toml:{position}")
 
 
 def test_no_file(tmp_path: Path) -> None:

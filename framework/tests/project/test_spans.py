@@ -133,8 +133,8 @@ def test_trim_keeps_places() -> None:
 
 
 def test_joining_text_of_unknown_origin_keeps_the_rest_aligned() -> None:
-    known = Piece.of("ab", (Segment(2, "t.sql", 5),))
-    joined = concat(["--", known])
+    piece = Piece.of("ab", (Segment(2, "t.sql", 5),))
+    joined = concat(["--", piece])
     origin = SpanMap(joined).origin(3)
     assert origin is not None
     assert origin.start == 6

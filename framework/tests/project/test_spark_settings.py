@@ -7,7 +7,7 @@ from millstream.project.spark_settings import settings_of_results
 from millstream.project.values import Target
 
 
-def found(**spark):
+def results_settings(**spark):
     return settings_of_results(Target("shop", "local", {"spark": spark}))
 
 
@@ -25,7 +25,7 @@ def found(**spark):
     ],
 )
 def test_settings_that_change_results(name):
-    assert found(**{name: "x"}) == {name: "x"}
+    assert results_settings(**{name: "x"}) == {name: "x"}
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,23 @@ def test_settings_that_change_results(name):
     ],
 )
 def test_settings_of_speed_and_place(name):
-    assert found(**{name: "x"}) == {}
+    assert results_settings(**{name: "x"}) == {}
 
 
 def test_settings_that_are_written_as_a_tree():
-    assert found(**{"spark.sql": {"ansi": {"enabled": False}}}) == {"spark.sql.ansi.enabled": "false"}
+    assert results_settings(**{"spark.sql": {"ansi": {"enabled": False}}}) == {
+        "spark.sql.ansi.enabled": "false"
+    }
 
 
 def test_properties_of_the_jvm_count_and_its_memory_does_not():
     options = "-Xmx4g -Duser.language=tr -XX:+UseG1GC -Dlog4j.x=1 -Dspark.sql.ansi.enabled=false"
     name = "spark.driver.extraJavaOptions"
-    assert found(**{name: options}) == {name: "-Duser.language=tr -Dspark.sql.ansi.enabled=false"}
-    assert found(**{name: "-Xmx4g"}) == {}
+    assert results_settings(**{name: options}) == {name: "-Duser.language=tr -Dspark.sql.ansi.enabled=false"}
+    assert results_settings(**{name: "-Xmx4g"}) == {}
 
 
 def test_a_text_from_the_environment_is_not_written():
-    (value,) = found(**{"spark.sql.ansi.enabled": Secret("false")}).values()
+    (value,) = results_settings(**{"spark.sql.ansi.enabled": Secret("false")}).values()
     assert value != "false"
-    assert found(**{"spark.sql.x.password": Secret("abc")}) == {}
+    assert results_settings(**{"spark.sql.x.password": Secret("abc")}) == {}

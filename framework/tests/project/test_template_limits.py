@@ -80,8 +80,8 @@ def memory() -> int:
 def test_one_operation_is_refused_before_it_runs(expression: str) -> None:
     before = memory()
     rendered = render(f"select\n  {{% set width = 2000000000 %}}{{{{ {expression} }}}}")
-    (problem,) = rendered.diagnostics
-    assert (problem.code, problem.location and problem.location.line) == ("MS213", 2)
+    (diagnostic,) = rendered.diagnostics
+    assert (diagnostic.code, diagnostic.location and diagnostic.location.line) == ("MS213", 2)
     assert memory() - before < 200
     render_yaml = yaml_renderer({"width": 2000000000}, declared=())
     with pytest.raises(MillstreamError) as raised:
@@ -95,10 +95,10 @@ def test_many_operations_end_at_the_line_that_used_up_the_budget(
 ) -> None:
     monkeypatch.setattr(template_limits, "STEPS", 100_000)
     before, began = memory(), time.thread_time()
-    (problem,) = render(f"select 1 as x\n{statements}").diagnostics
-    assert problem.code in {"MS213", "MS209"}
-    assert problem.location is not None
-    assert problem.location.line == 2
+    (diagnostic,) = render(f"select 1 as x\n{statements}").diagnostics
+    assert diagnostic.code in {"MS213", "MS209"}
+    assert diagnostic.location is not None
+    assert diagnostic.location.line == 2
     assert time.thread_time() - began < template_limits.SECONDS + 2
     assert memory() - before < 500
 
@@ -107,8 +107,8 @@ def test_slow_steps_end_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_limits, "SECONDS", 0.2)
     monkeypatch.setattr(template_limits, "SIZE", 10**12)
     slow = "{% set l = range(99999) | list %}{% for a in range(99999) %}{% if l | sum == 1 %}{% endif %}{% endfor %}"
-    (problem,) = render(f"select 1\n{slow}").diagnostics
-    assert (problem.code, problem.message) == ("MS213", "the template takes longer than 0.2 seconds")
+    (diagnostic,) = render(f"select 1\n{slow}").diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("MS213", "the template takes longer than 0.2 seconds")
 
 
 def test_the_budget_is_for_each_template(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import Project, Seed, Settings, SqlFile, Target, Topic
 
 Render = Callable[..., Rendered]
-PLACE = Location("models/s.yml", 1, 1, 2)
+LOCATION = Location("models/s.yml", 1, 1, 2)
 
 
 def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[str, Any]) -> Project:
@@ -24,12 +24,12 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
         target=Target("shop", "local", settings),
         vars=variables,
         sources={
-            "app.events": Topic("app", "events", "events", PLACE),
-            "app.users": Topic("app", "users", "users", PLACE),
+            "app.events": Topic("app", "events", "events", LOCATION),
+            "app.users": Topic("app", "users", "users", LOCATION),
         },
         models={name: SqlFile(name, f"models/{name}.sql", "", "") for name in names},
         properties={},
-        seeds={"countries": Seed("countries", "seeds/countries.csv", (), 0, PLACE)},
+        seeds={"countries": Seed("countries", "seeds/countries.csv", (), 0, LOCATION)},
         macros=tuple(
             SqlFile(path, f"macros/{path}.sql", content, content) for path, content in macros.items()
         ),
@@ -66,15 +66,15 @@ def render(
     )
 
 
-def the_problem(content: str, **given: Any) -> Diagnostic:
-    diagnostics = render(content, **given).diagnostics
+def the_problem(content: str, **context: Any) -> Diagnostic:
+    diagnostics = render(content, **context).diagnostics
     assert len(diagnostics) == 1, diagnostics
     return diagnostics[0]
 
 
-def caret(problem: Diagnostic) -> str:
-    assert problem.location is not None
-    return problem.line[problem.location.column - 1 : problem.location.end - 1]
+def caret(diagnostic: Diagnostic) -> str:
+    assert diagnostic.location is not None
+    return diagnostic.line[diagnostic.location.column - 1 : diagnostic.location.end - 1]
 
 
 # -- what is rendered
@@ -177,9 +177,9 @@ def test_names_that_are_asked_about_may_be_missing() -> None:
 
 
 def test_secrets_of_the_target_are_not_there() -> None:
-    problem = the_problem("{{ target.kafka }}", target={"kafka": {"sasl_password": Secret("hunter2")}})
-    assert problem.code == "MS202"
-    assert "hunter2" not in str(problem)
+    diagnostic = the_problem("{{ target.kafka }}", target={"kafka": {"sasl_password": Secret("hunter2")}})
+    assert diagnostic.code == "MS202"
+    assert "hunter2" not in str(diagnostic)
 
 
 # -- what goes wrong
@@ -227,9 +227,9 @@ def test_secrets_of_the_target_are_not_there() -> None:
 def test_a_mistake_is_told_with_its_place_and_remedy(
     template: str, code: str, under: str, help_has: str
 ) -> None:
-    problem = the_problem(template, vars={"days": 3})
-    assert (problem.code, caret(problem)) == (code, under)
-    assert help_has in problem.help
+    diagnostic = the_problem(template, vars={"days": 3})
+    assert (diagnostic.code, caret(diagnostic)) == (code, under)
+    assert help_has in diagnostic.help
 
 
 @pytest.mark.parametrize(
@@ -268,10 +268,10 @@ def test_a_mistake_is_told_with_its_place_and_remedy(
     ],
 )
 def test_what_has_an_address_is_no_text(expression: str, remedy: str) -> None:
-    problem = the_problem(f"x {{{{ {expression} }}}}")
-    assert (problem.code, caret(problem)) == ("MS206", expression)
-    assert "can't be shown as text" in problem.message
-    assert remedy in problem.help
+    diagnostic = the_problem(f"x {{{{ {expression} }}}}")
+    assert (diagnostic.code, caret(diagnostic)) == ("MS206", expression)
+    assert "can't be shown as text" in diagnostic.message
+    assert remedy in diagnostic.help
 
 
 @pytest.mark.parametrize(
@@ -299,28 +299,28 @@ def test_plain_values_are_text(expression: str, text: str) -> None:
 
 
 def test_a_quote_that_is_not_closed_is_shown_with_the_place_where_it_is_noticed() -> None:
-    problem = the_problem("select {{ var('a) }} as x\nfrom y\nwhere a = {{ var('b') }}\n")
-    assert (problem.code, str(problem.location)) == ("MS201", "models/m.sql:1:15")
-    assert [(note.message, str(note.location)) for note in problem.notes] == [
+    diagnostic = the_problem("select {{ var('a) }} as x\nfrom y\nwhere a = {{ var('b') }}\n")
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS201", "models/m.sql:1:15")
+    assert [(note.message, str(note.location)) for note in diagnostic.notes] == [
         ("found here", "models/m.sql:3:20")
     ]
 
 
 def test_a_macro_with_wrong_arguments_shows_the_call_and_the_definition() -> None:
-    problem = the_problem("x {{ cents(1, 2) }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
-    assert (problem.code, caret(problem)) == ("MS206", "cents")
-    assert "cents(column)" in problem.help
+    diagnostic = the_problem("x {{ cents(1, 2) }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
+    assert (diagnostic.code, caret(diagnostic)) == ("MS206", "cents")
+    assert "cents(column)" in diagnostic.help
 
 
 def test_a_missing_macro_argument_is_the_callers_mistake() -> None:
-    problem = the_problem("x {{ cents() }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
-    assert (problem.code, str(problem.location)) == ("MS206", "models/m.sql:1:6")
+    diagnostic = the_problem("x {{ cents() }}", x="{% macro cents(column) %}{{ column }}{% endmacro %}")
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS206", "models/m.sql:1:6")
 
 
 def test_a_mistake_inside_a_macro_names_the_macro_and_the_call() -> None:
-    problem = the_problem("x {{ a() }}", x="{% macro a() %}\n{{ 1 / 0 }}{% endmacro %}")
-    assert str(problem.location) == "macros/x.sql:2:4"
-    assert [str(note.location) for note in problem.notes] == ["models/m.sql:1:6"]
+    diagnostic = the_problem("x {{ a() }}", x="{% macro a() %}\n{{ 1 / 0 }}{% endmacro %}")
+    assert str(diagnostic.location) == "macros/x.sql:2:4"
+    assert [str(note.location) for note in diagnostic.notes] == ["models/m.sql:1:6"]
 
 
 def test_several_mistakes_are_told_at_once() -> None:
@@ -334,9 +334,9 @@ def test_undefined_names_are_all_told() -> None:
 
 
 def test_a_macro_defined_twice_names_both_places() -> None:
-    problem = the_problem("x", a="{% macro f() %}{% endmacro %}", b="\n{% macro f() %}{% endmacro %}")
-    assert (problem.code, str(problem.location)) == ("MS210", "macros/b.sql:2:10")
-    assert str(problem.notes[0].location).startswith("macros/a.sql:1")
+    diagnostic = the_problem("x", a="{% macro f() %}{% endmacro %}", b="\n{% macro f() %}{% endmacro %}")
+    assert (diagnostic.code, str(diagnostic.location)) == ("MS210", "macros/b.sql:2:10")
+    assert str(diagnostic.notes[0].location).startswith("macros/a.sql:1")
 
 
 def test_a_macro_can_not_take_a_built_in_name() -> None:
@@ -344,8 +344,8 @@ def test_a_macro_can_not_take_a_built_in_name() -> None:
 
 
 def test_endless_recursion_is_a_located_mistake() -> None:
-    problem = the_problem("x {{ f() }}", a="{% macro f() %}{{ f() }}{% endmacro %}")
-    assert problem.code == "MS209"
+    diagnostic = the_problem("x {{ f() }}", a="{% macro f() %}{{ f() }}{% endmacro %}")
+    assert diagnostic.code == "MS209"
 
 
 # -- places of rendered text
@@ -370,7 +370,7 @@ def test_a_name_given_to_a_macro_is_located_in_the_call() -> None:
     ],
 )
 def test_deep_nesting_is_not_a_recursion_of_macros(template: str) -> None:
-    problem = the_problem(template)
-    assert (problem.code, problem.message) == ("MS209", "the template is nested too deeply")
-    assert problem.location is not None
-    assert problem.location.path == "models/m.sql"
+    diagnostic = the_problem(template)
+    assert (diagnostic.code, diagnostic.message) == ("MS209", "the template is nested too deeply")
+    assert diagnostic.location is not None
+    assert diagnostic.location.path == "models/m.sql"

@@ -49,14 +49,14 @@ e = true
     ],
 )
 def test_keys_and_values_are_found(path: str, key: str, value: str) -> None:
-    place = toml_positions(CONTENT)[tuple(path.split())]
-    assert (CONTENT[slice(*place.key)], CONTENT[slice(*place.value)]) == (key, value)
+    position = toml_positions(CONTENT)[tuple(path.split())]
+    assert (CONTENT[slice(*position.key)], CONTENT[slice(*position.value)]) == (key, value)
 
 
 def test_what_stands_in_texts_and_comments_is_no_key() -> None:
-    found = toml_positions(CONTENT)
-    assert ("no", "table") not in found
-    assert CONTENT[: found["tool", "millstream", "name"].key[0]].count("\n") == 3
+    positions = toml_positions(CONTENT)
+    assert ("no", "table") not in positions
+    assert CONTENT[: positions["tool", "millstream", "name"].key[0]].count("\n") == 3
 
 
 WORDS = st.text("abc-_1", min_size=1, max_size=3)
@@ -96,8 +96,8 @@ def test_every_value_stands_where_it_is_said_to(pairs: dict[str, str], table: st
         below = (
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         )
-        for key, each in below:
-            check(each, (*path, str(key)))
+        for key, child in below:
+            check(child, (*path, str(key)))
 
     for key, value in document[table].items():
         check(value, (table, key))

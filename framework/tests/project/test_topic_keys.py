@@ -45,8 +45,13 @@ def test_the_type_is_that_of_the_schema_or_of_the_format(tmp_path, key, type_):
 def test_a_key_is_decoded_as_strictly_as_the_values(tmp_path):
     key = "{name: k, format: avro, framing: confluent, schema: schemas/long.avsc}"
     project, _ = loaded(tmp_path, key, "decoding: lenient, ")
-    found = project.sources["shop.t"].key.format
-    assert (found.name, found.decoding, found.framing, found.single) == ("avro", "lenient", "confluent", True)
+    key_format = project.sources["shop.t"].key.format
+    assert (key_format.name, key_format.decoding, key_format.framing, key_format.single) == (
+        "avro",
+        "lenient",
+        "confluent",
+        True,
+    )
     project, _ = loaded(tmp_path, "k")
     assert project.sources["shop.t"].key.format == KEY == Encoding("string")
 
@@ -62,16 +67,16 @@ def test_a_key_is_that_of_a_pinned_subject(tmp_path):
     assert problems == []
     topic = project.sources["shop.t"]
     assert str(topic.key.type) == "bigint"
-    found = topic.key.format
-    assert (found.framing, found.single, found.schema_id) == ("confluent", True, 9)
-    assert [each.id for each in found.writers] == [5, 9]
+    key_format = topic.key.format
+    assert (key_format.framing, key_format.single, key_format.schema_id) == ("confluent", True, 9)
+    assert [writer.id for writer in key_format.writers] == [5, 9]
     assert [use.subject for use in topic.registry_uses] == ["t-key"]
 
 
 def test_a_subject_of_keys_that_is_not_pinned(tmp_path):
     key = "{name: k, format: avro, schema: {subject: ids}}"
-    _, (problem,) = loaded(tmp_path, key)
-    assert (problem.code, problem.help) == ("MS125", "run `millstream schemas pull`")
+    _, (diagnostic,) = loaded(tmp_path, key)
+    assert (diagnostic.code, diagnostic.help) == ("MS125", "run `millstream schemas pull`")
 
 
 @pytest.mark.parametrize(
@@ -104,9 +109,9 @@ def test_a_subject_of_keys_that_is_not_pinned(tmp_path):
 )
 def test_mistakes_are_located(tmp_path, key, expected):
     _, problems = loaded(tmp_path, key)
-    (problem,) = problems
-    line = (tmp_path / problem.location.path).read_text().splitlines()[problem.location.line - 1]
-    place = line[problem.location.column - 1 : problem.location.end - 1]
+    (diagnostic,) = problems
+    line = (tmp_path / diagnostic.location.path).read_text().splitlines()[diagnostic.location.line - 1]
+    marked_text = line[diagnostic.location.column - 1 : diagnostic.location.end - 1]
     code, marked, remedy = expected
-    assert (problem.code, problem.help) == (code, remedy), summaries(problems)
-    assert place.startswith(marked)
+    assert (diagnostic.code, diagnostic.help) == (code, remedy), summaries(problems)
+    assert marked_text.startswith(marked)

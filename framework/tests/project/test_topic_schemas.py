@@ -51,8 +51,8 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
 )
 def test_mistakes_are_located(tmp_path, row, expected):
     _, problems = topics(tmp_path, row)
-    code, place, remedy = expected
-    assert summaries(problems) == [(code, f"models/s.yml: {place}", remedy)]
+    code, location, remedy = expected
+    assert summaries(problems) == [(code, f"models/s.yml: {location}", remedy)]
 
 
 def test_a_changed_schema_is_read_again(tmp_path):
@@ -60,6 +60,6 @@ def test_a_changed_schema_is_read_again(tmp_path):
     row = {"models/s.yml": "sources: [{name: s, topics: [{name: t, schema: schemas/t.json}]}]"}
     first, _ = load(tmp_path, {**row, "schemas/t.json": SCHEMA}, memo)
     second, _ = load(tmp_path, {**row, "schemas/t.json": SCHEMA.replace("total", "amount")}, memo)
-    names = [[column.name for column in each.sources["s.t"].columns] for each in (first, second)]
+    names = [[column.name for column in project.sources["s.t"].columns] for project in (first, second)]
     assert names == [["id", "total", "at"], ["id", "amount", "at"]]
     assert replace(second.sources["s.t"], columns=()) == replace(first.sources["s.t"], columns=())

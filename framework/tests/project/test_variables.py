@@ -9,13 +9,13 @@ from millstream.project.variables import merge_variables
 
 def test_the_nearer_place_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLSTREAM_VARS", '{"b": 2, "c": 2}')
-    found, problems = merge_variables({"a": 1, "b": 1, "c": 1}, "{c: 3}")
+    merged, problems = merge_variables({"a": 1, "b": 1, "c": 1}, "{c: 3}")
     assert problems == []
-    assert found == {"a": 1, "b": 2, "c": 3}
+    assert merged == {"a": 1, "b": 2, "c": 3}
 
 
 @pytest.mark.parametrize(
-    ("given", "value"),
+    ("variables", "value"),
     [
         ("a: [1, x]", [1, "x"]),
         ("{a: {b: true}}", {"b": True}),
@@ -25,17 +25,17 @@ def test_the_nearer_place_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"a": [1]}, [1]),
     ],
 )
-def test_yaml_json_and_mappings_are_read(given, value) -> None:
-    assert merge_variables({}, given) == ({"a": value}, [])
+def test_yaml_json_and_mappings_are_read(variables, value) -> None:
+    assert merge_variables({}, variables) == ({"a": value}, [])
 
 
-@pytest.mark.parametrize("given", [None, "", " ", {}])
-def test_nothing_is_nothing(given) -> None:
-    assert merge_variables({"a": 1}, given) == ({"a": 1}, [])
+@pytest.mark.parametrize("variables", [None, "", " ", {}])
+def test_nothing_is_nothing(variables) -> None:
+    assert merge_variables({"a": 1}, variables) == ({"a": 1}, [])
 
 
 @pytest.mark.parametrize(
-    ("given", "place", "remedy"),
+    ("variables", "location", "remedy"),
     [
         ("{a: [}", "--vars:1:6", "write --vars '{name: value}'"),
         ("a:1", "--vars:1:1", "add a space after the colon: --vars '{name: value}'"),
@@ -45,9 +45,9 @@ def test_nothing_is_nothing(given) -> None:
         ('{"a": "\\ud83d"}', "--vars:1:10", "write --vars '{name: value}'"),
     ],
 )
-def test_a_mistake_is_located_in_the_text(given: str, place: str, remedy: str) -> None:
-    _, problems = merge_variables({}, given)
-    assert [(p.code, str(p.location), p.help) for p in problems] == [("MS115", place, remedy)]
+def test_a_mistake_is_located_in_the_text(variables: str, location: str, remedy: str) -> None:
+    _, problems = merge_variables({}, variables)
+    assert [(p.code, str(p.location), p.help) for p in problems] == [("MS115", location, remedy)]
 
 
 def test_a_mistake_of_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

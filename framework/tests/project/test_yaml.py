@@ -8,16 +8,16 @@ from millstream.project.yaml import entries, node_of, offset_inside, parse_yaml,
 
 def only(content):
     node, diagnostics = parse_yaml(Text("f.yml", content))
-    (found,) = diagnostics
-    return node, found
+    (diagnostic,) = diagnostics
+    return node, diagnostic
 
 
-def where(found):
-    return found.location.line, found.location.column, found.location.end
+def where(diagnostic):
+    return diagnostic.location.line, diagnostic.location.column, diagnostic.location.end
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "message"),
+    ("content", "location", "message"),
     [
         ("a:\n\tb: 1\n", (2, 1, 2), "YAML can't be indented with tabs"),
         ("a: b: c\n", (1, 5, 6), "unexpected ':'"),
@@ -31,10 +31,15 @@ def where(found):
         ("é: 😀\nb: \x01\n", (2, 4, 5), "a control character (U+0001)"),
     ],
 )
-def test_syntax_errors_say_where_and_what(content, place, message):
-    node, found = only(content)
-    assert (node, found.code, where(found), found.message) == (None, "MS105", place, message)
-    assert found.help
+def test_syntax_errors_say_where_and_what(content, location, message):
+    node, diagnostic = only(content)
+    assert (node, diagnostic.code, where(diagnostic), diagnostic.message) == (
+        None,
+        "MS105",
+        location,
+        message,
+    )
+    assert diagnostic.help
 
 
 def test_an_empty_file_is_no_mistake():
@@ -42,28 +47,28 @@ def test_an_empty_file_is_no_mistake():
 
 
 def test_a_key_given_twice_points_at_the_first():
-    _, found = only("a: 1\nb: 2\na: 3\n")
-    assert (found.code, where(found)) == ("MS111", (3, 1, 2))
-    assert (found.notes[0].location.line, found.notes[0].location.column) == (1, 1)
+    _, diagnostic = only("a: 1\nb: 2\na: 3\n")
+    assert (diagnostic.code, where(diagnostic)) == ("MS111", (3, 1, 2))
+    assert (diagnostic.notes[0].location.line, diagnostic.notes[0].location.column) == (1, 1)
 
 
 @pytest.mark.parametrize("tag", ["!!python/name:os.system", "!mine", "!!binary", "!!set"])
 def test_tags_are_refused(tag):
-    _, found = only(f"a: {tag} x\n" if tag != "!!set" else "a: !!set {x}\n")
-    assert (found.code, found.message) == ("MS105", f"tag {tag} is not allowed")
+    _, diagnostic = only(f"a: {tag} x\n" if tag != "!!set" else "a: !!set {x}\n")
+    assert (diagnostic.code, diagnostic.message) == ("MS105", f"tag {tag} is not allowed")
 
 
 def test_an_alias_of_itself_is_refused():
-    node, found = only("a: &x [*x]\n")
-    assert (node, found.message) == (None, "an alias contains itself")
+    node, diagnostic = only("a: &x [*x]\n")
+    assert (node, diagnostic.message) == (None, "an alias contains itself")
 
 
 def test_aliases_that_grow_without_end_are_refused():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 30)]
-    node, found = only("\n".join(lines))
+    node, diagnostic = only("\n".join(lines))
     assert node is None
-    assert found.message.startswith("aliases expand to")
+    assert diagnostic.message.startswith("aliases expand to")
 
 
 def test_aliases_may_be_shared_within_reason():
@@ -74,8 +79,8 @@ def test_aliases_may_be_shared_within_reason():
 
 @pytest.mark.parametrize("content", ["[" * 50_000, "- " * 5_000 + "a", "{a: " * 20_000])
 def test_nesting_without_end_is_refused_and_does_not_crash(content):
-    node, found = only(content)
-    assert (node, found.code) == (None, "MS105")
+    node, diagnostic = only(content)
+    assert (node, diagnostic.code) == (None, "MS105")
 
 
 def test_half_open_intervals_in_texts_are_no_nesting():
@@ -94,9 +99,9 @@ def test_merge_keys_are_merged_and_own_keys_win():
 
 
 def test_a_template_without_quotes_is_explained_and_read_as_meant():
-    node, found = only("a: {{ var('x') }}\nb: 1\n")
-    assert (found.code, where(found)) == ("MS105", (1, 4, 18))
-    assert found.message == "a value that starts with {{ needs quotes"
+    node, diagnostic = only("a: {{ var('x') }}\nb: 1\n")
+    assert (diagnostic.code, where(diagnostic)) == ("MS105", (1, 4, 18))
+    assert diagnostic.message == "a value that starts with {{ needs quotes"
     assert plain(node) == {"a": "{{ var('x') }}", "b": 1}
 
 
@@ -120,14 +125,14 @@ def test_values_are_what_their_writers_meant(written, value):
 
 
 def test_a_number_that_is_none_is_an_error():
-    _, found = only("a: !!int x\n")
-    assert found.message == "'x' is not a number"
+    _, diagnostic = only("a: !!int x\n")
+    assert diagnostic.message == "'x' is not a number"
 
 
 @pytest.mark.parametrize("content", ["? [a]\n: 1\n", "{[a]: 1}\n"])
 def test_keys_are_texts(content):
-    _, found = only(content)
-    assert found.message == "a key must be a string"
+    _, diagnostic = only(content)
+    assert diagnostic.message == "a key must be a string"
 
 
 def test_places_stand_after_characters_that_only_yaml_takes_for_line_ends():
@@ -179,8 +184,8 @@ def test_node_of_is_the_inverse_of_plain(value):
 def test_no_text_makes_reading_fail(content):
     text = Text("f.yml", content)
     node, diagnostics = parse_yaml(text)
-    for found in diagnostics:
-        assert found.code in {"MS105", "MS111"}
-        assert found.location.end > found.location.column
+    for diagnostic in diagnostics:
+        assert diagnostic.code in {"MS105", "MS111"}
+        assert diagnostic.location.end > diagnostic.location.column
     if node is not None:
         plain(node)

@@ -45,8 +45,8 @@ def test_the_environment_is_taken_as_it_is(
     monkeypatch: pytest.MonkeyPatch, text: str, template: str, value: object
 ) -> None:
     monkeypatch.setenv("MS_X", text)
-    found = yaml_renderer({}, declared=("MS_X", "MS_NONE"))(template)
-    assert (found, type(found)) == (value, type(value))
+    rendered = yaml_renderer({}, declared=("MS_X", "MS_NONE"))(template)
+    assert (rendered, type(rendered)) == (value, type(value))
 
 
 @pytest.mark.parametrize("text", ["swordfish", "123", "1_000", "'quoted'", "1e5", "[1]", "é{{ x }}"])
@@ -60,8 +60,8 @@ def test_a_secret_is_the_very_text(monkeypatch: pytest.MonkeyPatch, text: str) -
 
 def test_secrets_inside_lists_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_PASSWORD", "a,b")
-    found = yaml_renderer({}, declared=None)("{{ env_var('MS_PASSWORD').split(',') }}")
-    assert found == [Secret("a"), Secret("b")]
+    rendered = yaml_renderer({}, declared=None)("{{ env_var('MS_PASSWORD').split(',') }}")
+    assert rendered == [Secret("a"), Secret("b")]
 
 
 def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,5 +99,5 @@ def test_what_was_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mistake_has_a_code_and_a_remedy(template: str, code: str, remedy: str) -> None:
     with pytest.raises(MillstreamError) as caught:
         yaml_renderer({"days": 3}, declared=("MS_X", "MS_NONE"))(template)
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.help) == (code, remedy)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.help) == (code, remedy)
