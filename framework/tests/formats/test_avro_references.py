@@ -13,21 +13,21 @@ from millstream.formats.format import SchemaError
 
 
 def record(name, *fields, **more):
-    listed = [{"name": f"f{number}", "type": each} for number, each in enumerate(fields)]
-    return {"type": "record", "name": name, "fields": listed, **more}
+    declared = [{"name": f"f{number}", "type": type_} for number, type_ in enumerate(fields)]
+    return {"type": "record", "name": name, "fields": declared, **more}
 
 
 def bundled(main, others):
     return json.loads(
-        self_contained(json.dumps(main), {name: json.dumps(each) for name, each in others.items()})
+        self_contained(json.dumps(main), {name: json.dumps(schema) for name, schema in others.items()})
     )
 
 
 def agreed(main, others, value):
     """Write a value by the separate schemas, and read it by the single one."""
     named = {}
-    for each in others.values():
-        parse_schema(each, named)
+    for schema in others.values():
+        parse_schema(schema, named)
     stream = io.BytesIO()
     schemaless_writer(stream, parse_schema(main, named), value)
     stream.seek(0)
@@ -74,7 +74,7 @@ def test_chains_through_any_namespaces(spaces, nullable):
     others, value = {}, {"f0": 5}
     last = "long"
     # A type without a namespace can't be named inside of one.
-    for number, space in enumerate(sorted(spaces, key=lambda each: not each)):
+    for number, space in enumerate(sorted(spaces, key=lambda name: not name)):
         full = f"{space}.R{number}" if space else f"R{number}"
         schema = record(f"R{number}", ["null", last] if nullable else last, namespace=space)
         value = 5 if number == 0 else value

@@ -28,7 +28,7 @@ FIELDS = [
     {"name": "ok", "type": "boolean"},
     {"name": "price", "type": ["null", MONEY]},
 ]
-PLAIN_FIELDS = [{**each, "type": type_} for each, type_ in zip(FIELDS, ("long", "string", "double", "long", "boolean", ["null", "bytes"]), strict=True)]  # fmt: skip
+PLAIN_FIELDS = [{**field, "type": type_} for field, type_ in zip(FIELDS, ("long", "string", "double", "long", "boolean", ["null", "bytes"]), strict=True)]  # fmt: skip
 GONE, NEW = {"name": "gone", "type": "string"}, {"name": "new", "type": "int", "default": 7}
 STRICTER = ("is not a boolean", "a number has more than 64 bits")
 """What fastavro reads nevertheless: it takes any byte for true, and drops the bits that are too many."""
@@ -122,18 +122,18 @@ CASES = {
 def damaged(random, value, others):
     """Return a value with one thing wrong, or one that only looks so."""
     data = bytearray(value) or bytearray(b"\0")
-    at = random.randrange(len(data))
+    position = random.randrange(len(data))
     match random.randrange(9):
         case 0 | 1:
-            data[at] ^= 1 << random.randrange(8)
+            data[position] ^= 1 << random.randrange(8)
         case 2:
-            del data[at:]
+            del data[position:]
         case 3:
-            data.insert(at, random.randrange(256))
+            data.insert(position, random.randrange(256))
         case 4:
             data += random.randbytes(random.randrange(1, 5))
         case 5:
-            del data[at]
+            del data[position]
         case 6:
             data[:1] = random.randbytes(random.randrange(2))
         case 7:
@@ -161,17 +161,17 @@ def decoded(case, value):
 @pytest.mark.parametrize("name", CASES)
 def test_damaged_values_are_bad_or_as_the_judges_read_them(name):
     case, random = CASES[name], Random(name)
-    others = [each.write(sample(random, 1)) for each in CASES.values()]
+    others = [other.write(sample(random, 1)) for other in CASES.values()]
     others += [b'{"id": 1}', b"1,2", b"<a/>", "é".encode("utf-16")]
     reasons = []
     for number in range(400):
         good = case.write(sample(random, number))
         assert decoded(case, good) == (case.judge(good), "")
         value = damaged(random, good, others)
-        wanted, (found, reason) = judged(case, value), decoded(case, value)
-        if any(each in reason for each in STRICTER):
-            wanted = None
+        expected, (actual, reason) = judged(case, value), decoded(case, value)
+        if any(phrase in reason for phrase in STRICTER):
+            expected = None
         # Texts of the two compare NaN as equal.
-        assert repr(found) == repr(wanted), (value, reason)
+        assert repr(actual) == repr(expected), (value, reason)
         reasons.append(reason)
     assert 40 < sum(map(bool, reasons)) < 360

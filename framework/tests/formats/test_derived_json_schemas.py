@@ -43,9 +43,9 @@ def rows(of):
 
 def nested(of):
     return (
-        of.map(lambda each: (Array(each[0]), st.lists(st.none() | each[1], max_size=3)))
-        | of.map(lambda each: (Map(parse_type("string"), each[0]), st.dictionaries(NAMES, st.none() | each[1], max_size=3)))
-        | rows(of).map(lambda each: (Row(each[0]), each[1]))
+        of.map(lambda sample: (Array(sample[0]), st.lists(st.none() | sample[1], max_size=3)))
+        | of.map(lambda sample: (Map(parse_type("string"), sample[0]), st.dictionaries(NAMES, st.none() | sample[1], max_size=3)))
+        | rows(of).map(lambda sample: (Row(sample[0]), sample[1]))
     )  # fmt: skip
 
 
@@ -71,19 +71,19 @@ def test_a_derived_schema_is_true_of_what_is_written_and_has_the_same_columns(sa
     schema = json.loads(schema_of(fields, "orders"))
     Draft7Validator.check_schema(schema)
     value = json.loads(format_of("json").local.encode(row, fields))
-    value = {name: each for name, each in value.items() if each is not None}
+    value = {name: column_value for name, column_value in value.items() if column_value is not None}
     jsonschema.validate(_without_nulls(value, schema), schema, format_checker=Draft7Validator.FORMAT_CHECKER)
     assert columns_of(json.dumps(schema)) == fields
 
 
 def _without_nulls(value, schema):
     """Return a value as Spark writes it, which omits fields that are NULL, but not elements."""
-    options = next((each for each in schema.get("oneOf", ()) if each != {"type": "null"}), schema)
+    options = next((option for option in schema.get("oneOf", ()) if option != {"type": "null"}), schema)
     if isinstance(value, list):
-        return [_without_nulls(each, options["items"]) for each in value]
+        return [_without_nulls(element, options["items"]) for element in value]
     if not isinstance(value, dict):
         return value
     if "properties" in options:
-        known = options["properties"]
-        return {k: _without_nulls(v, known[k]) for k, v in value.items() if v is not None}
+        properties = options["properties"]
+        return {k: _without_nulls(v, properties[k]) for k, v in value.items() if v is not None}
     return {k: _without_nulls(v, options["additionalProperties"]) for k, v in value.items()}

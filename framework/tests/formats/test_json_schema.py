@@ -73,7 +73,7 @@ def test_a_schema_is_a_type(schema, type_):
         ({"type": ["string", "integer"]}, "a", "its values have several types: string, integer"),
         ({"$ref": "#nowhere"}, "a", "'#nowhere' does not exist"),
         (
-            {"oneOf": [{"properties": {"x": {"type": each}}} for each in ("string", "boolean")]},
+            {"oneOf": [{"properties": {"x": {"type": type_}}} for type_ in ("string", "boolean")]},
             "a.x",
             "its values have several types: string, boolean",
         ),
@@ -145,32 +145,32 @@ OBJECTS = [
 
 
 def test_what_is_required_is_never_null():
-    found = columns(PROPERTIES, required=["sure", "any"])
-    assert {field.name for field in found if not field.nullable} == {"sure"}
+    fields = columns(PROPERTIES, required=["sure", "any"])
+    assert {field.name for field in fields if not field.nullable} == {"sure"}
 
 
 def test_a_bad_value_of_a_required_field_is_one_that_the_schema_refuses(spark):
     schema = {"type": "object", "properties": PROPERTIES, "required": ["sure"]}
     judge = Draft7Validator(schema)
-    values = [json.dumps(each).encode() for each in OBJECTS]
+    values = [json.dumps(object_).encode() for object_ in OBJECTS]
     spark.createDataFrame([(v,) for v in values], "value binary").createOrReplaceTempView("objects")
     rows = format_of("json").spark.decode(columns_of(json.dumps(schema))).rows
     sql = "".join(piece if isinstance(piece, str) else piece.column for piece in rows)
-    found = spark.sql(f"select value, d._bad from objects lateral view inline({sql}) d").collect()
-    accepted = {bytes(row.value): row._bad is None for row in found}
-    assert accepted == {v: judge.is_valid(each) for v, each in zip(values, OBJECTS, strict=True)}
+    records = spark.sql(f"select value, d._bad from objects lateral view inline({sql}) d").collect()
+    accepted = {bytes(row.value): row._bad is None for row in records}
+    assert accepted == {v: judge.is_valid(object_) for v, object_ in zip(values, OBJECTS, strict=True)}
 
 
 def test_suffixes_are_those_of_the_formats():
     languages = [format_of(name).schemas for name in NAMES]
-    assert set(SCHEMA_SUFFIXES) == {each.suffix for each in languages if each is not None}
+    assert set(SCHEMA_SUFFIXES) == {language.suffix for language in languages if language is not None}
 
 
 def test_the_id_of_a_schema_precedes_a_value():
-    found = format_of(Encoding(framing="confluent", schema_id=258)).local
-    record = found.encode({"a": 1}, ())
+    json_format = format_of(Encoding(framing="confluent", schema_id=258)).local
+    record = json_format.encode({"a": 1}, ())
     assert record == b'\0\0\0\1\2{"a":1}'
-    assert found.decode(record, ()) == {"a": 1}
+    assert json_format.decode(record, ()) == {"a": 1}
     for bad in (b"", b"\0\0\0\1", b'{"a":1}'):
         with pytest.raises(UnfitError, match="zero byte and the id of a schema"):
-            found.decode(bad, ())
+            json_format.decode(bad, ())

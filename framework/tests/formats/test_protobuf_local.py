@@ -43,10 +43,10 @@ def test_rows_are_read_as_they_were_written(framing):
     local = protobuf_format(schema).local
     row = {name: value for name, (_, value) in ROW.items()}
     empty = {field.name: {"a": [], "m": {}}.get(field.name) for field in FIELDS}
-    for each in (row, empty):
-        value = local.encode(each, FIELDS)
+    for sample in (row, empty):
+        value = local.encode(sample, FIELDS)
         assert value.startswith(b"\0\0\0\x01\x02\0") == (framing == "confluent")
-        assert local.decode(value, FIELDS) == each
+        assert local.decode(value, FIELDS) == sample
 
 
 @settings(max_examples=60)

@@ -32,8 +32,8 @@ def compiled(folder, **files):
 
 
 def columns(descriptors, message):
-    found = columns_of(descriptors, message)
-    return {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in found}
+    fields = columns_of(descriptors, message)
+    return {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in fields}
 
 
 def test_columns_of_proto3(tmp_path):
@@ -155,16 +155,16 @@ def test_an_unknown_message(tmp_path):
     ],
 )  # fmt: skip
 def test_errors_have_a_place(tmp_path, text, errors):
-    with pytest.raises(ProtoErrors) as found:
+    with pytest.raises(ProtoErrors) as raised:
         compiled(tmp_path, bad=text)
-    assert [(each.line, each.column, each.message) for each in found.value.errors] == errors
-    assert found.value.errors[-1].file == str(tmp_path / "bad.proto")
+    assert [(error.line, error.column, error.message) for error in raised.value.errors] == errors
+    assert raised.value.errors[-1].file == str(tmp_path / "bad.proto")
 
 
 def test_errors_in_an_imported_file_are_there(tmp_path):
-    with pytest.raises(ProtoErrors) as found:
+    with pytest.raises(ProtoErrors) as raised:
         compiled(tmp_path, a='syntax = "proto3"; import "b.proto";', b='syntax = "proto3";\nmessage { }')
-    first = found.value.errors[0]
+    first = raised.value.errors[0]
     assert (first.file, first.line, first.column) == (str(tmp_path / "b.proto"), 2, 9)
 
 
@@ -193,39 +193,42 @@ def test_files_that_registries_have_no_copies_of(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "known", [meta_pb2, decimal_pb2, old_decimal_pb2, variant_pb2], ids=lambda each: each.__name__
+    "module", [meta_pb2, decimal_pb2, old_decimal_pb2, variant_pb2], ids=lambda module: module.__name__
 )
-def test_files_of_confluent_are_the_ones_of_its_client(tmp_path, known):
-    wanted = FileDescriptorProto()
-    known.DESCRIPTOR.CopyToProto(wanted)
-    text = f'syntax = "proto3"; import "{wanted.name}";'
-    found = next(each for each in files_of(compiled(tmp_path, m=text)) if each.name == wanted.name)
-    wanted.ClearField("options")
-    for message in (*found.message_type, *(n for each in found.message_type for n in each.nested_type)):
+def test_files_of_confluent_are_the_ones_of_its_client(tmp_path, module):
+    expected = FileDescriptorProto()
+    module.DESCRIPTOR.CopyToProto(expected)
+    text = f'syntax = "proto3"; import "{expected.name}";'
+    actual = next(file for file in files_of(compiled(tmp_path, m=text)) if file.name == expected.name)
+    expected.ClearField("options")
+    for message in (
+        *actual.message_type,
+        *(nested for outer in actual.message_type for nested in outer.nested_type),
+    ):
         for field in message.field:
             field.ClearField("json_name")
-    for field in found.extension:
+    for field in actual.extension:
         field.ClearField("json_name")
-    assert found == wanted
+    assert actual == expected
 
 
 PART = 'syntax = "proto3"; package p; message Part { int32 n = 1; }'
-WHOLE = 'syntax = "proto3"; import "p/part.proto"; import "google/protobuf/timestamp.proto"; message M { p.Part part = 1; google.protobuf.Timestamp at = 2; }'
+MAIN = 'syntax = "proto3"; import "p/part.proto"; import "google/protobuf/timestamp.proto"; message M { p.Part part = 1; google.protobuf.Timestamp at = 2; }'
 
 
-@pytest.mark.parametrize(("whole", "part"), [(True, True), (True, False), (False, True)])
-def test_schemas_that_are_descriptors_in_base64(tmp_path, whole, part):
+@pytest.mark.parametrize(("is_main_encoded", "is_part_encoded"), [(True, True), (True, False), (False, True)])
+def test_schemas_that_are_descriptors_in_base64(tmp_path, is_main_encoded, is_part_encoded):
     """Confluent's serializer for Python registers them so."""
     (tmp_path / "p").mkdir()
     (tmp_path / "p/part.proto").write_text(PART)
-    imported, _, own = files_of(compiled(tmp_path, whole=WHOLE))
-    assert (imported.name, own.name) == ("p/part.proto", "whole.proto")
+    imported, _, main = files_of(compiled(tmp_path, whole=MAIN))
+    assert (imported.name, main.name) == ("p/part.proto", "whole.proto")
     texts = {
-        "schema.proto": b64encode(own.SerializeToString()).decode() if whole else WHOLE,
-        "p/part.proto": b64encode(imported.SerializeToString()).decode() if part else PART,
+        "schema.proto": b64encode(main.SerializeToString()).decode() if is_main_encoded else MAIN,
+        "p/part.proto": b64encode(imported.SerializeToString()).decode() if is_part_encoded else PART,
     }
-    found = read_files(SchemaFiles("schema.proto", texts))
-    assert [(each.name, str(each.type)) for each in found.columns] == [
+    schema = read_files(SchemaFiles("schema.proto", texts))
+    assert [(column.name, str(column.type)) for column in schema.columns] == [
         ("part", "struct<n:int>"),
         ("at", "timestamp"),
     ]
@@ -239,19 +242,19 @@ VERSIONS = (f"{CLICK} {OTHER}", f"{OTHER} {CLICK}", OTHER, f"message Outer {{ in
 
 
 def test_messages_are_where_the_schema_of_their_id_has_them():
-    texts = [f'syntax = "proto3"; {each}' for each in VERSIONS]
-    versions = tuple(version_of(n, n, "PROTOBUF", each) for n, each in enumerate(texts, 1))
+    texts = [f'syntax = "proto3"; {message}' for message in VERSIONS]
+    versions = tuple(version_of(n, n, "PROTOBUF", text) for n, text in enumerate(texts, 1))
     use = RegistryUse("s", Location("s.yml", 1, 1, 2), message="Click")
     pins = {"s": Subject("s", "NONE", versions)}
-    found = pinned_schema(
-        use, Encoding(framing="confluent"), pins, lambda language, given: language.read(given)
+    pinned = pinned_schema(
+        use, Encoding(framing="confluent"), pins, lambda language, files: language.read(files)
     )
-    places = [(each.id, each.schema) for each in found.encoding.writers]
+    places = [(writer.id, writer.schema) for writer in pinned.encoding.writers]
     assert places == [(1, "0"), (2, "1"), (3, ""), (4, ""), (5, "1")]
-    decode = format_of(found.encoding).local.decode
+    decode = format_of(pinned.encoding).local.decode
 
     def read(id_, *indexes):
-        return decode(bytes((0, 0, 0, 0, id_, *indexes, 8, 5)), found.schema.columns)
+        return decode(bytes((0, 0, 0, 0, id_, *indexes, 8, 5)), pinned.schema.columns)
 
     first, second = (0,), (2, 2)
     click = {"id": 5}
@@ -280,9 +283,9 @@ KEYS = st.sampled_from(["string", "int", "bigint", "boolean"]).map(parse_type)
 
 def rows(types):
     fields = st.lists(
-        st.tuples(NAMES, types), min_size=1, max_size=6, unique_by=lambda each: json_name(each[0])
+        st.tuples(NAMES, types), min_size=1, max_size=6, unique_by=lambda field: json_name(field[0])
     )
-    return fields.map(lambda found: Row(tuple(Field(*each) for each in found)))
+    return fields.map(lambda pairs: Row(tuple(Field(*pair) for pair in pairs)))
 
 
 def json_name(name):
@@ -298,39 +301,39 @@ SINGLE = st.recursive(
 ROWS = rows(st.one_of(SINGLE, SINGLE.map(Array), st.builds(Map, KEYS, SINGLE)))
 
 
-def read_back(given):
+def read_back(type_):
     """Return the type of a column that is read from a derived message, by its schema alone."""
-    match given:
+    match type_:
         case Array(element=element):
             return Array(read_back(element))
         case Map(key=key, value=value):
             return Map(key, read_back(value))
         case Row(fields=fields):
-            return Row(tuple(Field(each.name, read_back(each.type)) for each in fields))
+            return Row(tuple(Field(field.name, read_back(field.type)) for field in fields))
         case Decimal():
             return parse_type("string")
     other = {"tinyint": "int", "smallint": "int", "date": "string", "timestamp_ntz": "string"}
-    return parse_type(other.get(str(given), str(given)))
+    return parse_type(other.get(str(type_), str(type_)))
 
 
 @settings(max_examples=40)
 @given(ROWS)
 def test_a_derived_schema_is_what_protoc_makes_of_its_text(tmp_path_factory, row):
     try:
-        found = derived_schema(row.fields, "shop.sales.Order", "order.proto")
+        schema = derived_schema(row.fields, "shop.sales.Order", "order.proto")
     except SchemaError as error:
         assume("needs the name" not in str(error))
         raise
     folder = tmp_path_factory.mktemp("derived")
-    (folder / "order.proto").write_text(found.text)
+    (folder / "order.proto").write_text(schema.text)
     expected = FileDescriptorSet.FromString(compile_protos(["order.proto"], [folder]))
-    ours = FileDescriptorSet.FromString(found.descriptors)
+    ours = FileDescriptorSet.FromString(schema.descriptors)
     assert {file.name for file in ours.file} == {file.name for file in expected.file}
     (written,) = (file for file in ours.file if file.name == "order.proto")
     (compiled_,) = (file for file in expected.file if file.name == "order.proto")
     assert by_name(written) == by_name(compiled_)
     assert Row(
-        tuple(Field(each.name, each.type) for each in columns_of(found.descriptors, "shop.sales.Order"))
+        tuple(Field(field.name, field.type) for field in columns_of(schema.descriptors, "shop.sales.Order"))
     ) == read_back(row)
     assert all(is_lossless(field.type) for field in row.fields)  # fmt: skip
 
@@ -339,9 +342,9 @@ def by_name(file):
     """Return the file with the nested types in order: protoc writes entries of maps where the map is."""
 
     def sort(message):
-        message.nested_type.sort(key=lambda each: each.name)
-        for each in message.nested_type:
-            sort(each)
+        message.nested_type.sort(key=lambda nested: nested.name)
+        for nested in message.nested_type:
+            sort(nested)
 
     sort(file.message_type[0])
     return file

@@ -93,9 +93,9 @@ sources:
 
 @pytest.fixture
 def project(tmp_path):
-    found, problems = load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
+    loaded, problems = load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
     assert problems == []
-    return found
+    return loaded
 
 
 def test_columns_are_the_fields_of_the_class(project):
@@ -119,14 +119,14 @@ def test_columns_are_the_fields_of_the_class(project):
 def test_values_of_any_kind_round_trip_without_spark(project):
     topic = project.sources["shop.orders"]
     local = format_of(topic.format).local
-    given = {
+    row = {
         "id": 7,
         "total": "1.25",
         "at": "2026-01-02T03:04:05Z",
         "items": [{"sku": "a", "count": 2}],
         "sizes": {"x": 1.5},
     }
-    value = local.encode(given, fields_of(topic))
+    value = local.encode(row, fields_of(topic))
     assert local.decode(value, fields_of(topic)) == {
         "id": 7,
         "total": Decimal("1.25"),
@@ -166,18 +166,18 @@ def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
         source, "decode_order", expected_fields(fields), pa.list_(types), optional=False, single=False
     )
     good = b'{"id": 1, "total": "1.5", "at": "2026-01-01T00:00:00", "sizes": {"x": 2}}'
-    found = call(pa.array([good, *BAD, None], pa.binary())).to_pylist()
-    assert found[0][0] | {"sizes": dict(found[0][0]["sizes"])} == {
+    decoded = call(pa.array([good, *BAD, None], pa.binary())).to_pylist()
+    assert decoded[0][0] | {"sizes": dict(decoded[0][0]["sizes"])} == {
         "id": 1, "total": Decimal("1.50"), "at": datetime(2026, 1, 1, tzinfo=timezone.utc), "day": None, "items": [],
         "sizes": {"x": 2.0}, "_bad": None,
     }  # fmt: skip
-    for (value, why), (row,) in zip(BAD.items(), found[1:-1], strict=True):
+    for (value, why), (row,) in zip(BAD.items(), decoded[1:-1], strict=True):
         reason = reason_of(row["_bad"])
         assert reason.startswith(why)
         with pytest.raises(UnfitError) as error:
             format_of(topic.format).local.decode(value, fields)
         assert str(error.value) == reason
-    assert found[-1][0]["_bad"] == [{"column": None, "reason": "the record has no value"}]
+    assert decoded[-1][0]["_bad"] == [{"column": None, "reason": "the record has no value"}]
 
 
 def test_none_of_an_optional_row_is_no_record():
@@ -187,8 +187,8 @@ def test_none_of_an_optional_row_is_no_record():
     )
     fields = expected_fields([Field("name", parse_type("string"), nullable=False)])
     call = decoding_call(source, "decode_event", fields, pa.list_(arrow), optional=True, single=False)
-    found = call(pa.array([b"a", b"", b"b", b"\xff", b""], pa.binary())).to_pylist()
-    assert [[row["name"] for row in rows] for rows in found] == [["a"], [], ["b"], [None], []]
+    decoded = call(pa.array([b"a", b"", b"b", b"\xff", b""], pa.binary())).to_pylist()
+    assert [[row["name"] for row in rows] for rows in decoded] == [["a"], [], ["b"], [None], []]
 
 
 AGAIN = """
@@ -256,12 +256,12 @@ def test_a_function_may_change_the_row_that_it_returned_before():
         Source("macros/codecs.py", AGAIN, "again"), "decode_again", expected_fields(fields), pa.list_(AGAIN_TYPE),
         optional=False, single=False,
     )  # fmt: skip
-    found = call(pa.array([b"a", b"os", b"bcd", b"enums"], pa.binary())).to_pylist()
-    assert [(row["id"], row["name"], row["tags"]) for (row,) in found] == [
+    decoded = call(pa.array([b"a", b"os", b"bcd", b"enums"], pa.binary())).to_pylist()
+    assert [(row["id"], row["name"], row["tags"]) for (row,) in decoded] == [
         (1, "a", ["a"]), (None, None, None), (3, "bcd", ["bcd"]), (1, "a", ["a"]),
     ]  # fmt: skip
     reason = "decode_again(): RuntimeError: os._exit(4) would end the worker"
-    assert reason_of(found[1][0]["_bad"]).startswith(reason)
+    assert reason_of(decoded[1][0]["_bad"]).startswith(reason)
 
 
 @pytest.fixture
@@ -270,15 +270,15 @@ def again(tmp_path):
     sources = f"sources:\n  - name: shop\n    topics:\n      - {topic}\n"
     project, problems = load(tmp_path, {"macros/codecs.py": AGAIN, "models/shop.yml": sources})
     assert problems == []
-    found = project.sources["shop.rows"]
-    return format_of(found.format).local, fields_of(found)
+    spec = project.sources["shop.rows"]
+    return format_of(spec.format).local, fields_of(spec)
 
 
 def test_members_of_enums_are_their_values(again):
     local, fields = again
-    found = local.decode(b"enums", fields)
-    assert found == {"id": 1, "name": "a", "tags": ["a"]}
-    assert [type(each) for each in (found["id"], found["name"], found["tags"][0])] == [int, str, str]
+    row = local.decode(b"enums", fields)
+    assert row == {"id": 1, "name": "a", "tags": ["a"]}
+    assert [type(member) for member in (row["id"], row["name"], row["tags"][0])] == [int, str, str]
 
 
 def test_without_spark_functions_write_what_they_write_with_it(again):

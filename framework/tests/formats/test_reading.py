@@ -33,7 +33,7 @@ def proto(tmp_path, a="int64 a = 1", inner="int32 x = 1", enum="E0 = 0; E1 = 1")
 
 def changed(old, new):
     """Return what differs, by column."""
-    both = {name: [reading_of(each, FIELDS, name) for each in (old, new)] for name in ("a", "b")}
+    both = {name: [reading_of(encoding, FIELDS, name) for encoding in (old, new)] for name in ("a", "b")}
     return {
         name: sorted(fact for fact in one.keys() | other.keys() if one.get(fact) != other.get(fact))
         for name, (one, other) in both.items()
@@ -71,6 +71,6 @@ def test_protobuf(tmp_path, more, facts):
 
 
 def test_formats_without_names_read_by_position():
-    assert [reading_of(Encoding("csv"), FIELDS, each)["position"] for each in ("a", "B")] == ["1", "2"]
+    assert [reading_of(Encoding("csv"), FIELDS, name)["position"] for name in ("a", "B")] == ["1", "2"]
     assert reading_of(Encoding("csv", options=(("header", "true"),)), FIELDS, "b") == {}
     assert reading_of(Encoding("json"), FIELDS, "b") == {}

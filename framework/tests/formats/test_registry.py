@@ -17,8 +17,8 @@ from millstream.project.values import Target
 
 
 def choices(schema):
-    found = {each for each in schema.get("enum", ()) if each is not None}
-    return found.union(*map(choices, schema.get("anyOf", ())))
+    names = {name for name in schema.get("enum", ()) if name is not None}
+    return names.union(*map(choices, schema.get("anyOf", ())))
 
 
 def test_without_a_format_it_is_the_default():
@@ -35,9 +35,9 @@ def test_schemas_offer_the_formats_that_work():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_value_of_one_column_has_a_column(name):
-    found = format_of(name)
-    assert len(found.columns) == int(found.single)
-    assert all(found.round_trips(field.type) for field in found.columns)
+    format_ = format_of(name)
+    assert len(format_.columns) == int(format_.single)
+    assert all(format_.round_trips(field.type) for field in format_.columns)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
     target = Target("web", "local", {})
 
     def files(*topics):
-        found = jars_for(target, Catalog({topic.id: topic for topic in topics}, {}, {}).jars)
-        return {file.name for file in found}
+        jars = jars_for(target, Catalog({topic.id: topic for topic in topics}, {}, {}).jars)
+        return {file.name for file in jars}
 
     needed = {jar.name for jar in read_catalog()["postgres"]}
     assert not needed & files(events)

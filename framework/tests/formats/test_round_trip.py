@@ -41,10 +41,10 @@ def round_trip(spark, name, type_, values):
     )
     decoded = format_of(name).spark.decode(fields)
     restored = text(decoded.fields[1]).replace("x", "d.x", 1) if any(decoded.fields) else "d.x"
-    found = spark.sql(
+    rows = spark.sql(
         f"select w.x as x, {restored} as y, d._bad from written w lateral view inline({text(decoded.rows)}) d as before, x, _bad"
     )
-    return found.selectExpr(
+    return rows.selectExpr(
         "_bad is null",
         "to_json(struct(x as v)) = to_json(struct(y as v)) and typeof(x) = typeof(y)",
         "string(x)",

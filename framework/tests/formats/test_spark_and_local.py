@@ -43,21 +43,21 @@ def columns(ddl):
     return [Column(name, parse_type(type_)) for name, type_ in pairs]
 
 
-def fields(found):
-    return tuple(Field(column.name, column.type) for column in found)
+def fields(columns):
+    return tuple(Field(column.name, column.type) for column in columns)
 
 
 def sql(pieces):
     return render(Expression(tuple(pieces), parse_type("string")), lambda ref: ref.column)
 
 
-def read_by_spark(spark, name, found, values):
+def read_by_spark(spark, name, columns, values):
     table = spark.createDataFrame(
         [(index, bytearray(value)) for index, value in enumerate(values)], "at int, value binary"
     )
     table.createOrReplaceTempView("written")
-    decoded = format_of(name).spark.decode(found)
-    names = ", ".join(column.name for column in found)
+    decoded = format_of(name).spark.decode(columns)
+    names = ", ".join(column.name for column in columns)
     if decoded.rows:
         query = f"select at, {names}, _bad from written lateral view inline({sql(decoded.rows)}) as {names}, _bad order by at"
     else:
@@ -65,11 +65,11 @@ def read_by_spark(spark, name, found, values):
     return [row.asDict(recursive=True) for row in spark.sql(query).collect()]
 
 
-def written_by_spark(spark, name, found, rows):
-    schema = ", ".join(f"{column.name} {column.type}" for column in found)
-    table = spark.createDataFrame([tuple(row[c.name] for c in found) for row in rows], schema)
+def written_by_spark(spark, name, columns, rows):
+    schema = ", ".join(f"{column.name} {column.type}" for column in columns)
+    table = spark.createDataFrame([tuple(row[c.name] for c in columns) for row in rows], schema)
     table.createOrReplaceTempView("rows")
-    items = [(c.name, Expression((Ref(c.name),), c.type)) for c in found]
+    items = [(c.name, Expression((Ref(c.name),), c.type)) for c in columns]
     value = sql(format_of(name).spark.encode(items))
     return [
         bytes(row.value) for row in spark.sql(f"select cast({value} as binary) as value from rows").collect()
@@ -86,20 +86,20 @@ def plain(row):
 
 @pytest.mark.parametrize("name", ["json", "csv", "xml"])
 def test_rows_are_read_as_they_were_written(spark, name):
-    found = columns(COLUMNS)
-    values = [format_of(name).local.encode(row, fields(found)) for row in ROWS]
-    read = read_by_spark(spark, name, found, values)
+    declared = columns(COLUMNS)
+    values = [format_of(name).local.encode(row, fields(declared)) for row in ROWS]
+    read = read_by_spark(spark, name, declared, values)
     assert [row["_bad"] for row in read] == [None] * len(ROWS)
     assert [plain(row) for row in read] == ROWS
 
 
 @pytest.mark.parametrize("name", ["json", "csv", "xml"])
 def test_what_spark_writes_is_shown_as_it_is(spark, name):
-    found = columns("s string, n bigint, d double, b boolean")
-    rows = [{c.name: row[c.name] for c in found} for row in ROWS]
+    declared = columns("s string, n bigint, d double, b boolean")
+    rows = [{c.name: row[c.name] for c in declared} for row in ROWS]
     shown = [
-        format_of(name).local.decode(value, fields(found))
-        for value in written_by_spark(spark, name, found, rows)
+        format_of(name).local.decode(value, fields(declared))
+        for value in written_by_spark(spark, name, declared, rows)
     ]
     empty = dict.fromkeys(("s", "n", "d", "b"))
     assert [
@@ -118,19 +118,19 @@ def test_what_spark_writes_is_shown_as_it_is(spark, name):
     ],
 )
 def test_single_values(spark, name, ddl, values):
-    (column,) = found = columns(ddl)
-    written = [format_of(name).local.encode({column.name: value}, fields(found)) for value in values]
-    assert written == [format_of(name).local.encode(value, fields(found)) for value in values]
-    assert [plain(row)[column.name] for row in read_by_spark(spark, name, found, written)] == values
+    (column,) = declared = columns(ddl)
+    written = [format_of(name).local.encode({column.name: value}, fields(declared)) for value in values]
+    assert written == [format_of(name).local.encode(value, fields(declared)) for value in values]
+    assert [plain(row)[column.name] for row in read_by_spark(spark, name, declared, written)] == values
     if column.name != "t":
-        assert [format_of(name).local.decode(value, fields(found)) for value in written] == values
+        assert [format_of(name).local.decode(value, fields(declared)) for value in written] == values
 
 
 @pytest.mark.parametrize("name", ["json", "xml"])
 def test_nested_values(spark, name):
-    found = columns("id string, tags array<string>, place struct<lat:double,lon:double>")
+    declared = columns("id string, tags array<string>, place struct<lat:double,lon:double>")
     row = {"id": "a", "tags": ["x", "y"], "place": {"lat": 1.5, "lon": -2.0}}
-    value = format_of(name).local.encode(row, fields(found))
-    assert [plain(r) for r in read_by_spark(spark, name, found, [value])] == [row]
-    (spark_value,) = written_by_spark(spark, name, found, [row])
-    assert format_of(name).local.decode(spark_value, fields(found)) == row
+    value = format_of(name).local.encode(row, fields(declared))
+    assert [plain(r) for r in read_by_spark(spark, name, declared, [value])] == [row]
+    (spark_value,) = written_by_spark(spark, name, declared, [row])
+    assert format_of(name).local.decode(spark_value, fields(declared)) == row

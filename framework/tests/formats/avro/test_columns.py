@@ -81,12 +81,12 @@ def test_a_schema_that_is_not_a_record_is_one_column():
 
 
 def test_columns_that_can_not_be_null():
-    found = columns_of(
+    fields = columns_of(
         parse_schema(
             json.dumps(record(("a", "int"), ("b", ["int", "null"]), ("c", ["int", "string"]), ("d", "null")))
         )
     )
-    assert [field.nullable for field in found] == [False, True, False, True]
+    assert [field.nullable for field in fields] == [False, True, False, True]
     assert not columns_of(parse_schema('"int"'))[0].nullable
 
 

@@ -15,9 +15,10 @@ def files(format_, text):
     return SchemaFiles(f"s{SUFFIXES[format_]}", {f"s{SUFFIXES[format_]}": text})
 
 
-def found(format_, old, new, level="FULL"):
+def findings(format_, old, new, level="FULL"):
     return [
-        each.text for each in incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
+        finding.text
+        for finding in incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
     ]
 
 
@@ -66,14 +67,14 @@ TEXTS = {"type": "record", "name": "Price", "fields": [field("amount", "string")
     ],
 )  # fmt: skip
 def test_texts(format_, old, new, texts):
-    assert found(format_, old, new) == texts
+    assert findings(format_, old, new) == texts
 
 
 def test_only_what_the_level_forbids():
     old, new = record(field("total", "int")), record(field("total", "long"))
-    assert found("avro", old, new, "BACKWARD") == []
-    assert len(found("avro", old, new, "FORWARD")) == 1
-    assert found("avro", old, new, "NONE") == []
+    assert findings("avro", old, new, "BACKWARD") == []
+    assert len(findings("avro", old, new, "FORWARD")) == 1
+    assert findings("avro", old, new, "NONE") == []
 
 
 def test_the_newest_version_or_all_of_them():
@@ -102,16 +103,18 @@ MODERN = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 )  # fmt: skip
 def test_draft_2020_12(old, new, rules):
     """The local registry does not know this draft; these are Confluent's verdicts."""
-    one, other = (files("json", object_(each, **MODERN)) for each in (old, new))
-    assert {each.rule for each in differences("json", other, one, "backward") if each.breaks} == rules
+    one, other = (files("json", object_(schema, **MODERN)) for schema in (old, new))
+    assert {
+        difference.rule for difference in differences("json", other, one, "backward") if difference.breaks
+    } == rules
 
 
 def test_unevaluated_properties_close_an_object():
     open_, closed = (
         object_({"a": STRING}, **MODERN, **more) for more in ({}, {"unevaluatedProperties": False})
     )
-    assert found("json", open_, closed, "BACKWARD")
-    assert found("json", closed, open_, "BACKWARD") == []
+    assert findings("json", open_, closed, "BACKWARD")
+    assert findings("json", closed, open_, "BACKWARD") == []
 
 
 def test_many_records_that_share_types_are_compared_once():
@@ -121,7 +124,8 @@ def test_many_records_that_share_types_are_compared_once():
         types = {"type": "record", "name": f"R{number}", "fields": types if number else [field("x", "int")]}
     schema = json.dumps(types)
     assert (
-        found("avro", schema, schema.replace('"x", "type": "int"', '"x", "type": "long"'), "BACKWARD") == []
+        findings("avro", schema, schema.replace('"x", "type": "int"', '"x", "type": "long"'), "BACKWARD")
+        == []
     )
 
 
@@ -131,4 +135,4 @@ def test_many_records_that_share_types_are_compared_once():
 )  # fmt: skip
 def test_what_is_not_a_schema(format_, text):
     with pytest.raises(SchemaError):
-        found(format_, text, text)
+        findings(format_, text, text)

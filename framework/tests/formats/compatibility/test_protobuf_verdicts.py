@@ -21,8 +21,8 @@ CONFLUENT = (
 def test_random_pairs():
     pairs = (pair for pair in map(protobuf_pair, count()) if pair[0] != pair[1])
     for (old, new), verdict in zip(islice(pairs, len(CONFLUENT)), CONFLUENT, strict=True):
-        before, after = (SchemaFiles("s.proto", {"s.proto": each}) for each in (old, new))
-        found = [
+        before, after = (SchemaFiles("s.proto", {"s.proto": text}) for text in (old, new))
+        compatible = [
             not incompatibilities("protobuf", after, {1: before}, level) for level in ("BACKWARD", "FORWARD")
         ]
-        assert found == [verdict in "B2", verdict in "F2"], f"{verdict}\n{old}\n{new}"
+        assert compatible == [verdict in "B2", verdict in "F2"], f"{verdict}\n{old}\n{new}"
