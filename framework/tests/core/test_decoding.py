@@ -30,7 +30,7 @@ assert found == [Catalog({}, {}, {})] * 16
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 def test_threads_decode_a_new_type_at_once(encoding):
     for _ in range(3):
-        found = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", CODE, encoding], capture_output=True, text=True, check=False
         )
-        assert (found.returncode, found.stderr) == (0, "")
+        assert (result.returncode, result.stderr) == (0, "")

@@ -79,8 +79,10 @@ def test_no_text_is_syntax_of_mermaid_or_html(text):
         r"  end",
         rf"  n0 -->\|{label}\| n0",
     ]
-    found = mermaid(everywhere(text)).split("\n")
-    assert [re.fullmatch(*pair) is not None for pair in zip(lines, found, strict=True)] == [True] * 5, found
+    diagram_lines = mermaid(everywhere(text)).split("\n")
+    assert [re.fullmatch(*pair) is not None for pair in zip(lines, diagram_lines, strict=True)] == [
+        True
+    ] * 5, diagram_lines
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -97,13 +99,15 @@ def test_no_text_is_syntax_of_dot(text):
         rf"  {quoted} -> {quoted} \[label={quoted}\];",
         r"\}",
     ]
-    found = dot(everywhere(text)).split("\n")
-    assert [re.fullmatch(*pair) is not None for pair in zip(lines, found, strict=True)] == [True] * 9, found
+    diagram_lines = dot(everywhere(text)).split("\n")
+    assert [re.fullmatch(*pair) is not None for pair in zip(lines, diagram_lines, strict=True)] == [
+        True
+    ] * 9, diagram_lines
 
 
 @pytest.mark.parametrize("text", [TEXTS[0], TEXTS[1], TEXTS[4], TEXTS[6]])
 def test_a_text_is_shown_as_it_was_written(text):
     shown = re.search(r"<b>(.*)</b>", mermaid(everywhere(text)))
     assert shown
-    assert re.sub(r"#(\d+);", lambda found: chr(int(found[1])), shown[1]) == text
+    assert re.sub(r"#(\d+);", lambda match: chr(int(match[1])), shown[1]) == text
     assert f'label="{text.replace(chr(34), chr(92) + chr(34))}"' in dot(everywhere(text))

@@ -33,10 +33,10 @@ def test_git_ignores_what_a_command_writes(tmp_path, create):
 
 
 def test_a_changed_file_stays_and_other_folders_get_none(tmp_path):
-    own = tmp_path / ".millstream"
-    make_folder(own / "local")
-    (own / ".gitignore").write_text("logs\n")
-    make_folder(own / "other")
-    assert (own / ".gitignore").read_text() == "logs\n"
+    folder = tmp_path / ".millstream"
+    make_folder(folder / "local")
+    (folder / ".gitignore").write_text("logs\n")
+    make_folder(folder / "other")
+    assert (folder / ".gitignore").read_text() == "logs\n"
     make_folder(tmp_path / "elsewhere/checkpoints")
     assert not list((tmp_path / "elsewhere").rglob(".gitignore"))

@@ -64,8 +64,8 @@ def test_lines_that_are_not_there_are_empty(number):
 def test_a_location_leads_back_to_its_offset(content, data):
     text = Text("a", content)
     start = data.draw(st.integers(0, len(content)))
-    place = text.location(start)
-    assert text.offset(place.line, place.column) == start
+    location = text.location(start)
+    assert text.offset(location.line, location.column) == start
 
 
 @given(CONTENT, st.data())
@@ -73,11 +73,11 @@ def test_a_location_within_a_line_shows_what_it_spans(content, data):
     text = Text("a", content)
     start = data.draw(st.integers(0, len(content)))
     stop = data.draw(st.integers(start, len(content)))
-    place = text.location(start, stop)
-    assert place.end > place.column
+    location = text.location(start, stop)
+    assert location.end > location.column
     spanned = content[start:stop].split("\n")[0]
     if spanned.rstrip("\r"):
-        shown = text.line(place.line)[place.column - 1 : place.end - 1]
+        shown = text.line(location.line)[location.column - 1 : location.end - 1]
         assert shown in {spanned, spanned.removesuffix("\r")}
 
 
@@ -85,5 +85,5 @@ def test_a_location_within_a_line_shows_what_it_spans(content, data):
 def test_lines_are_what_newlines_part(content):
     text = Text("a", content)
     parts = content.split("\n")
-    found = [text.line(number) for number in range(1, len(parts) + 1)]
-    assert found == [*(part.removesuffix("\r") for part in parts[:-1]), parts[-1].removesuffix("\r")]
+    lines = [text.line(number) for number in range(1, len(parts) + 1)]
+    assert lines == [*(part.removesuffix("\r") for part in parts[:-1]), parts[-1].removesuffix("\r")]

@@ -50,11 +50,11 @@ def test_any_text_is_a_type_or_a_located_error(text):
     try:
         kind = parse_type(text)
     except TypeSyntaxError as error:
-        at = error.offset
+        offset = error.offset
     else:
         assert parse_type(str(kind)) == kind
         return
-    assert at == len(text) or not text[at].isspace()
+    assert offset == len(text) or not text[offset].isspace()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_field_names_are_quoted_where_spark_needs_it(name, written):
 
 
 @pytest.mark.parametrize(
-    ("written", "at", "message"),
+    ("written", "offset", "message"),
     [
         ("", 0, "the type ends too early"),
         ("strin", 0, "unknown type 'strin'"),
@@ -105,10 +105,10 @@ def test_field_names_are_quoted_where_spark_needs_it(name, written):
         ("array<decimal(2,3)>", 6, "a decimal has at most 38 digits, and its scale is at most its precision"),
     ],
 )
-def test_an_error_says_what_and_where(written, at, message):
+def test_an_error_says_what_and_where(written, offset, message):
     with pytest.raises(TypeSyntaxError) as caught:
         parse_type(written)
-    assert (str(caught.value), caught.value.offset) == (message, at)
+    assert (str(caught.value), caught.value.offset) == (message, offset)
 
 
 def test_an_unknown_type_is_named_for_suggestions():

@@ -21,14 +21,14 @@ def test_all_queries_of_the_example():
         new_record("example", query, {}, definition_of(manifest, topology.catalog, query.stored).packed())
         for query in physical.queries
     ]
-    for whole in (None, (manifest, read_catalog(compiled))):
-        found = what_runs(records, manifest, whole)
-        again = physical_of(compiled_topology(found))
+    for saved in (None, (manifest, read_catalog(compiled))):
+        running = what_runs(records, manifest, saved)
+        again = physical_of(compiled_topology(running))
         assert [query.signature for query in again.queries] == [query.signature for query in physical.queries]
-        unread = manifest.nodes.keys() - found.manifest.nodes.keys()
+        unread = manifest.nodes.keys() - running.manifest.nodes.keys()
         assert not any(id_.startswith(("model.", "source.")) for id_ in unread)
-        assert whole is None or not unread
-        assert all(manifest.nodes[id_] == node for id_, node in found.manifest.nodes.items())
+        assert saved is None or not unread
+        assert all(manifest.nodes[id_] == node for id_, node in running.manifest.nodes.items())
     first, second = records[0].definition, records[1].definition
     assert is_same(first, bytes(first))
     assert not is_same(first, second)

@@ -25,10 +25,10 @@ FIRST = {"big": VIEW, "totals": TOTALS}
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, "")
-    made.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
-    made.more(OTHERS)
-    return made
+    project = Shop(tmp_path, "")
+    project.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
+    project.more(OTHERS)
+    return project
 
 
 def planned(shop, models, *, before=None, rebuilt=()):
@@ -38,71 +38,71 @@ def planned(shop, models, *, before=None, rebuilt=()):
     job = job_of(shop.root)
     running = before or Deployed({})
     intent = Update(frozenset(rebuilt))
-    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent)
-    records = kept.running.records
-    found = {
-        q.name: fit(q, records[q.name], running).kind for q in kept.physical.queries if q.name in records
+    plan = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent)
+    records = plan.running.records
+    verdicts = {
+        q.name: fit(q, records[q.name], running).kind for q in plan.physical.queries if q.name in records
     }
-    return job, kept, found
+    return job, plan, verdicts
 
 
-def deployed(job, kept):
+def deployed(job, plan):
     manifest = from_json(job.manifest, Manifest)
 
     def definition(query):
-        return definition_of(manifest, kept.topology.catalog, query.stored).packed()
+        return definition_of(manifest, plan.topology.catalog, query.stored).packed()
 
-    records = {q.name: new_record("", q, {}, definition(q)) for q in kept.physical.queries}
-    return Deployed(records, kept.physical.lock)
+    records = {q.name: new_record("", q, {}, definition(q)) for q in plan.physical.queries}
+    return Deployed(records, plan.physical.lock)
 
 
 def running(shop, models=FIRST):
-    job, kept, _ = planned(shop, models)
-    return deployed(job, kept)
+    job, plan, _ = planned(shop, models)
+    return deployed(job, plan)
 
 
 def test_a_view_with_the_same_rows_keeps_its_sql_with_its_reader(shop):
     before = running(shop)
-    _, kept, found = planned(shop, {"big": VIEW.replace("value > 1", "1 < value")}, before=before)
-    assert found == {"totals": "same"}
-    assert "1 < value" not in str(kept.topology.catalog.models["model.big"].query)
+    _, plan, verdicts = planned(shop, {"big": VIEW.replace("value > 1", "1 < value")}, before=before)
+    assert verdicts == {"totals": "same"}
+    assert "1 < value" not in str(plan.topology.catalog.models["model.big"].query)
 
 
 def test_a_filter_may_move_to_another_model(shop):
     before = running(shop)
     less = VIEW.replace(" and user <> 'x'", "")
     more = TOTALS.replace("group by", "where user <> 'x' group by")
-    _, kept, found = planned(shop, {"big": less, "totals": more}, before=before)
-    assert (found, kept.models) == ({"totals": "same"}, ())
+    _, plan, verdicts = planned(shop, {"big": less, "totals": more}, before=before)
+    assert (verdicts, plan.models) == ({"totals": "same"}, ())
 
 
 def test_a_view_with_other_rows_is_not_kept_for_a_reader(shop):
     before = running(shop)
     less = VIEW.replace("value > 1 and user <> 'x'", "1 < value")
     more = TOTALS.replace("group by", "where user <> 'x' group by")
-    _, kept, found = planned(shop, {"big": less, "totals": more}, before=before)
-    assert (found, kept.models) == ({"totals": "mixed"}, ())
+    _, plan, verdicts = planned(shop, {"big": less, "totals": more}, before=before)
+    assert (verdicts, plan.models) == ({"totals": "mixed"}, ())
 
 
 def test_a_part_may_become_a_view(shop):
     before = running(shop)
     named = VIEW.replace("and user <> 'x'", "")
     above = "{{ config(materialized='view') }} select * from {{ ref('any_user') }} where user <> 'x'"
-    _, kept, found = planned(shop, {"any_user": named, "big": above}, before=before)
-    assert found == {"totals": "same"}
-    assert "model.any_user" in kept.topology.catalog.models
+    _, plan, verdicts = planned(shop, {"any_user": named, "big": above}, before=before)
+    assert verdicts == {"totals": "same"}
+    assert "model.any_user" in plan.topology.catalog.models
 
 
 def test_the_next_edit_is_compared_with_what_is_kept(shop):
     before = running(shop)
     turned = {"totals": TOTALS.replace("sum(value)", "sum((value))")}
-    job, kept, found = planned(shop, turned, before=before)
-    assert (found, kept.models) == ({"totals": "same"}, ("model.totals",))
-    again = deployed(job, kept)
-    _, _, found = planned(shop, {"totals": TOTALS.replace("sum(value)", "sum(((value)))")}, before=again)
-    assert found == {"totals": "same"}
-    _, _, found = planned(shop, {"totals": TOTALS.replace("sum(value)", "max(value)")}, before=again)
-    assert found == {"totals": "rebuild"}
+    job, plan, verdicts = planned(shop, turned, before=before)
+    assert (verdicts, plan.models) == ({"totals": "same"}, ("model.totals",))
+    again = deployed(job, plan)
+    _, _, verdicts = planned(shop, {"totals": TOTALS.replace("sum(value)", "sum(((value)))")}, before=again)
+    assert verdicts == {"totals": "same"}
+    _, _, verdicts = planned(shop, {"totals": TOTALS.replace("sum(value)", "max(value)")}, before=again)
+    assert verdicts == {"totals": "rebuild"}
 
 
 def test_old_sql_that_reads_a_column_that_is_gone_is_not_kept(shop):
@@ -113,15 +113,15 @@ def test_old_sql_that_reads_a_column_that_is_gone_is_not_kept(shop):
     before = running(shop, {"wide": wide})
     shop.more(people.replace("          - {name: kind, type: string}\n", ""))
     less = wide.replace(", kind", "").replace("id > 1", "1 < id")
-    _, kept, found = planned(shop, {"wide": less}, before=before)
-    assert (found, kept.models) == ({"wide": "mixed"}, ())
+    _, plan, verdicts = planned(shop, {"wide": less}, before=before)
+    assert (verdicts, plan.models) == ({"wide": "mixed"}, ())
 
 
 def test_what_is_rebuilt_takes_the_new_sql(shop):
     before = running(shop)
     turned = {"totals": TOTALS.replace("sum(value)", "sum((value))")}
-    _, kept, found = planned(shop, turned, before=before, rebuilt=("model.totals",))
-    assert (found, kept.models) == ({"totals": "rebuild"}, ())
+    _, plan, verdicts = planned(shop, turned, before=before, rebuilt=("model.totals",))
+    assert (verdicts, plan.models) == ({"totals": "rebuild"}, ())
 
 
 def test_a_newer_model_starts_on_its_own_and_stays_there(shop):
@@ -130,12 +130,12 @@ def test_a_newer_model_starts_on_its_own_and_stays_there(shop):
         "most": table("user", "select user, max(value) as most from {{ ref('big') }} group by user"),
         "again": TOTALS,
     }
-    job, kept, found = planned(shop, more, before=before)
-    assert found == {"totals": "same"}
-    assert {q.name: tuple(q.stored) for q in kept.physical.queries} == {
+    job, plan, verdicts = planned(shop, more, before=before)
+    assert verdicts == {"totals": "same"}
+    assert {q.name: tuple(q.stored) for q in plan.physical.queries} == {
         "totals": ("model.totals",),
         "most": ("model.most",),
         "again": ("model.again",),
     }
-    _, kept, found = planned(shop, {}, before=deployed(job, kept))
-    assert found == {"totals": "same", "most": "same", "again": "same"}
+    _, plan, verdicts = planned(shop, {}, before=deployed(job, plan))
+    assert verdicts == {"totals": "same", "most": "same", "again": "same"}

@@ -30,10 +30,10 @@ TOTAL_ALONE = (Split("events_by_user", "total", ("model.total",)),)
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, "")
-    made.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
-    made.more(OTHERS)
-    return made
+    project = Shop(tmp_path, "")
+    project.write("profiles.yml", PROFILES.replace("grouping: off", "grouping: all"))
+    project.more(OTHERS)
+    return project
 
 
 def deployed(shop, models=MODELS):
@@ -53,15 +53,15 @@ def planned(shop, running, edited, intent, selected=None):
     for name, sql in edited.items():
         shop.model(name, sql)
     job = job_of(shop.root)
-    kept = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent, selected)
-    queries = kept.physical.queries
-    listed = stages(queries, kept.running, intent, queries, kept.physical.lock, kept.misfits)
-    found = {
-        model.removeprefix("model."): " ".join(map(name_of, chain(listed, query.name)))
+    plan = with_kept(job.topology, physical_of(job.topology, running.lock), running, intent, selected)
+    queries = plan.physical.queries
+    planned_stages = stages(queries, plan.running, intent, queries, plan.physical.lock, plan.misfits)
+    actions = {
+        model.removeprefix("model."): " ".join(map(name_of, chain(planned_stages, query.name)))
         for query in queries
         for model in query.stored
     }
-    return kept, found, listed
+    return plan, actions, planned_stages
 
 
 def test_one_query_stores_all_three(shop):
@@ -72,35 +72,35 @@ def test_one_query_stores_all_three(shop):
 
 def test_apply_rebuilds_the_edited_model_alone(shop):
     running = deployed(shop)
-    kept, found, _ = planned(shop, running, MOST, Apply())
-    assert kept.splits == TOTAL_ALONE
-    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+    plan, actions, _ = planned(shop, running, MOST, Apply())
+    assert plan.splits == TOTAL_ALONE
+    assert actions == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
 
 
 def test_build_names_the_edited_model_alone(shop):
-    _, found, listed = planned(shop, deployed(shop), MOST, Update())
-    assert set(found.values()) == {"refuse"}
-    (problem,) = (stage.diagnostic for stage in listed if isinstance(stage, Refuse))
-    assert problem.message.startswith("total can't continue from its checkpoint: ")
-    assert problem.message.endswith("; last, number share its query, and continue then")
-    assert problem.help.endswith(": millstream apply")
-    kept, found, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
-    assert kept.splits == TOTAL_ALONE
-    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}
+    _, actions, planned_stages = planned(shop, deployed(shop), MOST, Update())
+    assert set(actions.values()) == {"refuse"}
+    (diagnostic,) = (stage.diagnostic for stage in planned_stages if isinstance(stage, Refuse))
+    assert diagnostic.message.startswith("total can't continue from its checkpoint: ")
+    assert diagnostic.message.endswith("; last, number share its query, and continue then")
+    assert diagnostic.help.endswith(": millstream apply")
+    plan, actions, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
+    assert plan.splits == TOTAL_ALONE
+    assert actions == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}
 
 
 def test_a_model_that_is_refreshed_leaves_the_others(shop):
-    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset({"model.total"}))
-    assert kept.splits == TOTAL_ALONE
-    kept, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset(f"model.{m}" for m in MODELS))
-    assert kept.splits == ()
+    plan, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset({"model.total"}))
+    assert plan.splits == TOTAL_ALONE
+    plan, _, _ = planned(shop, deployed(shop), {}, FullRefresh(), frozenset(f"model.{m}" for m in MODELS))
+    assert plan.splits == ()
 
 
 def test_an_edit_that_is_taken_back_finds_its_state(shop):
     running = deployed(shop)
-    kept, _, _ = planned(shop, running, MOST, Apply())
-    again, found, _ = planned(shop, kept.running, MODELS, Update())
-    assert (again.splits, set(found.values())) == ((), {"continue start"})
+    plan, _, _ = planned(shop, running, MOST, Apply())
+    again, actions, _ = planned(shop, plan.running, MODELS, Update())
+    assert (again.splits, set(actions.values())) == ((), {"continue start"})
     assert {query.name: len(query.stored) for query in again.physical.queries} == {
         "events_by_user": 2,
         "total": 1,
@@ -108,14 +108,14 @@ def test_an_edit_that_is_taken_back_finds_its_state(shop):
 
 
 def test_models_leave_one_after_the_other(shop):
-    kept, _, _ = planned(shop, deployed(shop), MOST, Apply())
-    running = kept.running
+    plan, _, _ = planned(shop, deployed(shop), MOST, Apply())
+    running = plan.running
     more = {"number": MODELS["number"].replace("count(*)", "sum(id)")}
-    again, found, _ = planned(shop, running, more, Apply())
+    again, actions, _ = planned(shop, running, more, Apply())
     assert again.splits == (Split("events_by_user", "number", ("model.number",)),)
-    assert found["last"] == "continue start"
-    taken_back, found, _ = planned(shop, again.running, MODELS, Update())
-    assert (taken_back.splits, set(found.values())) == ((), {"continue start"})
+    assert actions["last"] == "continue start"
+    taken_back, actions, _ = planned(shop, again.running, MODELS, Update())
+    assert (taken_back.splits, set(actions.values())) == ((), {"continue start"})
 
 
 def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
@@ -125,15 +125,15 @@ def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
     running = deployed(shop, models)
     before = [query.name for query in running_queries(shop) if query.dead_letter_source]
     edited = {"kind": models["kind"].replace("id, kind", "id, upper(kind) as kind")}
-    kept, found, _ = planned(shop, running, edited, Apply())
-    assert kept.splits == (Split("events_tables", "kind", ("model.kind",)),)
-    assert found == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
-    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+    plan, actions, _ = planned(shop, running, edited, Apply())
+    assert plan.splits == (Split("events_tables", "kind", ("model.kind",)),)
+    assert actions == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
+    assert [query.name for query in plan.physical.queries if query.dead_letter_source] == before
     # A topic without state is sent again.
-    kept, found, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
-    assert kept.splits == ()
-    assert found == {"kind": "continue start", "value": "continue start", "sent": "rebuild swap"}
-    assert [query.name for query in kept.physical.queries if query.dead_letter_source] == before
+    plan, actions, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    assert plan.splits == ()
+    assert actions == {"kind": "continue start", "value": "continue start", "sent": "rebuild swap"}
+    assert [query.name for query in plan.physical.queries if query.dead_letter_source] == before
 
 
 def running_queries(shop):
@@ -144,8 +144,8 @@ def test_a_removed_model_leaves_the_others_their_state(shop):
     running = deployed(shop)
     (shop.root / "models/total.sql").unlink()
     for intent in (Update(), Apply()):
-        _, found, _ = planned(shop, running, {}, intent)
-        assert found == dict.fromkeys(["number", "last"], "continue start")
+        _, actions, _ = planned(shop, running, {}, intent)
+        assert actions == dict.fromkeys(["number", "last"], "continue start")
 
 
 def test_an_edited_function_concerns_its_models_only(shop):
@@ -153,13 +153,13 @@ def test_an_edited_function_concerns_its_models_only(shop):
     scored = {"total": MODELS["total"].replace("sum(value)", "sum(twice(value))")}
     running = deployed(shop, MODELS | scored)
     shop.write("macros/twice.py", "\ndef twice(value: float) -> float:\n    return value + value\n")
-    kept, found, _ = planned(shop, running, {}, Apply())
-    assert kept.splits == TOTAL_ALONE
-    assert found == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
+    plan, actions, _ = planned(shop, running, {}, Apply())
+    assert plan.splits == TOTAL_ALONE
+    assert actions == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild compare swap"}
     # A function that returns another type would need another state.
     shop.write("macros/twice.py", "\ndef twice(value: float) -> int:\n    return int(value)\n")
-    _, found, _ = planned(shop, kept.running, {}, Apply())
-    assert found["number"] == "rebuild compare swap"
+    _, actions, _ = planned(shop, plan.running, {}, Apply())
+    assert actions["number"] == "rebuild compare swap"
 
 
 def test_a_run_takes_over_removed_models_and_others_after_a_split(shop):
@@ -179,12 +179,12 @@ def test_a_run_takes_over_removed_models_and_others_after_a_split(shop):
 
 def test_a_state_that_can_not_be_planned_any_more_is_rebuilt_with_its_query(shop):
     running = deployed(shop)
-    kept, _, _ = planned(shop, running, MOST, Apply())
+    plan, _, _ = planned(shop, running, MOST, Apply())
     (shop.root / "models/total.sql").unlink()
     shop.root.joinpath("models/sources.yml").write_text(
         shop.root.joinpath("models/sources.yml")
         .read_text()
         .replace("value, type: double", "value, type: int", 1)
     )
-    _, found, _ = planned(shop, kept.running, {}, Apply())
-    assert found == dict.fromkeys(["number", "last"], "rebuild compare swap")
+    _, actions, _ = planned(shop, plan.running, {}, Apply())
+    assert actions == dict.fromkeys(["number", "last"], "rebuild compare swap")
