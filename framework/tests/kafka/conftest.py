@@ -116,8 +116,8 @@ def run(shop, cluster):
     """Run a command in the project."""
 
     def call(*arguments):
-        found = CliRunner().invoke(millstream, [arguments[0], "--project-dir", str(shop), *arguments[1:]])
-        return found.exit_code, found.stdout, found.stderr
+        result = CliRunner().invoke(millstream, [arguments[0], "--project-dir", str(shop), *arguments[1:]])
+        return result.exit_code, result.stdout, result.stderr
 
     return call
 

@@ -12,7 +12,7 @@ from support.commands import MILLSTREAM
 from support.runs import create_topics
 
 SIZES = ("letters", "replayed", "dropped", "remaining")
-AT = "2026-01-01 00:00:00.12"
+TIMESTAMP = "2026-01-01 00:00:00.12"
 MILLIS = 1767225600120
 
 
@@ -24,28 +24,38 @@ def letters(cluster, admin, run):
         "clicks", "lines", "clicks.dead_letter", "clicks.dead_letter.handled", "lines.dead_letter",
         "lines.dead_letter.handled", "shop.out.dead_letter",
     ]  # fmt: skip
-    present = [each for each in names if each in admin.metadata().topics]
+    present = [name for name in names if name in admin.metadata().topics]
     for future in admin.client.delete_topics(present).values() if present else ():
         future.result(10)
-    while any(each in admin.metadata().topics for each in names):
+    while any(name in admin.metadata().topics for name in names):
         pass
     create_topics(servers, "clicks", "lines", partitions=3)
     create_topics(servers, "clicks.dead_letter", partitions=2)
     producer = Producer({"bootstrap.servers": servers})
 
-    def write(*offsets, topic="clicks", **given):
+    def write(*offsets, topic="clicks", **fields):
         for offset in offsets:
-            send(producer, offset, topic, **given)
+            send(producer, offset, topic, **fields)
         assert producer.flush(10) == 0
 
     return write
 
 
-def send(producer, offset, topic, *, owner="source.web.clicks", reason="not JSON", value=None, own=(), at=AT):
-    headers = [("trace", b"t"), ("trace", b"\xff"), ("empty", None), *own]
+def send(
+    producer,
+    offset,
+    topic,
+    *,
+    owner="source.web.clicks",
+    reason="not JSON",
+    value=None,
+    more_headers=(),
+    timestamp=TIMESTAMP,
+):
+    headers = [("trace", b"t"), ("trace", b"\xff"), ("empty", None), *more_headers]
     headers += [
         ("millstream.topic", topic), ("millstream.partition", str(offset % 3)),
-        ("millstream.offset", str(offset)), ("millstream.timestamp", at),
+        ("millstream.offset", str(offset)), ("millstream.timestamp", timestamp),
         ("millstream.source" if owner.startswith("source") else "millstream.model", owner),
         ("millstream.reason", reason), ("millstream.batch", "web_clicks/1/0"),
     ]  # fmt: skip
@@ -62,32 +72,34 @@ def read(cluster, topic, isolation="read_committed"):
     })  # fmt: skip
     numbers = consumer.list_topics(topic, timeout=10).topics[topic].partitions
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
-    found, ended = [], set()
+    messages, ended = [], set()
     while len(ended) < len(numbers):
         message = consumer.poll(20)
         assert message is not None
         if message.error() is None:
-            found.append(message)
+            messages.append(message)
         else:
             assert message.error().name() == "_PARTITION_EOF"
             ended.add(message.partition())
     consumer.close()
-    return found
+    return messages
 
 
 def ends(admin, isolation):
     """Return the ends of the partitions of clicks, which take less time than its records."""
-    wanted = {TopicPartition("clicks", number): OffsetSpec.latest() for number in range(3)}
-    found = admin.client.list_offsets(wanted, isolation_level=isolation, request_timeout=10)
-    return {each.partition: future.result(10).offset for each, future in found.items()}
+    requested = {TopicPartition("clicks", number): OffsetSpec.latest() for number in range(3)}
+    offsets = admin.client.list_offsets(requested, isolation_level=isolation, request_timeout=10)
+    return {
+        topic_partition.partition: future.result(10).offset for topic_partition, future in offsets.items()
+    }
 
 
 def counts(run_json, *names):
-    found = run_json("dead-letters", "ls", *names)
-    assert found["letters"] == found["replayed"] + found["dropped"] + found["remaining"]
+    output = run_json("dead-letters", "ls", *names)
+    assert output["letters"] == output["replayed"] + output["dropped"] + output["remaining"]
     for size in SIZES:
-        assert found[size] == sum(each[size] for each in found["dead_letters"])
-    return tuple(found[size] for size in SIZES)
+        assert output[size] == sum(dead_letter[size] for dead_letter in output["dead_letters"])
+    return tuple(output[size] for size in SIZES)
 
 
 def test_letters_are_counted_by_owner_and_reason(letters, run, run_json):
@@ -111,16 +123,17 @@ def test_letters_are_chosen_by_reason_time_and_offset(letters, run_json):
     middle = time.time()
     letters(3, reason="the key: y")
     shown = run_json("dead-letters", "show")["dead_letters"]
-    at = {each["origin"]["offset"]: f"{each['partition']}:{each['offset']}" for each in shown}
+    positions = {letter["origin"]["offset"]: f"{letter['partition']}:{letter['offset']}" for letter in shown}
     middle = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(middle + 3600))
 
     def offsets(*options):
         return {
-            each["origin"]["offset"] for each in run_json("dead-letters", "show", *options)["dead_letters"]
+            letter["origin"]["offset"]
+            for letter in run_json("dead-letters", "show", *options)["dead_letters"]
         }
 
     assert offsets("--reason", "NOT json") == {1, 2}
-    assert offsets("--offset", at[3]) == {3}
+    assert offsets("--offset", positions[3]) == {3}
     assert offsets("--offset", "0:0-99", "--offset", "1:0-99") == {1, 2, 3}
     assert offsets("--until", middle) == {1, 2, 3}
     assert offsets("--since", f"{middle}Z") == set()
@@ -137,12 +150,12 @@ def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
     assert "reason  not JSON: \\x1b[2J" in text
     assert "header  trace=base64:/w==" in text
     first, last, _ = sorted(
-        run_json("dead-letters", "show")["dead_letters"], key=lambda each: each["origin"]["offset"]
+        run_json("dead-letters", "show")["dead_letters"], key=lambda letter: letter["origin"]["offset"]
     )
     assert first["value"] == {"id": 7, "kind": "\x9b"}
-    assert first["origin"] == {"topic": "clicks", "partition": 1, "offset": 7, "timestamp": AT}
+    assert first["origin"] == {"topic": "clicks", "partition": 1, "offset": 7, "timestamp": TIMESTAMP}
     assert last["value"] == {"base64": "ABv/"}
-    assert [each["key"] for each in last["headers"]] == ["trace", "trace", "empty"]
+    assert [header["key"] for header in last["headers"]] == ["trace", "trace", "empty"]
 
 
 @pytest.mark.long
@@ -163,7 +176,7 @@ def test_a_replay_sends_the_original_records_once(letters, run, run_json, cluste
     one = records[b"k1"]
     assert (one.value(), one.partition(), one.timestamp()[1]) == (b"value 1", 1, MILLIS)
     headers = [("trace", b"t"), ("trace", b"\xff"), ("empty", None)]
-    assert one.headers() == [*headers, ("millstream.replayed", f"clicks-1-1@{AT}".encode())]
+    assert one.headers() == [*headers, ("millstream.replayed", f"clicks-1-1@{TIMESTAMP}".encode())]
     assert records[b"k4"].value() == b""
     assert counts(run_json) == (5, 5, 0, 0)
 
@@ -204,15 +217,22 @@ def test_dropped_letters_are_neither_replayed_nor_counted_as_remaining(letters, 
 def test_deleting_leaves_what_remains(letters, run_json, admin, cluster):
     letters(*range(20))
     shown = run_json("dead-letters", "show", "--limit", "99")["dead_letters"]
-    kept = sorted(each["offset"] for each in shown if each["partition"] == 0)[1]
-    options = ("--offset", "1:0-999", "--offset", f"0:0-{kept - 1}", "--offset", f"0:{kept + 1}-999")
+    remaining = sorted(letter["offset"] for letter in shown if letter["partition"] == 0)[1]
+    options = (
+        "--offset",
+        "1:0-999",
+        "--offset",
+        f"0:0-{remaining - 1}",
+        "--offset",
+        f"0:{remaining + 1}-999",
+    )
     planned = run_json("dead-letters", "drop", *options, "--delete")
     assert len(read(cluster, "clicks.dead_letter")) == 20
     done = run_json("dead-letters", "drop", *options, "--delete", "--yes")
     assert planned["topics"] == done["topics"]
     left = [(m.partition(), m.offset()) for m in read(cluster, "clicks.dead_letter")]
     assert {number for number, _ in left} == {0}
-    assert min(left) == (0, kept), "Kafka deletes only the oldest records"
+    assert min(left) == (0, remaining), "Kafka deletes only the oldest records"
     assert counts(run_json) == (len(left), 0, len(left) - 1, 1)
 
 
@@ -275,9 +295,9 @@ def test_a_killed_replay_goes_on_and_sends_each_record_once(letters, run_json, a
     said, _ = replay.communicate(timeout=120)
     assert replay.returncode == 0
     assert 0 < json.loads(said)["records"] < count, "it continued"
-    found = Counter(message.key() for message in read(cluster, "clicks"))
-    assert len(found) == count
-    assert set(found.values()) == {1}
+    by_key = Counter(message.key() for message in read(cluster, "clicks"))
+    assert len(by_key) == count
+    assert set(by_key.values()) == {1}
     assert counts(run_json) == (count, count, 0, 0)
 
 
@@ -290,12 +310,12 @@ def test_of_two_replays_at_a_time_the_later_one_goes_on(letters, run_json, clust
         subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    said = [each.communicate(timeout=120) for each in both]
-    codes = [each.returncode for each in both]
+    said = [process.communicate(timeout=120) for process in both]
+    codes = [process.returncode for process in both]
     assert 0 in codes, said
     for code, (_, err) in zip(codes, said, strict=True):
         assert code == 0 or "MS839" in err or "MS838" in err, err
         assert "Traceback" not in err
-    found = Counter(message.key() for message in read(cluster, "clicks"))
-    assert (len(found), set(found.values())) == (count, {1})
+    by_key = Counter(message.key() for message in read(cluster, "clicks"))
+    assert (len(by_key), set(by_key.values())) == (count, {1})
     assert counts(run_json) == (count, count, 0, 0)

@@ -48,18 +48,22 @@ def test_the_page_has_places():
 
 @pytest.mark.parametrize(("where", "said"), PLACES, ids=[f"{w} {s}"[:60] for w, s in PLACES])
 def test_each_place_takes_what_the_page_says(tmp_path, where, said):
-    found = compile_project(project(tmp_path, where, said))
-    assert found.diagnostics == ()
+    compiled = compile_project(project(tmp_path, where, said))
+    assert compiled.diagnostics == ()
 
 
 @pytest.mark.parametrize("client", ["producer", "consumer"])
 def test_options_of_clients_reach_spark(tmp_path, client):
     tried = 0
     for number, (where, said) in enumerate(PLACES):
-        given = where == "target" and isinstance(said.get("kafka"), dict) and said["kafka"].get(client)
-        if given:
+        client_options = (
+            where == "target" and isinstance(said.get("kafka"), dict) and said["kafka"].get(client)
+        )
+        if client_options:
             target = load_project(project(tmp_path / str(number), where, said), None, None, None).target
             options = (sink_options if client == "producer" else source_options)(cluster_of(target))
-            assert {name: options[f"kafka.{name}"] for name in given} == {n: str(v) for n, v in given.items()}
+            assert {name: options[f"kafka.{name}"] for name in client_options} == {
+                n: str(v) for n, v in client_options.items()
+            }
             tried += 1
     assert tried >= 3

@@ -26,8 +26,10 @@ def filled(shop, cluster, admin):
 
 
 def test_produce_tells_what_it_did(filled, admin):
-    told = {each["source"]: (each["topic"], each["records"], each["created"]) for each in filled["topics"]}
-    assert told == {
+    written = {
+        topic["source"]: (topic["topic"], topic["records"], topic["created"]) for topic in filled["topics"]
+    }
+    assert written == {
         "web.clicks": ("clicks", 30, True), "web.lines": ("lines", 5, True), "web.ticks": ("ticks", 30, True),
     }  # fmt: skip
     assert (filled["records"], filled["seed"], filled["start"]) == (65, 1, "2026-01-01T00:00:00+00:00")
@@ -109,10 +111,10 @@ def test_a_sink_is_decoded_by_its_model(run, admin, put):
         "1\tbase64:bm90IGpzb24= (not JSON: Expecting value)",
         "1\tnull",
     ]
-    found = [json.loads(line) for line in run("consume", "shop.out", "--output", "json")[1].splitlines()]
-    assert found[1]["value"] == {"base64": "bm90IGpzb24="}
-    assert found[1]["undecodable"]["value"].startswith("not JSON")
-    assert [each["key"] for each in found] == [1, 1, 1]
+    records = [json.loads(line) for line in run("consume", "shop.out", "--output", "json")[1].splitlines()]
+    assert records[1]["value"] == {"base64": "bm90IGpzb24="}
+    assert records[1]["undecodable"]["value"].startswith("not JSON")
+    assert [record["key"] for record in records] == [1, 1, 1]
 
 
 def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
@@ -166,11 +168,11 @@ def test_only_the_local_broker_is_seeded(run, shop, cluster):
     try:
         from millstream.core.errors import MillstreamError
 
-        found = _invoke(shop, "seed", "--target", "real")
-        assert isinstance(found.exception, MillstreamError)
-        assert found.exception.diagnostics[0].code == "MS837"
-        found = _invoke(shop, "consume", "ticks", "--target", "real", "--last", "1")
-        assert (found.exit_code, found.stdout) == (0, "58\n")
+        result = _invoke(shop, "seed", "--target", "real")
+        assert isinstance(result.exception, MillstreamError)
+        assert result.exception.diagnostics[0].code == "MS837"
+        result = _invoke(shop, "consume", "ticks", "--target", "real", "--last", "1")
+        assert (result.exit_code, result.stdout) == (0, "58\n")
     finally:
         profiles.unlink()
 
@@ -193,10 +195,10 @@ def next_records(cluster):
     def of(topic):
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "next"})
         places = [
-            TopicPartition(topic, each) for each in consumer.list_topics(topic).topics[topic].partitions
+            TopicPartition(topic, number) for number in consumer.list_topics(topic).topics[topic].partitions
         ]
-        for place in places:
-            place.offset = consumer.get_watermark_offsets(place)[1]
+        for partition in places:
+            partition.offset = consumer.get_watermark_offsets(partition)[1]
         consumer.assign(places)
 
         def wait_for(count):
@@ -229,9 +231,9 @@ def process(shop, filled):
         return started[-1]
 
     yield start
-    for each in started:
-        each.kill()
-        each.communicate()
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def test_follow_goes_on_until_it_is_interrupted(process, put):
@@ -251,10 +253,10 @@ def test_live_traffic_goes_on_until_it_is_interrupted(process, next_records, num
         wait_for(11)
     writer.send_signal(number)
     out, err = writer.communicate(timeout=20)
-    found = json.loads(out)
-    assert (writer.returncode, err, found["interrupted"]) == (0, "", True)
-    assert found["records"] > 10
-    assert found["start"] > "2026-01-02"
+    output = json.loads(out)
+    assert (writer.returncode, err, output["interrupted"]) == (0, "", True)
+    assert output["records"] > 10
+    assert output["start"] > "2026-01-02"
 
 
 def test_a_reader_that_has_seen_enough_is_no_mistake(process):
@@ -275,9 +277,9 @@ def test_live_traffic_goes_on_where_the_topic_ends_also_in_time(run, filled):
         )
         assert (code, json.loads(out)["records"]) == (0, 50)
     shown = run("consume", "clicks", "--last", "100")[1].splitlines()
-    found = sorted((each["id"], each["ms"]) for each in map(json.loads, shown))
-    assert [number for number, _ in found] == [*range(31, 131)]
-    times = [at for _, at in found]
+    records = sorted((record["id"], record["ms"]) for record in map(json.loads, shown))
+    assert [number for number, _ in records] == [*range(31, 131)]
+    times = [time for _, time in records]
     assert times == sorted(times)
     assert times[0] >= before - 1000
     # Fifty records in 25 milliseconds are at least ten minutes apart.

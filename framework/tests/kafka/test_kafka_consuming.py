@@ -27,10 +27,10 @@ def numbers(count, start=1767225600000):
 def test_everything_that_a_topic_holds_and_no_more(admin, put, name):
     create_missing(admin, [Topic(name, 3)])
     put(name, *(str(n).encode() for n in range(3000)))
-    found = all_records(admin, [name])
-    some = next(found).value()
+    messages = all_records(admin, [name])
+    some = next(messages).value()
     put(name, b"later")
-    assert sorted([some, *values(found)]) == sorted(str(n).encode() for n in range(3000))
+    assert sorted([some, *values(messages)]) == sorted(str(n).encode() for n in range(3000))
 
 
 def test_an_empty_topic_and_one_that_is_not_there(admin, name):
@@ -42,8 +42,8 @@ def test_an_empty_topic_and_one_that_is_not_there(admin, name):
 def test_the_newest_of_each_topic_over_its_partitions(admin, name):
     create_missing(admin, [Topic(f"{name}_1", 4), Topic(f"{name}_2")])
     send(admin, [Feed(f"{name}_{n}", iter(numbers(500))) for n in (1, 2)], None)
-    found, ends = newest_records(admin, [f"{name}_1", f"{name}_2"], 3)
-    assert values(found) == [b"497", b"498", b"499"] * 2
+    messages, ends = newest_records(admin, [f"{name}_1", f"{name}_2"], 3)
+    assert values(messages) == [b"497", b"498", b"499"] * 2
     assert sum(ends.values()) == 1000
     assert newest_records(admin, [f"{name}_2"], 0)[0] == []
     assert len(newest_records(admin, [f"{name}_2"], 9999)[0]) == 500
@@ -72,7 +72,7 @@ JSON = Reading("t", Encoding("json"), (Field("id", BIGINT),))
 
 
 @pytest.mark.parametrize(
-    ("reading", "key", "value", "known"),
+    ("reading", "key", "value", "expected"),
     [
         (JSON, b"k", b'{"id": 1}', ("k", {"id": 1}, {})),
         (JSON, None, None, (None, None, {})),
@@ -133,14 +133,14 @@ JSON = Reading("t", Encoding("json"), (Field("id", BIGINT),))
         (Reading("t"), b"k", b"\x00\x00\x01", ("k", b"\x00\x00\x01", {})),
     ],
 )
-def test_records_are_decoded_or_told_why_not(admin, put, name, reading, key, value, known):
+def test_records_are_decoded_or_told_why_not(admin, put, name, reading, key, value, expected):
     create_missing(admin, [Topic(name)])
     put(name, value, key=key)
     (message,) = all_records(admin, [name])
-    found = show_record(message, reading)
-    assert (found.key, found.value) == known[:2]
-    assert " ".join(found.wrong) == (known[2] or "")
-    assert found.timestamp is not None
+    record = show_record(message, reading)
+    assert (record.key, record.value) == expected[:2]
+    assert " ".join(record.wrong) == (expected[2] or "")
+    assert record.timestamp is not None
 
 
 def test_a_kafka_that_does_not_permit_it_is_no_crash(admin):

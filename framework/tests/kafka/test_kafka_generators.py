@@ -29,23 +29,23 @@ def loaded(root, body, source="{name: clicks, columns: [{name: id, type: bigint}
 
 
 def first(root, body, count=1, **more):
-    found = loaded(root, body, **more)
-    (made,) = generators_of(found).values()
-    return [*islice(records(found, *made), count)]
+    project = loaded(root, body, **more)
+    (generator,) = generators_of(project).values()
+    return [*islice(records(project, *generator), count)]
 
 
 def refused(root, body, **more):
     with pytest.raises(MillstreamError) as caught:
         first(root, body, 9, **more)
-    (found,) = caught.value.diagnostics
-    return found
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
 
 
 def test_the_same_seed_gives_the_same_records_and_another_others(project):
-    made = generators_of(project)["web.clicks"]
-    one, same = ([*islice(records(project, *made, seed=1), 50)] for _ in range(2))
+    generator = generators_of(project)["web.clicks"]
+    one, same = ([*islice(records(project, *generator, seed=1), 50)] for _ in range(2))
     assert one == same
-    assert one != [*islice(records(project, *made, seed=2), 50)]
+    assert one != [*islice(records(project, *generator, seed=2), 50)]
 
 
 def test_a_record_has_the_time_of_its_event(project):
@@ -55,9 +55,11 @@ def test_a_record_has_the_time_of_its_event(project):
 
 
 def test_values_are_written_in_the_format_of_the_source(project):
-    made = generators_of(project)
-    assert next(records(project, *made["web.lines"])) == Record(None, b'0,"x,0"', None)
-    assert [*islice(records(project, *made["web.ticks"]), 2)][1] == Record(b"1", (2).to_bytes(8, "big"), None)
+    generators = generators_of(project)
+    assert next(records(project, *generators["web.lines"])) == Record(None, b'0,"x,0"', None)
+    assert [*islice(records(project, *generators["web.ticks"]), 2)][1] == Record(
+        b"1", (2).to_bytes(8, "big"), None
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,10 +99,10 @@ def test_no_record_has_the_id_of_no_schema(tmp_path, part):
         "value": f"{{name: clicks, key: {{name: k}}, {AVRO}}}",
         "key": f"{{name: clicks, key: {{name: k, {AVRO}}}, columns: [{{name: id, type: bigint}}]}}",
     }[part]
-    found = refused(tmp_path, "yield 7, {'id': 1}", source=source)
-    assert (found.code, "a schema from a file has no id" in found.message) == ("MS833", True)
-    given = "yield b'x', {'id': 1}" if part == "key" else "yield 7, b'x'"
-    (sent,) = first(tmp_path, given, source=source)
+    diagnostic = refused(tmp_path, "yield 7, {'id': 1}", source=source)
+    assert (diagnostic.code, "a schema from a file has no id" in diagnostic.message) == ("MS833", True)
+    body = "yield b'x', {'id': 1}" if part == "key" else "yield 7, b'x'"
+    (sent,) = first(tmp_path, body, source=source)
     assert b"x" in {sent.key, sent.value}
 
 
@@ -125,19 +127,23 @@ RECORD = '{"type": "record", "name": "Id", "fields": [{"name": "id", "type": "lo
     ],
 )
 def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code, line, said):
-    found = refused(tmp_path, body)
-    assert (found.code, found.location.path, found.location.line) == (code, "seeds/traffic.py", line)
-    assert said in found.message
-    assert found.line.strip()
+    diagnostic = refused(tmp_path, body)
+    assert (diagnostic.code, diagnostic.location.path, diagnostic.location.line) == (
+        code,
+        "seeds/traffic.py",
+        line,
+    )
+    assert said in diagnostic.message
+    assert diagnostic.line.strip()
 
 
 @pytest.mark.parametrize(
     "body", ["import nothing_like_this", "import sys\nsys.exit(3)", "import os\nos.nothing"]
 )
 def test_a_file_that_can_not_be_imported(tmp_path, body):
-    found = refused(tmp_path, f"{body}\n\ndef clicks(random, now):\n    yield 1, {{}}\n")
-    assert (found.code, found.location.line) == ("MS831", body.count("\n") + 1)
-    assert "seeds/traffic.py failed" in found.message
+    diagnostic = refused(tmp_path, f"{body}\n\ndef clicks(random, now):\n    yield 1, {{}}\n")
+    assert (diagnostic.code, diagnostic.location.line) == ("MS831", body.count("\n") + 1)
+    assert "seeds/traffic.py failed" in diagnostic.message
 
 
 def test_a_changed_file_is_another_module(tmp_path):
@@ -178,25 +184,25 @@ def test_a_column_that_csv_lacks_is_told(tmp_path):
 )
 def test_the_time_of_an_event(tmp_path, columns, value, milliseconds):
     source = f"{{name: clicks, columns: [{{name: ms, type: bigint}}, {columns.replace('from: ', 'from: QUOTE').replace('QUOTE', chr(34)).replace(')}', ')' + chr(34) + '}')}]}}"
-    found = loaded(tmp_path, "yield 1, {}", source)
-    time = event_time(found.sources["web.clicks"])
+    project = loaded(tmp_path, "yield 1, {}", source)
+    time = event_time(project.sources["web.clicks"])
     assert time.of(value) == milliseconds
     if milliseconds is not None:
         later = time.moved(value, milliseconds + 86_400_000)
         assert time.of(later) == milliseconds + 86_400_000
-        assert {name: type(each) for name, each in later.items()} == {
-            n: type(each) for n, each in value.items()
+        assert {name: type(field) for name, field in later.items()} == {
+            n: type(field) for n, field in value.items()
         }
 
 
 def test_live_rows_have_the_times_of_the_clock_and_stay_as_late_as_they_are():
     begin = 1_767_225_600_000
     moved = LiveTimes(EventTime("at", 1.0), begin, speed=1000.0).moving()
-    found = [moved({"at": at})["at"] - begin for at in (50, 90_050, 80_050, 90_050)]
-    assert found[0] == 0
+    delays = [moved({"at": milliseconds})["at"] - begin for milliseconds in (50, 90_050, 80_050, 90_050)]
+    assert delays[0] == 0
     # However far apart the generator made them.
-    assert 0 <= found[1] < 90_000 < found[3] + 90_000
-    assert found[1] - 10_000 <= found[2] < found[3]
+    assert 0 <= delays[1] < 90_000 < delays[3] + 90_000
+    assert delays[1] - 10_000 <= delays[2] < delays[3]
     assert moved(None) is None
     assert moved({"other": 1}) == {"other": 1}
 
@@ -215,8 +221,8 @@ def test_live_rows_go_on_where_the_topic_ends(sent, rows):
     "columns", ["{name: a, type: bigint}", "{name: a, type: timestamp}, {name: b, type: timestamp}"]
 )
 def test_where_no_column_is_surely_the_time_there_is_none(tmp_path, columns):
-    found = loaded(tmp_path, "yield 1, {}", f"{{name: clicks, columns: [{columns}]}}")
-    assert event_time(found.sources["web.clicks"]) is None
+    project = loaded(tmp_path, "yield 1, {}", f"{{name: clicks, columns: [{columns}]}}")
+    assert event_time(project.sources["web.clicks"]) is None
 
 
 def test_fields_are_the_columns_that_a_value_holds(project):

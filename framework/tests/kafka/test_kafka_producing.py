@@ -28,14 +28,14 @@ def held(admin, topic):
 
 def test_as_many_as_were_asked_for_of_each_feed(admin, name):
     create_missing(admin, [Topic(f"{name}_1", 2), Topic(f"{name}_2")])
-    told = []
-    found = send(
-        admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *said: told.append(said)
+    reports = []
+    sent = send(
+        admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *said: reports.append(said)
     )
-    assert found.records == {f"{name}_1": 2500, f"{name}_2": 2500}
+    assert sent.records == {f"{name}_1": 2500, f"{name}_2": 2500}
     assert held(admin, f"{name}_1") == held(admin, f"{name}_2") == 2500
-    assert (f"{name}_1", 1000) in told
-    assert told[-1] == (f"{name}_2", 2500)
+    assert (f"{name}_1", 1000) in reports
+    assert reports[-1] == (f"{name}_2", 2500)
 
 
 def test_a_feed_that_ends_is_no_mistake(admin, name):
@@ -45,9 +45,9 @@ def test_a_feed_that_ends_is_no_mistake(admin, name):
 
 def test_a_rate_is_kept_for_each_feed(admin, name):
     create_missing(admin, [Topic(f"{name}_1"), Topic(f"{name}_2")])
-    found = send(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
-    assert found.records == {f"{name}_1": 60, f"{name}_2": 60}
-    assert found.seconds > 0.8
+    sent = send(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
+    assert sent.records == {f"{name}_1": 60, f"{name}_2": 60}
+    assert sent.seconds > 0.8
 
 
 def test_what_comes_fast_comes_in_batches(admin, shop, name):
@@ -66,12 +66,12 @@ def test_what_comes_slowly_comes_at_once(admin, shop, name):
 def batches(shop, topic):
     """Count the batches in the broker's file of a topic: each begins with its offset and its length."""
     content = (broker_folder_of(shop).data / f"{topic}-0" / f"{0:020}.log").read_bytes()
-    found = at = 0
-    while at < len(content):
-        _, size = struct.unpack_from(">qi", content, at)
-        found += 1
-        at += 12 + size
-    return found
+    number = position = 0
+    while position < len(content):
+        _, size = struct.unpack_from(">qi", content, position)
+        number += 1
+        position += 12 + size
+    return number
 
 
 def test_keys_go_where_javas_clients_send_them(admin, name):
@@ -85,22 +85,26 @@ def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
     now = int(time.time() * 1000)
     create_missing(admin, [Topic(f"{name}_all"), Topic(f"{name}_day", config={"retention.ms": "86400000"})])
     old, recent, future = 1767225600000, now - 7_200_000, now + 864_000_000
-    found = {}
+    timestamps = {}
     for topic in (f"{name}_all", f"{name}_day"):
-        send(admin, [Feed(topic, iter([Record(None, b"", at) for at in (old, recent, future, None)]))], None)
-        found[topic[-3:]] = [m.timestamp()[1] for m in all_records(admin, [topic])]
-    assert found["all"][:2] == [old, recent]
-    assert found["day"][1] == recent
-    for at in (*found["all"][2:], found["day"][0], *found["day"][2:]):
-        assert abs(at - now) < 60_000
+        send(
+            admin,
+            [Feed(topic, iter([Record(None, b"", time_) for time_ in (old, recent, future, None)]))],
+            None,
+        )
+        timestamps[topic[-3:]] = [m.timestamp()[1] for m in all_records(admin, [topic])]
+    assert timestamps["all"][:2] == [old, recent]
+    assert timestamps["day"][1] == recent
+    for time_ in (*timestamps["all"][2:], timestamps["day"][0], *timestamps["day"][2:]):
+        assert abs(time_ - now) < 60_000
 
 
 def test_a_record_that_is_too_large_is_told(admin, name):
     create_missing(admin, [Topic(name, config={"max.message.bytes": "2000"})])
     with pytest.raises(MillstreamError) as caught:
         send(admin, [feed(name, 5000)], 3)
-    (found,) = caught.value.diagnostics
-    assert (found.code, f"'{name}'" in found.message, "max.message.bytes" in found.help) == (
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, f"'{name}'" in diagnostic.message, "max.message.bytes" in diagnostic.help) == (
         "MS835",
         True,
         True,
@@ -146,20 +150,22 @@ def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_pat
     sources = {"web.clicks": replace(source, topic=name)}
     failing = replace(project, root=str(tmp_path), sources=sources, generators=(generator,))
     create_missing(admin, [Topic(name)])
-    told: list[tuple[str, int]] = []
+    reports: list[tuple[str, int]] = []
     with pytest.raises(MillstreamError) as caught:
-        fill_empty(admin, failing, [name], progress=lambda *sent: told.append(sent))
+        fill_empty(admin, failing, [name], progress=lambda *sent: reports.append(sent))
     assert caught.value.diagnostics[0].code == "MS832"
-    assert (told, never_written(admin, [name])) == ([], {name})
+    assert (reports, never_written(admin, [name])) == ([], {name})
 
 
 def test_only_topics_without_records_are_filled(admin, project, name):
-    sources = {id_: replace(each, topic=f"{name}_{each.name}") for id_, each in project.sources.items()}
-    own = replace(project, sources=sources)
-    topics = [f"{name}_{each}" for each in ("clicks", "lines", "silent", "ticks")]
+    sources = {id_: replace(source, topic=f"{name}_{source.name}") for id_, source in project.sources.items()}
+    renamed = replace(project, sources=sources)
+    topics = [f"{name}_{topic}" for topic in ("clicks", "lines", "silent", "ticks")]
     create_missing(admin, [Topic(topic, 2) for topic in topics[:3]])
     assert never_written(admin, topics) == frozenset(topics[:3])
-    assert fill_empty(admin, own, topics, 20) == {f"{name}_clicks": 20, f"{name}_lines": 5}
-    assert fill_empty(admin, own, topics, 20) == {}
+    assert fill_empty(admin, renamed, topics, 20) == {f"{name}_clicks": 20, f"{name}_lines": 5}
+    assert fill_empty(admin, renamed, topics, 20) == {}
     values = sorted(m.value() for m in all_records(admin, [f"{name}_clicks"]))
-    assert values == sorted(r.value for r in islice(records(own, *generators_of(own)["web.clicks"]), 20))
+    assert values == sorted(
+        r.value for r in islice(records(renamed, *generators_of(renamed)["web.clicks"]), 20)
+    )

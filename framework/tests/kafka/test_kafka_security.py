@@ -39,8 +39,8 @@ def describe(root, name):
 def refused(call, *arguments):
     with pytest.raises(MillstreamError) as caught:
         call(*arguments)
-    (found,) = caught.value.diagnostics
-    return found
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
 
 
 def test_who_is_known_comes_in_with_any_password(port):
@@ -49,10 +49,10 @@ def test_who_is_known_comes_in_with_any_password(port):
 
 def test_a_wrong_password_is_told_at_once_and_not_shown(port):
     start = time.monotonic()
-    found = refused(admin_of, cluster_of(port, "ann", "hunter2"))
+    diagnostic = refused(admin_of, cluster_of(port, "ann", "hunter2"))
     assert time.monotonic() - start < 3
-    assert (found.code, "sasl_password" in found.help) == ("MS823", True)
-    assert "hunter2" not in repr(found)
+    assert (diagnostic.code, "sasl_password" in diagnostic.help) == ("MS823", True)
+    assert "hunter2" not in repr(diagnostic)
 
 
 def test_a_mechanism_that_the_cluster_does_not_have(port):
@@ -60,19 +60,19 @@ def test_a_mechanism_that_the_cluster_does_not_have(port):
 
 
 def test_no_login_where_one_is_needed(port):
-    found = refused(admin_of, Cluster(f"127.0.0.1:{port}"))
-    assert (found.code, "security_protocol" in found.help) == ("MS822", True)
+    diagnostic = refused(admin_of, Cluster(f"127.0.0.1:{port}"))
+    assert (diagnostic.code, "security_protocol" in diagnostic.help) == ("MS822", True)
 
 
 def test_what_is_not_permitted_is_told_with_the_permission_that_lacks(port, name):
     root, ann = admin_of(cluster_of(port)), admin_of(cluster_of(port, "ann", PASSWORD))
     create_missing(root, [Topic(name, config={"retention.ms": "-1"})])
-    found = refused(create_missing, ann, [Topic(f"{name}_2")])
-    assert (found.code, "for 'ann'" in found.help) == ("MS824", True)
+    diagnostic = refused(create_missing, ann, [Topic(f"{name}_2")])
+    assert (diagnostic.code, "for 'ann'" in diagnostic.help) == ("MS824", True)
     feed = Feed(name, iter([Record(None, b"x", None)] * 3))
     assert refused(send, ann, [feed], 3).code == "MS824"
     describe(root, name)
     assert refused(next, follow_records(ann, {(name, 0): 0})).code == "MS824"
-    assert [each.what for each in differences(ann, [Topic(name, 9, config={"retention.ms": "5"})])] == [
-        "partitions"
-    ]
+    assert [
+        difference.what for difference in differences(ann, [Topic(name, 9, config={"retention.ms": "5"})])
+    ] == ["partitions"]

@@ -46,16 +46,21 @@ def test_the_plainest_cluster():
 
 
 def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
-    found = sink_options(cluster(**SCRAM))
-    own = producer_config(cluster(**SCRAM))
-    assert "fish" not in repr(found) + repr(own)
-    assert revealed(found)["kafka.sasl.jaas.config"] == (
+    spark_options = sink_options(cluster(**SCRAM))
+    client_options = producer_config(cluster(**SCRAM))
+    assert "fish" not in repr(spark_options) + repr(client_options)
+    assert revealed(spark_options)["kafka.sasl.jaas.config"] == (
         "org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="ann" password="sword\\"fish\\\\";'
     )
-    assert (found["kafka.security.protocol"], found["kafka.sasl.mechanism"]) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (spark_options["kafka.security.protocol"], spark_options["kafka.sasl.mechanism"]) == (
+        "SASL_SSL",
+        "SCRAM-SHA-512",
+    )
     assert {
-        name: value for name, value in revealed(own).items() if name.startswith(("sasl", "security"))
+        name: value
+        for name, value in revealed(client_options).items()
+        if name.startswith(("sasl", "security"))
     } == {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
@@ -67,23 +72,26 @@ def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
 def test_a_jaas_text_is_read_for_librdkafka():
     said = {**SCRAM, "sasl_jaas_config": Secret('x.Module required username="bob" password="a\\"b";')}
     del said["sasl_username"], said["sasl_password"]
-    own = revealed(admin_config(cluster(**said)))
-    assert (own["sasl.username"], own["sasl.password"]) == ("bob", 'a"b')
+    client_options = revealed(admin_config(cluster(**said)))
+    assert (client_options["sasl.username"], client_options["sasl.password"]) == ("bob", 'a"b')
     assert revealed(source_options(cluster(**said)))["kafka.sasl.jaas.config"].startswith("x.Module")
 
 
 def test_oauth_gets_its_tokens_from_one_place():
     url = {"sasl.oauthbearer.token.endpoint.url": "https://login/token"}
     said = {**SCRAM, "sasl_mechanism": "OAUTHBEARER", "consumer": url}
-    own = revealed(admin_config(cluster(**said)))
-    assert own["sasl.oauthbearer.method"] == "oidc"
-    assert (own["sasl.oauthbearer.client.id"], own["sasl.oauthbearer.token.endpoint.url"]) == (
+    client_options = revealed(admin_config(cluster(**said)))
+    assert client_options["sasl.oauthbearer.method"] == "oidc"
+    assert (
+        client_options["sasl.oauthbearer.client.id"],
+        client_options["sasl.oauthbearer.token.endpoint.url"],
+    ) == (
         "ann",
         url.popitem()[1],
     )
-    found = revealed(source_options(cluster(**said)))
-    assert 'clientId="ann"' in found["kafka.sasl.jaas.config"]
-    assert "OAuthBearerLoginCallbackHandler" in found["kafka.sasl.login.callback.handler.class"]
+    spark_options = revealed(source_options(cluster(**said)))
+    assert 'clientId="ann"' in spark_options["kafka.sasl.jaas.config"]
+    assert "OAuthBearerLoginCallbackHandler" in spark_options["kafka.sasl.login.callback.handler.class"]
 
 
 def test_pem_files_go_along_to_java_and_are_named_to_librdkafka(tmp_path):
@@ -96,11 +104,11 @@ def test_pem_files_go_along_to_java_and_are_named_to_librdkafka(tmp_path):
         ssl_certificate_location="cert.pem",
         ssl_key_location="key.pem",
     )
-    found = source_options(said)
-    assert "abc" not in repr(found)
-    assert revealed(found)["kafka.ssl.truststore.certificates"] == f"{PEM}ca"
-    assert revealed(found)["kafka.ssl.keystore.key"] == f"{PEM}key"
-    assert found["kafka.ssl.truststore.type"] == found["kafka.ssl.keystore.type"] == "PEM"
+    spark_options = source_options(said)
+    assert "abc" not in repr(spark_options)
+    assert revealed(spark_options)["kafka.ssl.truststore.certificates"] == f"{PEM}ca"
+    assert revealed(spark_options)["kafka.ssl.keystore.key"] == f"{PEM}key"
+    assert spark_options["kafka.ssl.truststore.type"] == spark_options["kafka.ssl.keystore.type"] == "PEM"
     assert admin_config(said)["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
@@ -112,18 +120,18 @@ def test_a_store_of_the_project_is_named_by_its_whole_path_and_one_of_the_worker
         ssl_truststore_location="trust.p12",
         ssl_keystore_location="/on/workers/key.p12",
     )
-    found = source_options(said)
-    assert found["kafka.ssl.truststore.location"] == str(tmp_path / "trust.p12")
-    assert found["kafka.ssl.keystore.location"] == "/on/workers/key.p12"
+    spark_options = source_options(said)
+    assert spark_options["kafka.ssl.truststore.location"] == str(tmp_path / "trust.p12")
+    assert spark_options["kafka.ssl.keystore.location"] == "/on/workers/key.p12"
 
 
 @pytest.mark.parametrize(
-    ("said", "java_", "own"), [("", "", "none"), ("none", "", "none"), ("https", "https", "https")]
+    ("said", "java_", "librdkafka"), [("", "", "none"), ("none", "", "none"), ("https", "https", "https")]
 )
-def test_the_check_of_host_names_is_switched_off_for_both(said, java_, own):
+def test_the_check_of_host_names_is_switched_off_for_both(said, java_, librdkafka):
     given_ = cluster(security_protocol="SSL", ssl_endpoint_identification_algorithm=said)
     assert source_options(given_)["kafka.ssl.endpoint.identification.algorithm"] == java_
-    assert admin_config(given_)["ssl.endpoint.identification.algorithm"] == own
+    assert admin_config(given_)["ssl.endpoint.identification.algorithm"] == librdkafka
 
 
 @pytest.mark.parametrize(
@@ -143,14 +151,20 @@ def test_the_check_of_host_names_is_switched_off_for_both(said, java_, own):
 def test_what_does_not_fit_together_is_told(said, message):
     with pytest.raises(MillstreamError) as caught:
         (source_options(cluster(**said)), admin_config(cluster(**said)))
-    (found,) = caught.value.diagnostics
-    assert (found.code, message in found.message, bool(found.help)) == ("MS828", True, True), found
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, message in diagnostic.message, bool(diagnostic.help)) == ("MS828", True, True), (
+        diagnostic
+    )
 
 
 def test_later_settings_override_earlier_ones():
     said = cluster("5 seconds", producer={"linger.ms": 7, "acks": "1"}, consumer={"fetch.min.bytes": 3})
-    own = sink_options(said, {"acks": "0"})
-    assert (own["kafka.linger.ms"], own["kafka.acks"], own["kafka.batch.size"]) == ("7", "0", "1048576")
+    spark_options = sink_options(said, {"acks": "0"})
+    assert (
+        spark_options["kafka.linger.ms"],
+        spark_options["kafka.acks"],
+        spark_options["kafka.batch.size"],
+    ) == ("7", "0", "1048576")
     read = source_options(said, {"fetch.min.bytes": 4, "minPartitions": 2})
     assert (read["kafka.fetch.min.bytes"], read["minPartitions"]) == ("4", "2")
     assert "kafka.minPartitions" not in read
@@ -171,8 +185,11 @@ def test_the_trigger_decides_between_throughput_and_latency(trigger, quick):
 
 
 def test_consume_is_no_member_of_a_group_and_commits_nothing():
-    found = consumer_config(cluster(consumer={"isolation.level": "read_committed"}))
-    assert (found["enable.auto.commit"], found["isolation.level"]) == ("false", "read_committed")
+    client_options = consumer_config(cluster(consumer={"isolation.level": "read_committed"}))
+    assert (client_options["enable.auto.commit"], client_options["isolation.level"]) == (
+        "false",
+        "read_committed",
+    )
 
 
 _VALUES = {"int": "2000", "long": "2000", "short": "10", "boolean": "true", "double": "0.5"}
@@ -188,12 +205,12 @@ def test_librdkafka_takes_every_option_that_is_handed_on(owner):
             "max.poll.interval.ms": "60000",
             "max.request.size": "1000000",
         }.get(name, value)
-        made = translate_options({name: value})
-        assert bool(made) == (name in SAME or name in RENAMED)
+        translated = translate_options({name: value})
+        assert bool(translated) == (name in SAME or name in RENAMED)
         make(
-            {"bootstrap.servers": "localhost:1", "group.id": "g", "log_level": 0, **made}
+            {"bootstrap.servers": "localhost:1", "group.id": "g", "log_level": 0, **translated}
             if owner == "consumer"
-            else {"bootstrap.servers": "localhost:1", "log_level": 0, **made}
+            else {"bootstrap.servers": "localhost:1", "log_level": 0, **translated}
         )
 
 
@@ -252,7 +269,7 @@ def test_kafka_itself_reads_passwords_as_they_are(tmp_path):
     ]
     (tmp_path / "Read.java").write_text(_JAVA)
     configs = [jaas_config(MODULES["PLAIN"], {"username": "u", "password": word}) for word in words]
-    (tmp_path / "in").write_text("\n".join(b64encode(each.encode()).decode() for each in configs))
+    (tmp_path / "in").write_text("\n".join(b64encode(config.encode()).decode() for config in configs))
     jars = fetch(["broker"], None)["broker"]
     command = [java().program, "-cp", ":".join(map(str, jars)), tmp_path / "Read.java", tmp_path / "in"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -35,22 +35,22 @@ def test_without_wishes_the_cluster_decides(admin, name):
 
 def test_differences_are_told_with_the_command_that_changes_them(admin, name):
     create_missing(admin, [Topic(name, 2, 1, {"retention.ms": "1000"})])
-    wanted = Topic(name, 4, 3, {"retention.ms": "2000"})
-    found = {each.what: each for each in differences(admin, [wanted])}
-    assert {what: (each.expected, each.actual) for what, each in found.items()} == {
+    topic = Topic(name, 4, 3, {"retention.ms": "2000"})
+    by_what = {difference.what: difference for difference in differences(admin, [topic])}
+    assert {what: (difference.expected, difference.actual) for what, difference in by_what.items()} == {
         "partitions": ("4", "2"), "replication": ("3", "1"), "retention.ms": ("2000", "1000"),
     }  # fmt: skip
-    assert f"--topic {name} --alter --partitions 4" in found["partitions"].command
-    assert f"--entity-name {name} --add-config 'retention.ms=2000'" in found["retention.ms"].command
-    assert found["partitions"].diagnostic.severity == "warning"
+    assert f"--topic {name} --alter --partitions 4" in by_what["partitions"].command
+    assert f"--entity-name {name} --add-config 'retention.ms=2000'" in by_what["retention.ms"].command
+    assert by_what["partitions"].diagnostic.severity == "warning"
     assert len(admin.metadata().topics[name].partitions) == 2
 
 
 def test_no_command_takes_partitions_away(admin, name):
     create_missing(admin, [Topic(name, 2)])
-    (found,) = differences(admin, [Topic(name, 1)])
-    assert found.command == ""
-    assert "can't remove partitions" in found.diagnostic.help
+    (difference,) = differences(admin, [Topic(name, 1)])
+    assert difference.command == ""
+    assert "can't remove partitions" in difference.diagnostic.help
 
 
 def test_the_same_value_written_otherwise_is_no_difference(admin, name):
@@ -72,14 +72,18 @@ def test_the_same_value_written_otherwise_is_no_difference(admin, name):
 )
 def test_what_kafka_refuses_is_told(admin, name, change, message, remedy):
     topic = replace(Topic(name), **change)
-    (found,) = refused(create_missing, admin, [topic])
-    assert (found.code, message in found.message, remedy in found.help) == ("MS825", True, True), found
+    (diagnostic,) = refused(create_missing, admin, [topic])
+    assert (diagnostic.code, message in diagnostic.message, remedy in diagnostic.help) == (
+        "MS825",
+        True,
+        True,
+    ), diagnostic
     assert topic.name not in user_topics(admin)
 
 
 def test_good_topics_are_created_beside_bad_ones_and_all_bad_ones_are_told(admin, name):
-    wanted = [Topic(f"{name}_1", replication=9), Topic(f"{name}_2"), Topic(f"{name}_3", replication=9)]
-    assert len(refused(create_missing, admin, wanted)) == 2
+    topics = [Topic(f"{name}_1", replication=9), Topic(f"{name}_2"), Topic(f"{name}_3", replication=9)]
+    assert len(refused(create_missing, admin, topics)) == 2
     assert f"{name}_2" in user_topics(admin)
 
 
@@ -88,29 +92,29 @@ def test_a_closed_port_is_told_with_its_address_in_time():
         port.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{port.getsockname()[1]}"
     start = time.monotonic()
-    (found,) = refused(admin_of, Cluster(address))
+    (diagnostic,) = refused(admin_of, Cluster(address))
     assert time.monotonic() - start < 10
-    assert found.code == "MS822"
-    assert address in found.message
-    assert "Connection refused" in found.message
-    assert "bootstrap_servers" in found.help
+    assert diagnostic.code == "MS822"
+    assert address in diagnostic.message
+    assert "Connection refused" in diagnostic.message
+    assert "bootstrap_servers" in diagnostic.help
 
 
 def test_a_host_that_does_not_exist_and_comes_from_the_environment_is_masked():
-    (found,) = refused(admin_of, Cluster(Secret("no-such-host.invalid:9092")))
-    assert found.code == "MS822"
-    assert "no-such-host" not in repr(found)
+    (diagnostic,) = refused(admin_of, Cluster(Secret("no-such-host.invalid:9092")))
+    assert diagnostic.code == "MS822"
+    assert "no-such-host" not in repr(diagnostic)
 
 
 def test_a_wrong_protocol_is_told(cluster):
     said = {"security_protocol": "SSL"}
-    (found,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
-    assert found.code in {"MS822", "MS823"}
-    assert "security_protocol" in found.help
+    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
+    assert diagnostic.code in {"MS822", "MS823"}
+    assert "security_protocol" in diagnostic.help
 
 
 def test_a_value_that_librdkafka_refuses_is_told(cluster):
     said = {"admin": {"metadata.max.age.ms": Secret("hunter2")}}
-    (found,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
-    assert found.code == "MS828"
-    assert "hunter2" not in repr(found)
+    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
+    assert diagnostic.code == "MS828"
+    assert "hunter2" not in repr(diagnostic)

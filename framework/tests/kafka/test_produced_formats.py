@@ -100,62 +100,62 @@ ROWS = [
 
 def comparable(row, names):
     """Return a row in which times are in microseconds, and decimals are texts; no elements are an empty list."""
-    found = {name: row.get(name) for name in names}
-    if "tags" in found:
-        found["tags"] = found["tags"] or []
-    if found.get("price") is not None:
-        found["price"] = str(found["price"])
-    if isinstance(found.get("at"), str):
-        found["at"] = micros(found["at"])
-    return found
+    values = {name: row.get(name) for name in names}
+    if "tags" in values:
+        values["tags"] = values["tags"] or []
+    if values.get("price") is not None:
+        values["price"] = str(values["price"])
+    if isinstance(values.get("at"), str):
+        values["at"] = micros(values["at"])
+    return values
 
 
 def pinned(name, kind, *texts):
-    versions = [version_of(at, id_, kind, text) for at, (id_, text) in enumerate(texts, 1)]
+    versions = [version_of(number, id_, kind, text) for number, (id_, text) in enumerate(texts, 1)]
     return encode(Subject(f"{name}-value", "NONE", tuple(versions)))
 
 
 @pytest.fixture
 def shop(tmp_path, broker):
-    made = Shop(tmp_path, broker)
-    made.write("macros/codecs.py", CODECS)
+    project = Shop(tmp_path, broker)
+    project.write("macros/codecs.py", CODECS)
     generators = [
         f"\n\ndef {name}(random: Random, now: datetime):\n    yield from {GENERATED.get(name, '_but()')}\n"
         for name in TOPICS
     ]
-    made.write("seeds/traffic.py", TRAFFIC + "".join(generators))
-    made.write("schemas/order.avsc", json.dumps(avro_schema()))
-    made.write("schemas/order.proto", PROTO)
+    project.write("seeds/traffic.py", TRAFFIC + "".join(generators))
+    project.write("schemas/order.avsc", json.dumps(avro_schema()))
+    project.write("schemas/order.proto", PROTO)
     old, new = json.dumps(avro_schema()), json.dumps(avro_schema(NEW))
-    made.write(
+    project.write(
         "schemas/registry/avro_framed-value.json", pinned("avro_framed", "AVRO", (OLD_ID, old), (NEW_ID, new))
     )
-    made.write(
+    project.write(
         "schemas/registry/json_framed-value.json",
         pinned("json_framed", "JSON", (JSON_ID, json.dumps(JSON_SCHEMA))),
     )
     # The order is the second message of its file.
     other = PROTO.replace("message Order", "message Other { int32 x = 1; }\nmessage Order")
-    made.write(
+    project.write(
         "schemas/registry/protobuf_framed-value.json", pinned("protobuf_framed", "PROTOBUF", (258, other))
     )
     topics = TOPICS | {"protobuf_framed": "schema: {subject: protobuf_framed-value}, message: shop.Order"}
     lines = "".join(f"  - {{name: {name}, key: k, {topic}}}\n" for name, topic in topics.items())
-    made.write("models/web.yml", f"sources:\n- name: web\n  topics:\n{lines}")
-    return made
+    project.write("models/web.yml", f"sources:\n- name: web\n  topics:\n{lines}")
+    return project
 
 
 def readers(folder):
     order = messages_of(folder / "plain", {"order.proto": PROTO})("shop.Order")
 
     def message(data):
-        found = order.FromString(data)
-        at = found.at.ToMicroseconds()
+        fields = order.FromString(data)
+        time_ = fields.at.ToMicroseconds()
         row = {
-            name: getattr(found, name) if found.HasField(name) else None
+            name: getattr(fields, name) if fields.HasField(name) else None
             for name in ("id", "name", "total", "ok", "small")
         }
-        return row | {"at": at, "tags": list(found.tags)}
+        return row | {"at": time_, "tags": list(fields.tags)}
 
     def framed_message(data):
         assert data[:7] == b"\0\0\0\x01\x02\x02\x02"  # id 258, and one index, which is 1
@@ -214,7 +214,7 @@ NAMES = {
 }
 
 
-def wanted(name):
+def expected_values(name):
     return SINGLE.get(name) or [comparable(row, NAMES.get(name, KINDS)) for row in ROWS]
 
 
@@ -223,30 +223,32 @@ def test_other_software_and_consume_read_what_generators_write(shop, tmp_path):
     create_topics(shop.bootstrap, *TOPICS, partitions=1)
 
     def run(*arguments):
-        found = CliRunner().invoke(
+        result = CliRunner().invoke(
             millstream, [arguments[0], "--project-dir", str(shop.root), *arguments[1:]]
         )
-        assert found.exit_code == 0, found.output
-        return found.stdout
+        assert result.exit_code == 0, result.output
+        return result.stdout
 
     run("produce", *(f"web.{name}" for name in TOPICS))
     for name, read in readers(tmp_path).items():
         records = received(shop.bootstrap, name)
-        assert [each.key() for each in records] == [b"k-7", b"k0", b"k2147483647"], name
-        found = [read(each.value()) for each in records]
+        assert [record.key() for record in records] == [b"k-7", b"k0", b"k2147483647"], name
+        rows = [read(record.value()) for record in records]
         if name not in SINGLE:
-            found = [comparable(row, NAMES.get(name, KINDS)) for row in found]
-        assert found == wanted(name), name
+            rows = [comparable(row, NAMES.get(name, KINDS)) for row in rows]
+        assert rows == expected_values(name), name
         shown = [
             json.loads(line)
             for line in run("consume", name, "--from-beginning", "--output", "json").splitlines()
         ]
-        assert [each.get("undecodable") for each in shown] == [None] * 3, name
+        assert [record.get("undecodable") for record in shown] == [None] * 3, name
         if name == "binary":
-            assert [each["value"] for each in shown] == [
+            assert [record["value"] for record in shown] == [
                 {"base64": text} for text in ("//k=", "/wA=", "//8=")
             ]
         elif name in SINGLE:
-            assert [each["value"] for each in shown] == SINGLE[name]
+            assert [record["value"] for record in shown] == SINGLE[name]
         else:
-            assert [comparable(each["value"], NAMES.get(name, KINDS)) for each in shown] == wanted(name), name
+            assert [
+                comparable(record["value"], NAMES.get(name, KINDS)) for record in shown
+            ] == expected_values(name), name

@@ -22,8 +22,8 @@ PROJECT = '[tool.millstream]\nname = "shop"\n'
 def server(tmp_path_factory):
     """Return the folder of a project, the URL of its registry, and Confluent's client of it."""
     root = write(tmp_path_factory.mktemp("registry"), {"pyproject.toml": PROJECT})
-    with shared_registry(root, {}) as found:
-        url = registry_url(found.address)
+    with shared_registry(root, {}) as registry:
+        url = registry_url(registry.address)
         with client_of(url) as client:
             yield SimpleNamespace(root=root, url=url, client=client)
 
@@ -39,8 +39,8 @@ def register(server):
     """Register a schema with Confluent's client; return its id. References are (name, subject, version)."""
 
     def call(subject, text, kind="JSON", *references):
-        found = [SchemaReference(*each) for each in references]
-        return server.client.register_schema(subject, Schema(text, kind, found))
+        schema_references = [SchemaReference(*reference) for reference in references]
+        return server.client.register_schema(subject, Schema(text, kind, schema_references))
 
     return call
 
@@ -49,13 +49,13 @@ def register(server):
 def shop(server, tmp_path, monkeypatch):
     """Return a function that writes a project with these topics, whose target names the registry's URL."""
 
-    def made(*topics, **files):
-        listed = "".join(f"      - {{{topic}}}\n" for topic in topics)
+    def write_project(*topics, **files):
+        rows = "".join(f"      - {{{topic}}}\n" for topic in topics)
         root = write(
             tmp_path / "shop",
             {
                 "pyproject.toml": PROJECT,
-                "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{listed}",
+                "models/s.yml": f"sources:\n  - name: shop\n    topics:\n{rows}",
                 "profiles.yml": "shop:\n  target: local\n  outputs:\n    local:\n"
                 f"      schema_registry: {{url: '{server.url}'}}\n",
                 **files,
@@ -64,4 +64,4 @@ def shop(server, tmp_path, monkeypatch):
         monkeypatch.chdir(root)
         return root
 
-    return made
+    return write_project

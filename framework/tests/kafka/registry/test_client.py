@@ -54,34 +54,34 @@ def registry(url, **settings):
     return Registry(Address(url, {"url": url, **settings}, LOCATION))
 
 
-def asked(url, settings):
+def read_subject(url, settings):
     with closing(registry(url, **settings)) as connection:
         connection.subject("orders-value")
 
 
 def failure(url, **settings):
     with pytest.raises(MillstreamError) as failed:
-        asked(url, settings)
-    (found,) = failed.value.diagnostics
-    assert found.location == LOCATION
-    assert found.help
-    return found
+        read_subject(url, settings)
+    (diagnostic,) = failed.value.diagnostics
+    assert diagnostic.location == LOCATION
+    assert diagnostic.help
+    return diagnostic
 
 
 def test_nobody_answers():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    found = failure(url)
-    assert (found.code, url in found.message) == ("MS891", True)
+    diagnostic = failure(url)
+    assert (diagnostic.code, url in diagnostic.message) == ("MS891", True)
 
 
 def test_a_registry_that_never_answers(monkeypatch):
     monkeypatch.setattr("millstream.kafka.registry.settings._SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        found = failure(f"http://127.0.0.1:{silent.getsockname()[1]}")
-    assert found.code == "MS891"
-    assert found.message.endswith("it does not answer in time")
+        diagnostic = failure(f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert diagnostic.code == "MS891"
+    assert diagnostic.message.endswith("it does not answer in time")
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,18 @@ def test_a_login_is_sent_and_never_shown():
     seen = []
     body = json.dumps({"error_code": 401, "message": "the password hunter2 is wrong"}).encode()
     with answering(500, body, seen=seen) as url:
-        found = failure(url, username="me", password=Secret("hunter2"))
+        diagnostic = failure(url, username="me", password=Secret("hunter2"))
         token = failure(url, token=Secret("tok-1"))
-    assert "hunter2" not in str(found)
+    assert "hunter2" not in str(diagnostic)
     assert "tok-1" not in str(token)
     assert {login for _, login in seen} == {"Basic bWU6aHVudGVyMg==", "Bearer tok-1"}
 
 
 def test_a_password_in_the_address_is_never_shown():
     with answering(404, b"") as url:
-        found = failure(url.replace("http://", "http://me:hunter2@"))
-    assert "hunter2" not in str(found)
-    assert url in found.message
+        diagnostic = failure(url.replace("http://", "http://me:hunter2@"))
+    assert "hunter2" not in str(diagnostic)
+    assert url in diagnostic.message
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_a_password_in_the_address_is_never_shown():
     ],
 )
 def test_settings_that_do_not_fit_together(settings, said):
-    found = failure("http://127.0.0.1:1", **settings)
-    assert found.code == "MS895"
-    assert said in found.message
+    diagnostic = failure("http://127.0.0.1:1", **settings)
+    assert diagnostic.code == "MS895"
+    assert said in diagnostic.message
 
 
 @pytest.mark.parametrize("url", ["localhost:8081", "http://[", "ftp://x"])
@@ -160,8 +160,8 @@ def test_a_file_that_is_no_certificate(tmp_path):
 
 def test_paths_are_relative_to_the_project(tmp_path):
     (tmp_path / "ca.pem").write_text("x")
-    given = Address("https://x", {"url": "https://x", "ca": "ca.pem"}, LOCATION, str(tmp_path))
-    assert client_settings(given)["ssl.ca.location"] == str(tmp_path / "ca.pem")
+    address = Address("https://x", {"url": "https://x", "ca": "ca.pem"}, LOCATION, str(tmp_path))
+    assert client_settings(address)["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
 def test_a_cluster_without_a_registry(tmp_path):

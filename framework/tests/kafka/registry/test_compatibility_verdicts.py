@@ -39,15 +39,15 @@ SUFFIXES = {"avro": ".avsc", "json": ".json", "protobuf": ".proto"}
 
 
 def files(format_, text, **others):
-    own = f"schema{SUFFIXES[format_]}"
-    return SchemaFiles(own, {**others, own: text})
+    main = f"schema{SUFFIXES[format_]}"
+    return SchemaFiles(main, {**others, main: text})
 
 
 @pytest.fixture
 def judge(server, name):
     """Return a function that asks the registry whether a schema is compatible with older ones, at a level."""
 
-    def asked(path, body, method):
+    def send(path, body, method):
         head = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
         request = urllib.request.Request(
             f"{server.url}{path}", json.dumps(body).encode(), head, method=method
@@ -59,18 +59,18 @@ def judge(server, name):
 
     def call(format_, new, old, levels):
         subject = f"{name}-{next(numbers)}"
-        for index, each in enumerate(old):
+        for index, schema in enumerate(old):
             if index == 1:
-                asked(f"/config/{quote(subject)}", {"compatibility": "NONE"}, "PUT")
-            server.client.register_schema(subject, Schema(each, format_.upper()))
+                send(f"/config/{quote(subject)}", {"compatibility": "NONE"}, "PUT")
+            server.client.register_schema(subject, Schema(schema, format_.upper()))
         body = {"schema": new, "schemaType": format_.upper()}
-        found = {}
+        by_level = {}
         for level in levels:
-            asked(f"/config/{quote(subject)}", {"compatibility": level}, "PUT")
+            send(f"/config/{quote(subject)}", {"compatibility": level}, "PUT")
             which = "versions" if level.endswith("_TRANSITIVE") else "versions/latest"
-            answer = asked(f"/compatibility/subjects/{quote(subject)}/{which}?verbose=true", body, "POST")
-            found[level] = answer["is_compatible"]
-        return found
+            answer = send(f"/compatibility/subjects/{quote(subject)}/{which}?verbose=true", body, "POST")
+            by_level[level] = answer["is_compatible"]
+        return by_level
 
     return call
 
@@ -79,9 +79,11 @@ LEVELS = ("BACKWARD", "FORWARD", "FULL")
 
 
 def rules(format_, new, old, level):
-    found = {each.rule for way in directions(level) for each in differences(format_, new, old, way)}
+    rule_names = {
+        difference.rule for way in directions(level) for difference in differences(format_, new, old, way)
+    }
     texts = [*new.texts.values(), *old.texts.values()]
-    return found | ({RESERVED} if any("reserved" in each for each in texts) else set())
+    return rule_names | ({RESERVED} if any("reserved" in text for text in texts) else set())
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_random_pairs(judge, format_, pair, pairs, equal):
 
 
 def ours(format_, old, new, levels=("BACKWARD", "FORWARD"), **others):
-    versions = {number: files(format_, each, **others) for number, each in enumerate(old, 1)}
+    versions = {number: files(format_, text, **others) for number, text in enumerate(old, 1)}
     new = files(format_, new, **others)
     return {level: not incompatibilities(format_, new, versions, level) for level in levels}
 
@@ -157,10 +159,10 @@ TRANSITIVE = (
 )  # fmt: skip
 def test_levels_over_all_versions(judge, format_, versions):
     *old, new = versions
-    levels = [each for each in TRANSITIVE if format_ != "protobuf" or each.startswith(("BACK", "NONE"))]
-    found = ours(format_, old, new, levels)
-    assert found == judge(format_, new, old, levels)
-    assert len(set(found.values())) == 2
+    levels = [level for level in TRANSITIVE if format_ != "protobuf" or level.startswith(("BACK", "NONE"))]
+    by_level = ours(format_, old, new, levels)
+    assert by_level == judge(format_, new, old, levels)
+    assert len(set(by_level.values())) == 2
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ PROTO = 'syntax = "proto3";\nmessage M {\n  int32 a = 1;\n}\n'
 JSON = '{"type": "object", "properties": {"größe": {"type": "number", "minimum": 1.10}}}'
 
 PINS = {
-    each.subject: each
-    for each in (
+    subject.subject: subject
+    for subject in (
         Subject("A's/x y", "NONE", (version_of(3, 70, "AVRO", A1), version_of(5, 900, "AVRO", A2))),
         Subject("b-value", "FULL", (version_of(1, 12, "AVRO", B, [Reference("A", "A's/x y", 3)]),)),
         Subject("j-value", "BACKWARD", (version_of(1, 71, "JSON", JSON),)),
@@ -88,9 +88,9 @@ def test_broker_start_status_and_stop(run, monkeypatch, tmp_path):
 
 def test_only_an_older_java(run, monkeypatch, tmp_path):
     """Pins are read without the registry; what needs it says which Java it needs."""
-    found = java.java()
+    older_only = java.java()
     monkeypatch.setattr("millstream.local.java._HOMES", ())
-    old = java.Java(found.program, "17.0.15", 17)
+    old = java.Java(older_only.program, "17.0.15", 17)
     monkeypatch.setattr("millstream.local.java.java", lambda: old)
     monkeypatch.setattr("millstream.kafka.registry.local.apicurio.java", lambda: old)
     with (
@@ -107,6 +107,6 @@ def test_the_newest_of_several_javas(monkeypatch, tmp_path):
         (tmp_path / name / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
     monkeypatch.setattr("millstream.local.java._HOMES", (str(tmp_path / "*"),))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    found = java.newest_java(21)
-    assert (found.program, found.major) == (tmp_path / "b/bin/java", 25)
+    newest = java.newest_java(21)
+    assert (newest.program, newest.major) == (tmp_path / "b/bin/java", 25)
     assert java.newest_java(26) is None

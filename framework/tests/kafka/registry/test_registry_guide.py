@@ -49,8 +49,8 @@ def test_the_commands_print_what_the_page_says(run, project):
 
 
 def _schema(*names):
-    listed = ", ".join(f'"{name}": {{"type": "integer"}}' for name in names)
-    return Schema(f'{{"type": "object", "properties": {{{listed}}}}}', "JSON")
+    fields = ", ".join(f'"{name}": {{"type": "integer"}}' for name in names)
+    return Schema(f'{{"type": "object", "properties": {{{fields}}}}}', "JSON")
 
 
 def test_the_target_is_valid(project, monkeypatch):
@@ -88,6 +88,6 @@ def test_a_password_in_plain_text(project):
     )
     settings, _ = read_settings(project)
     target, problems = read_target(project, settings, None, None, {})
-    assert [(each.code, each.severity) for each in problems] == [("MS113", "warning")] * 3
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in problems] == [("MS113", "warning")] * 3
     assert "hunter" not in repr((target, problems))
     assert address_of(target, str(project)).shown == "the address from the environment"

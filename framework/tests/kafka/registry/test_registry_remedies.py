@@ -19,11 +19,11 @@ TARGET = "shop: {{target: local, outputs: {{local: {}}}}}\n"
 MODEL = "{{{{ config(materialized='sink', topic='{0}-out', format='avro', framing='confluent') }}}}\nselect {1} from {{{{ source('shop', '{0}') }}}}\n"
 
 
-def failed(found):
+def failed(result):
     """Return the only error, and what its caret is under."""
-    (problem,) = found.json["diagnostics"]
-    assert found.code == 2
-    return problem["code"], problem["help"], problem["path"]
+    (diagnostic,) = result.json["diagnostics"]
+    assert result.code == 2
+    return diagnostic["code"], diagnostic["help"], diagnostic["path"]
 
 
 def pull(run):
@@ -34,8 +34,8 @@ def test_no_answer(run, shop, register, server, name):
     root = shop(f"name: {name}, schema: registry")
     register(f"{name}-value", ORDER)
     (root / "profiles.yml").write_text(TARGET.format("{schema_registry: {url: 'http://127.0.0.1:9'}}"))
-    found = failed(pull(run))
-    assert found == (
+    failure = failed(pull(run))
+    assert failure == (
         "MS891",
         "check the url of schema_registry in profiles.yml, and the network",
         "profiles.yml",
@@ -49,8 +49,8 @@ def test_what_answers_is_something_else(run, shop, register, server, name):
     register(f"{name}-value", ORDER)
     other = server.url.replace("/apis/ccompat/v7", "/apis/none")
     (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{other}'}}}}"))
-    found = failed(pull(run))
-    assert found == ("MS891", "check the url of schema_registry in profiles.yml", "profiles.yml")
+    failure = failed(pull(run))
+    assert failure == ("MS891", "check the url of schema_registry in profiles.yml", "profiles.yml")
     (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{server.url}'}}}}"))
     assert pull(run).code == 0
 
@@ -82,18 +82,18 @@ def test_what_is_shown_of_a_registry_that_fails(run, shop, register, server, nam
     root = shop(f"name: {name}, schema: registry")
     register(f"{name}-value", ORDER)
     right, wrong = "username: me, password: hunter2", "username: me, password: hunter3"
-    given = {"login": "me:hunter2"} if fault == "login" else {"answer": fault}
+    options = {"login": "me:hunter2"} if fault == "login" else {"answer": fault}
 
     def profile(url, login):
         (root / "profiles.yml").write_text(TARGET.format(f"{{schema_registry: {{url: '{url}', {login}}}}}"))
 
-    with gateway(server.url, **given) as url:
+    with gateway(server.url, **options) as url:
         profile(url, wrong)
-        found = run("schemas", "pull")
-        assert found.code == 2
-        shown = found.err.replace(url, "URL").replace(name, "NAME")
+        result = run("schemas", "pull")
+        assert result.code == 2
+        shown = result.err.replace(url, "URL").replace(name, "NAME")
         assert shown == GOLDEN[fault]
-        assert "hunter" not in found.out + found.err
+        assert "hunter" not in result.out + result.err
         if fault == "login":
             profile(url, right)
             assert pull(run).code == 0
@@ -112,8 +112,8 @@ def test_only_a_schema_is_shown(run, shop, server, body):
 
 def test_an_id_that_the_registry_does_not_have(run, shop, server):
     shop("name: any, columns: [{name: id, type: int}]")
-    found = failed(run("schemas", "show", "99999", "--output", "json"))
-    assert found == ("MS893", "choose the target whose registry has the id: --target …", "profiles.yml")
+    failure = failed(run("schemas", "show", "99999", "--output", "json"))
+    assert failure == ("MS893", "choose the target whose registry has the id: --target …", "profiles.yml")
 
 
 def test_a_target_without_a_registry(run, shop, register, server, name):
@@ -121,9 +121,9 @@ def test_a_target_without_a_registry(run, shop, register, server, name):
     register(f"{name}-value", ORDER)
     kafka = "kafka: {bootstrap_servers: 'localhost:9'}"
     (root / "profiles.yml").write_text(TARGET.format(f"{{{kafka}}}"))
-    found = failed(pull(run))
+    failure = failed(pull(run))
     remedy = "add schema_registry: {url: https://…} to it in profiles.yml"
-    assert found == ("MS895", remedy, "profiles.yml")
+    assert failure == ("MS895", remedy, "profiles.yml")
     registry = f"schema_registry: {{url: '{server.url}'}}"
     (root / "profiles.yml").write_text(TARGET.format(f"{{{kafka}, {registry}}}"))
     assert pull(run).code == 0
@@ -132,8 +132,8 @@ def test_a_target_without_a_registry(run, shop, register, server, name):
 @pytest.mark.parametrize("fix", ["register", "name another"])
 def test_a_subject_that_is_not_there(run, shop, register, name, fix):
     root = shop(f"name: {name}, schema: registry")
-    found = failed(pull(run))
-    assert found == ("MS893", "register it, or name another `subject`", "models/s.yml")
+    failure = failed(pull(run))
+    assert failure == ("MS893", "register it, or name another `subject`", "models/s.yml")
     if fix == "register":
         register(f"{name}-value", ORDER)
     else:
@@ -154,9 +154,9 @@ def test_a_schema_that_is_refused(shop, server, name, fix):
     model.write_text(MODEL.format(name, "cast(a as string) as a"))
     with pytest.raises(MillstreamError) as raised:
         registered(root)
-    (problem,) = raised.value.diagnostics
-    assert (problem.code, problem.location.path) == ("MS897", "models/m.sql")
-    assert problem.help == (
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS897", "models/m.sql")
+    assert diagnostic.help == (
         "keep the schema compatible, write to another topic, or change the level of the subject"
     )
     if fix == "compatible":
@@ -173,8 +173,8 @@ def test_a_schema_that_must_be_there(shop, server, name):
     (root / "models/m.sql").write_text(MODEL.format(name, "a"))
     with pytest.raises(MillstreamError) as raised:
         registered(root, register=False)
-    (problem,) = raised.value.diagnostics
-    assert (problem.code, problem.location.path) == ("MS893", "models/m.sql")
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS893", "models/m.sql")
     assert registered(root) == registered(root, register=False)
 
 

@@ -30,14 +30,14 @@ def test_from_a_missing_pin_to_a_compiled_model(run, shop, register, name):
     (root / "models/m.sql").write_text(MODEL.format(columns="id + 1 as n", topic=name))
     first = register(f"{name}-value", ORDER)
     failed = run("compile", "--output", "json")
-    (problem,) = failed.json["diagnostics"]
-    assert (failed.code, problem["code"], problem["line"]) == (2, "MS125", 4)
-    assert "millstream schemas pull" in problem["help"]
+    (diagnostic,) = failed.json["diagnostics"]
+    assert (failed.code, diagnostic["code"], diagnostic["line"]) == (2, "MS125", 4)
+    assert "millstream schemas pull" in diagnostic["help"]
     assert "not pinned" in run("schemas", "ls").out
     pulled = run("schemas", "pull")
     assert (pulled.code, pulled.out) == (0, f"add schemas/registry/{name}-value.json\n1 subject pinned\n")
-    found = pinned(root, f"{name}-value")
-    assert found == {
+    pins = pinned(root, f"{name}-value")
+    assert pins == {
         "subject": f"{name}-value",
         "compatibility": "BACKWARD",
         "versions": [{"version": 1, "id": first, "type": "JSON", "schema": json.loads(ORDER)}],
@@ -70,7 +70,7 @@ def test_subjects_of_sinks_are_pinned_once_they_are_registered(run, shop, regist
     (row,) = run("schemas", "ls", "--output", "json").json["schemas"]
     assert (row["version"], row["id"]) == (1, first)
     compiled = run("compile", "--output", "json").json
-    assert {each["code"] for each in compiled["diagnostics"]} == {"MS128"}
+    assert {diagnostic["code"] for diagnostic in compiled["diagnostics"]} == {"MS128"}
 
 
 def test_the_registry_moves_on(run, shop, register, server, name):
@@ -85,22 +85,22 @@ def test_the_registry_moves_on(run, shop, register, server, name):
     checked = run("schemas", "pull", "--check")
     assert checked.code == 1
     assert checked.out.startswith(f"change schemas/registry/{subject}.json: new version 2\n")
-    told = run("schemas", "pull", "--check", "--output", "json")
-    assert told.code == 1
-    assert told.json["changes"] == [
+    result = run("schemas", "pull", "--check", "--output", "json")
+    assert result.code == 1
+    assert result.json["changes"] == [
         {"subject": subject, "path": f"schemas/registry/{subject}.json", "state": "changed", "versions": [2]}
     ]
     assert (root / f"schemas/registry/{subject}.json").read_bytes() == before
     assert run("schemas", "pull").code == 0
-    found = pinned(root, subject)
-    assert found["compatibility"] == "NONE"
-    assert [(each["version"], each["id"]) for each in found["versions"]][1] == (2, second)
+    pins = pinned(root, subject)
+    assert pins["compatibility"] == "NONE"
+    assert [(version["version"], version["id"]) for version in pins["versions"]][1] == (2, second)
     assert run("schemas", "pull").out == "1 subject pinned, no changes\n"
     # A deleted version keeps its id, since records still have it; the columns are those of version 1 again.
     server.client.delete_version(subject, 2)
     assert run("schemas", "pull", "--check").code == 1
     run("schemas", "pull")
-    assert [each.get("deleted", False) for each in pinned(root, subject)["versions"]] == [False, True]
+    assert [version.get("deleted", False) for version in pinned(root, subject)["versions"]] == [False, True]
     (row,) = run("schemas", "ls", "--output", "json").json["schemas"]
     assert (row["version"], row["versions"]) == (1, 2)
 
@@ -127,7 +127,7 @@ def test_references_are_pinned_too(run, shop, register, name):
     ]
     assert run("compile").code == 0, run("compile").err
     manifest = json.loads((root / "target/manifest.json").read_text())
-    columns = {each["name"]: each["type"] for each in manifest["nodes"]["model.m"]["columns"]}
+    columns = {column["name"]: column["type"] for column in manifest["nodes"]["model.m"]["columns"]}
     assert columns == {"code": "string", "n": "double"}
 
 
@@ -149,16 +149,16 @@ def test_strategies_and_versions(run, shop, register, name):
         ("shop.c", record, 1),
         ("shop.d", record, 7),
     ]
-    (problem,) = run("compile", "--output", "json").json["diagnostics"]
-    assert problem["code"] == "MS125"
-    assert "another version: 1" in problem["help"]
+    (diagnostic,) = run("compile", "--output", "json").json["diagnostics"]
+    assert diagnostic["code"] == "MS125"
+    assert "another version: 1" in diagnostic["help"]
 
 
 def test_subjects_that_do_not_exist(run, shop, name):
     root = shop(f"name: {name}, schema: registry", f"name: other, schema: {{subject: {name}/x}}")
     failed = run("schemas", "pull", "--output", "json")
     assert failed.code == 2
-    assert [(each["code"], each["line"]) for each in failed.json["diagnostics"]] == [
+    assert [(diagnostic["code"], diagnostic["line"]) for diagnostic in failed.json["diagnostics"]] == [
         ("MS893", 4),
         ("MS893", 5),
     ]
@@ -178,8 +178,8 @@ def test_a_file_that_no_topic_uses_is_removed(run, shop, register, name):
 
 def test_show(run, shop, register, name):
     shop(f"name: {name}, schema: registry")
-    found = run("schemas", "show", str(register(f"{name}-value", ORDER)))
-    assert json.loads(found.out) == json.loads(ORDER)
+    result = run("schemas", "show", str(register(f"{name}-value", ORDER)))
+    assert json.loads(result.out) == json.loads(ORDER)
     unknown = run("schemas", "show", "99999999")
     assert unknown.code == 2
     assert "MS893" in unknown.err
@@ -198,8 +198,8 @@ def test_other_types_than_json(run, shop, register, name):
     root = shop(f"name: {name}a, schema: registry, format: json")
     assert run("schemas", "pull").code == 0
     assert pinned(root, f"{name}a-value")["versions"][0]["type"] == "AVRO"
-    (problem,) = run("compile", "--output", "json").json["diagnostics"]
-    assert problem["code"] == "MS126"
+    (diagnostic,) = run("compile", "--output", "json").json["diagnostics"]
+    assert diagnostic["code"] == "MS126"
 
 
 def test_the_local_target_joins_the_running_registry(run, server, register, name, monkeypatch):
@@ -242,7 +242,7 @@ def test_avro_with_references_and_the_schema_of_every_writer(run, shop, register
     topic = load_project(root, None, None, None).sources[f"shop.{name}"]
     encoding = topic.format
     assert (encoding.name, encoding.framing, encoding.schema_id) == ("avro", "confluent", second)
-    assert [each.id for each in encoding.writers] == sorted([first, second])
+    assert [writer.id for writer in encoding.writers] == sorted([first, second])
     for writer in encoding.writers:
         parse_schema(json.loads(writer.schema))  # fastavro's, without any other schema
     # A record of Confluent's serializer, written by the older schema.
@@ -251,8 +251,8 @@ def test_avro_with_references_and_the_schema_of_every_writer(run, shop, register
     value = {"id": 7, "price": {"amount": 1.5}, "tax": None}
     record = serializer(value, SerializationContext(name, MessageField.VALUE))
     assert int.from_bytes(record[1:5], "big") == first
-    found = format_of(encoding).local.decode(record, fields_of(topic))
-    assert found == {**value, "note": "none"}
+    row = format_of(encoding).local.decode(record, fields_of(topic))
+    assert row == {**value, "note": "none"}
 
 
 PROTO = """syntax = "proto3";
@@ -297,15 +297,15 @@ def test_check_compares_the_newest_version_with_the_pinned_one(run, shop, regist
     assert run("schemas", "check").out == f"{subject}: version 1 is pinned, and the newest\n"
     server.client.set_compatibility(subject, "NONE")
     register(subject, ORDER.replace("integer", "number"))
-    found = run("schemas", "check")
-    assert found.code == 1
-    assert found.out.splitlines() == [
+    result = run("schemas", "check")
+    assert result.code == 1
+    assert result.out.splitlines() == [
         f"{subject}: version 1 is pinned, version 2 is the newest",
         "  field id: it is an integer in the old schema, but any number in the new one, so old readers can't read new records",
     ]
     (row,) = run("schemas", "check", "--output", "json").json["subjects"]
     assert (row["pinned"], row["newest"], row["compatibility"]) == (1, 2, "NONE")
-    assert [(each["path"], each["direction"], each["rule"]) for each in row["findings"]] == [
+    assert [(finding["path"], finding["direction"], finding["rule"]) for finding in row["findings"]] == [
         ("id", "forward", "type_narrowed")
     ]
     register(subject, ORDER.replace('"required": ["id"], ', ""))
