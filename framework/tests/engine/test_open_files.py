@@ -25,8 +25,12 @@ def test_too_many_open_files_are_one_error_with_a_remedy(shop):
     command = [*MILLSTREAM, "build", "--output", "json"]
     limited = ["bash", "-c", 'ulimit -n 1000; exec "$0" "$@"', *command]
     done = subprocess.run(limited, cwd=shop.root, capture_output=True, text=True, check=False)
-    errors = [each for each in json.loads(done.stdout)["diagnostics"] if each["severity"] == "error"]
-    assert [each["code"] for each in errors] == ["MS800"]
+    errors = [
+        diagnostic
+        for diagnostic in json.loads(done.stdout)["diagnostics"]
+        if diagnostic["severity"] == "error"
+    ]
+    assert [diagnostic["code"] for diagnostic in errors] == ["MS800"]
     assert "ulimit -n" in errors[0]["help"]
     subprocess.run(command, cwd=shop.root, capture_output=True, check=True)
     assert len(table_rows(shop.root, "model.totals")) == 200

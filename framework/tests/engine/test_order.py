@@ -33,7 +33,7 @@ OTHER = query("other", "d", "source.s.t")
 def run(queries, bad=(), at_once=2):
     return run_in_order(
         queries, needs(queries), needs(queries), lambda q: "bad" if q.name in bad else "good", lambda _, causes: causes,
-        lambda found: found != "good", at_once, lambda: None,
+        lambda status: status != "good", at_once, lambda: None,
     )  # fmt: skip
 
 
@@ -50,8 +50,8 @@ def test_queries_that_read_from_each_other_do_not_wait_for_ever():
 
 
 def test_what_reads_a_failed_one_is_skipped_and_says_why():
-    found = run([FIRST, SECOND, THIRD, OTHER], bad=("first",))
-    assert found == {
+    results = run([FIRST, SECOND, THIRD, OTHER], bad=("first",))
+    assert results == {
         "first": "bad", "second": frozenset({"first"}), "third": frozenset({"second"}), "other": "good",
     }  # fmt: skip
 

@@ -27,9 +27,9 @@ def consumer(shop, group):
 
 def clean(shop, *options):
     """Run the command without a terminal, so that it does not ask."""
-    found = CliRunner().invoke(millstream, ["clean", "--orphans", "--project-dir", str(shop.root), *options])
-    assert found.exit_code == 0, found.stderr
-    return found
+    result = CliRunner().invoke(millstream, ["clean", "--orphans", "--project-dir", str(shop.root), *options])
+    assert result.exit_code == 0, result.stderr
+    return result
 
 
 def checkpoints(shop):
@@ -56,23 +56,25 @@ def test_only_what_the_project_no_longer_has_is_removed(shop, first_spark):
     assert checkpoints(shop) == before
 
     (shop.root / "models/kinds.sql").unlink()
-    listed = clean(shop)
-    assert "the checkpoint kinds of kinds: " in listed.stderr
-    assert "\nthe consumer group millstream.shop.kinds\n" in listed.stderr
-    assert listed.stderr.count("consumer group") == 1
-    assert listed.stdout == "nothing was removed; --yes removes it without asking\n"
+    preview = clean(shop)
+    assert "the checkpoint kinds of kinds: " in preview.stderr
+    assert "\nthe consumer group millstream.shop.kinds\n" in preview.stderr
+    assert preview.stderr.count("consumer group") == 1
+    assert preview.stdout == "nothing was removed; --yes removes it without asking\n"
     assert checkpoints(shop) == before
     member = consumer(shop, "millstream.shop.kinds")
     member.subscribe(["events"])
     assert member.consume(timeout=30)
     assert json.loads(clean(shop, "--output", "json").stdout)["groups"] == []
     member.close()
-    found = json.loads(clean(shop, "--yes", "--output", "json").stdout)
-    assert [(each["query"], each["stored"]) for each in found["checkpoints"]] == [("kinds", ["model.kinds"])]
-    assert (found["groups"], found["removed"]) == (["millstream.shop.kinds"], True)
+    removed = json.loads(clean(shop, "--yes", "--output", "json").stdout)
+    assert [(checkpoint["query"], checkpoint["stored"]) for checkpoint in removed["checkpoints"]] == [
+        ("kinds", ["model.kinds"])
+    ]
+    assert (removed["groups"], removed["removed"]) == (["millstream.shop.kinds"], True)
     admin = AdminClient({"bootstrap.servers": shop.bootstrap})
     admin.list_topics(timeout=10)  # a new client knows no broker that could list groups
-    assert sorted(each.group_id for each in admin.list_consumer_groups().result(10).valid) == [
+    assert sorted(group.group_id for group in admin.list_consumer_groups().result(10).valid) == [
         "millstream.other.kinds",
         "millstream.shop.totals",
         "shop.kinds",
@@ -82,9 +84,12 @@ def test_only_what_the_project_no_longer_has_is_removed(shop, first_spark):
 
     shop.send(event(3, value=7.0))
     results, _ = built(shop.root, first_spark)
-    assert {each.id: each.rows_read for each in results.results} == {"model.totals": 1, "model.letters": 1}
+    assert {result.id: result.rows_read for result in results.results} == {
+        "model.totals": 1,
+        "model.letters": 1,
+    }
     assert totals(shop, "user") == {"a": 9.0, "b": 3.0}
-    assert [each["id"] for each in shop.values("letters")] == [1, 2, 3]
+    assert [letter["id"] for letter in shop.values("letters")] == [1, 2, 3]
 
     shop.model("kinds", KINDS)
     assert statuses(built(shop.root, first_spark)[0])["kinds"] == "success"

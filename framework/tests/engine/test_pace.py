@@ -12,13 +12,13 @@ from millstream.engine.queries.pace import FIRST, GROWTH, LEAST, Observed, Pace,
 
 def catch_up(pace, latency, backlog, seconds_of, batches=60):
     """Return the sizes and seconds of the batches that read a backlog."""
-    found = []
-    while backlog and len(found) < batches:
+    measured = []
+    while backlog and len(measured) < batches:
         records = min(backlog, pace.limit(latency))
-        found.append((records, seconds_of(records, len(found))))
-        pace.add(Observed(*found[-1]))
+        measured.append((records, seconds_of(records, len(measured))))
+        pace.add(Observed(*measured[-1]))
         backlog -= records
-    return found
+    return measured
 
 
 @settings(max_examples=50)
@@ -31,20 +31,20 @@ def catch_up(pace, latency, backlog, seconds_of, batches=60):
 def test_batches_take_half_of_the_time_once_several_have_been_measured(fixed, rate, latency, seed):
     random = Random(seed)
     noise = lambda: random.uniform(0.9, 1.1)  # noqa: E731
-    found = catch_up(
-        Pace(), latency, 10**12, lambda n, place: (fixed + n / rate) * noise() * (5 if place == 0 else 1)
+    measured = catch_up(
+        Pace(), latency, 10**12, lambda n, index: (fixed + n / rate) * noise() * (5 if index == 0 else 1)
     )
-    later = [seconds for _, seconds in found[20:]]
+    later = [seconds for _, seconds in measured[20:]]
     # Half of a batch's time is for its records, however long planning takes.
-    wanted = max(latency / 2, 2 * fixed)
-    assert max(later) < wanted * 1.5
+    limit = max(latency / 2, 2 * fixed)
+    assert max(later) < limit * 1.5
     # Not much less either, or the fixed part would be paid more often than necessary.
-    assert sum(later) / len(later) > wanted * 0.6
+    assert sum(later) / len(later) > limit * 0.6
 
 
 def test_a_batch_grows_only_to_a_multiple_of_what_has_been_measured():
-    found = catch_up(Pace(), 60, 10**9, lambda n, _: n / 1e9, batches=8)
-    sizes = [n for n, _ in found]
+    measured = catch_up(Pace(), 60, 10**9, lambda n, _: n / 1e9, batches=8)
+    sizes = [n for n, _ in measured]
     assert sizes[0] == FIRST
     assert all(b <= GROWTH * a for a, b in pairwise(sizes))
     assert sizes[-1] > 100 * FIRST
@@ -52,30 +52,30 @@ def test_a_batch_grows_only_to_a_multiple_of_what_has_been_measured():
 
 def test_batches_that_take_too_long_for_any_size_do_not_become_tiny():
     # Planning alone takes longer than the time that is asked for.
-    found = catch_up(Pace(), 2, 10**9, lambda n, _: 3 + n / 10_000)
-    assert min(n for n, _ in found[10:]) > 20_000  # half of their time is for records
+    measured = catch_up(Pace(), 2, 10**9, lambda n, _: 3 + n / 10_000)
+    assert min(n for n, _ in measured[10:]) > 20_000  # half of their time is for records
 
 
 def test_small_batches_before_a_burst_do_not_hold_it_up():
     pace = Pace()
     for _ in range(20):
         pace.add(Observed(50, 0.4))
-    found = catch_up(pace, 10, 10**9, lambda n, _: 0.4 + n / 50_000, batches=6)
-    assert found[1][0] == FIRST
-    assert found[4][0] > 15 * FIRST
+    measured = catch_up(pace, 10, 10**9, lambda n, _: 0.4 + n / 50_000, batches=6)
+    assert measured[1][0] == FIRST
+    assert measured[4][0] > 15 * FIRST
 
 
 def test_a_slow_function_gets_few_records():
-    found = catch_up(Pace(), 2, 10**6, lambda n, _: n * 0.01, batches=10)
-    assert [n for n, _ in found[2:]] == [LEAST] * 8
+    measured = catch_up(Pace(), 2, 10**6, lambda n, _: n * 0.01, batches=10)
+    assert [n for n, _ in measured[2:]] == [LEAST] * 8
 
 
 def test_time_that_other_queries_take_is_left_to_them():
-    alone, beside = Pace(), Pace()
+    alone, sharing = Pace(), Pace()
     for n in (10_000, 20_000, 40_000):
         alone.add(Observed(n, n / 10_000))
-        beside.add(Observed(n, n / 10_000, waited=6))
-    assert (alone.limit(20), beside.limit(20)) == (
+        sharing.add(Observed(n, n / 10_000, waited=6))
+    assert (alone.limit(20), sharing.limit(20)) == (
         100_000,
         70_000,
     )  # 10 s of 20, and 7 of the 14 that are left

@@ -27,7 +27,9 @@ PLAIN = """
 
 
 def sizes(run, query):
-    return [each.batch.rows for each in run.of(Batched) if each.query == query and each.batch.rows]
+    return [
+        batched.batch.rows for batched in run.of(Batched) if batched.query == query and batched.batch.rows
+    ]
 
 
 def test_a_backlog_is_read_in_batches_that_fit_and_each_record_once(shop, first_spark):
@@ -37,11 +39,11 @@ def test_a_backlog_is_read_in_batches_that_fit_and_each_record_once(shop, first_
     shop.send(*map(event, range(records)))
     with running(shop.root, first_spark) as run:
         run.until(lambda: sum(sizes(run, "events_topics")) >= records)
-    found = sizes(run, "events_topics")
+    batch_sizes = sizes(run, "events_topics")
     # How many records the first batch of a checkpoint has read is not known before it is complete.
-    assert found[:2] == [FIRST, FIRST]
-    assert FIRST != found[2] <= GROWTH * FIRST
-    assert Counter(each["id"] for each in shop.values("plain")) == dict.fromkeys(range(records), 1)
+    assert batch_sizes[:2] == [FIRST, FIRST]
+    assert FIRST != batch_sizes[2] <= GROWTH * FIRST
+    assert Counter(row["id"] for row in shop.values("plain")) == dict.fromkeys(range(records), 1)
 
 
 @pytest.mark.long
@@ -72,10 +74,10 @@ def test_topics_keep_the_limits_of_their_sources(shop, first_spark):
     shop.send(*((None, {"id": n}) for n in range(3_000)), topic="others")
     with running(shop.root, first_spark) as run:
         run.until(lambda: sum(sizes(run, "both")) >= 28_000 and sum(sizes(run, "totals")) >= 25_000)
-    reads = [each.batch.read["others"][0] for each in run.of(Batched) if each.query == "both"]
+    reads = [batched.batch.read["others"][0] for batched in run.of(Batched) if batched.query == "both"]
     assert all(later - before <= 700 for before, later in zip([0, *reads], reads, strict=False))
     assert len(reads) >= 5
-    sent = Counter((each["of"], each["id"]) for each in shop.values("both"))
+    sent = Counter((row["of"], row["id"]) for row in shop.values("both"))
     assert sent == dict.fromkeys([("e", n) for n in range(25_000)] + [("o", n) for n in range(3_000)], 1)
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 25_000.0}]
 

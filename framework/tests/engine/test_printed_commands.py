@@ -34,12 +34,12 @@ KINDS = """
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, keep_broker(tmp_path).address)
+    shop = Shop(tmp_path, keep_broker(tmp_path).address)
     try:
-        create_topics(made.bootstrap, "events", partitions=1)
-        made.write("profiles.yml", PROFILES)
-        made.send(event(1), event(2, kind="y"))
-        yield made
+        create_topics(shop.bootstrap, "events", partitions=1)
+        shop.write("profiles.yml", PROFILES)
+        shop.send(event(1), event(2, kind="y"))
+        yield shop
     finally:
         stop_broker(tmp_path, force=True)
 
@@ -51,8 +51,8 @@ def refused(shop, code, *options):
         cwd=shop.root, env=os.environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode in {1, 2}, done.stdout + done.stderr
-    found = json.loads(done.stdout)
-    (help_,) = (each["help"] for each in found["diagnostics"] if each["code"] == code)
+    output = json.loads(done.stdout)
+    (help_,) = (diagnostic["help"] for diagnostic in output["diagnostics"] if diagnostic["code"] == code)
     return re.findall(r"millstream ([^,]+)", help_)
 
 

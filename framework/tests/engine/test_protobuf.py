@@ -33,7 +33,7 @@ def check_random_messages(spark, random, framing):
     for message in messages:
         fill(random, message)
     prefix = b"\0\0\0\0\x07\0" if framing == "confluent" else b""
-    values = [prefix + each.SerializeToString() for each in messages]
+    values = [prefix + message.SerializeToString() for message in messages]
     # Twice the same message is one message, with twice the elements.
     values += [value + value.removeprefix(prefix) for value in values]
     rows = decoded(spark, values, schema, fields, [f"{encoding(schema, fields)} as written"])
@@ -84,11 +84,11 @@ message N { string x = 1; }
 def test_editions(first_spark, tmp_path):
     schema = compiled(tmp_path, "e.M", e=EDITION)
     fields = order_fields(schema)
-    assert [each.name for each in fields if each.nullable] == ["explicit", "closed", "delimited"]
+    assert [field.name for field in fields if field.nullable] == ["explicit", "closed", "delimited"]
     random, messages = Random(1), [new_message(schema.descriptors, schema.message) for _ in range(50)]
     for message in messages:
         fill(random, message)
-    values = [each.SerializeToString(deterministic=True) for each in messages]
+    values = [message.SerializeToString(deterministic=True) for message in messages]
     rows = decoded(first_spark, values, schema, fields, [f"{encoding(schema, fields)} as written"])
     for message, value, row in zip(messages, values, rows, strict=True):
         assert row["_bad"] is None
@@ -129,11 +129,11 @@ def test_rows_of_a_derived_message_are_read_as_they_were_written(first_spark):
         ),
     ]
     first_spark.sql(" union all ".join(f"select {row}" for row in rows)).createOrReplaceTempView("before_pb")
-    found = first_spark.sql(
+    decoded_rows = first_spark.sql(
         f"select *, {decoding(schema, fields).replace('value', encoding(schema, fields), 1)} from before_pb"
     )
     names = [*COLUMNS, *(f"{name}_read" for name in COLUMNS), "_bad"]
-    compared = found.toDF(*names).selectExpr(
+    compared = decoded_rows.toDF(*names).selectExpr(
         "_bad",
         *(
             f"to_json(struct({name} as v)) <=> to_json(struct({name}_read as v)) and typeof({name}) = typeof({name}_read) as {name}"

@@ -61,8 +61,8 @@ def test_evolution(first_spark, tmp_path):
         reader = Schema(file, f"R{index}")
         fields = columns_of(file, reader.message)
         ((row),) = decoded(first_spark, [message.SerializeToString()], reader, fields)
-        found = row["_bad"] or values_of(row)
-        assert found == expected, name
+        actual = row["_bad"] or values_of(row)
+        assert actual == expected, name
 
 
 def test_columns_are_a_part_of_the_fields(first_spark, order):
@@ -112,11 +112,13 @@ def test_texts_may_hold_what_protobuf_has_no_type_for(first_spark, tmp_path):
     for type_, values in cases.items():
         fields = [Field("x", parse_type(type_))]
         message = schema.descriptors, schema.message
-        given = [new_message(*message) for _ in values]
-        for target, (text, _) in zip(given, values, strict=True):
+        samples = [new_message(*message) for _ in values]
+        for target, (text, _) in zip(samples, values, strict=True):
             target.x = text
         written = f"{encoding(schema, fields)} as written"
-        rows = decoded(first_spark, [each.SerializeToString() for each in given], schema, fields, [written])
+        rows = decoded(
+            first_spark, [sample.SerializeToString() for sample in samples], schema, fields, [written]
+        )
         for row, (text, expected) in zip(rows, values, strict=True):
             if expected:
                 assert row["_bad"].startswith(f"field x: {expected}")

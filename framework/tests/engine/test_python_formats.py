@@ -141,22 +141,22 @@ def test_bad_records_of_several_batches_are_dead_letters(shop, first_spark):
         good = [(f"eu:{n}", order(n, "" if n % 7 == 0 else "Zoë", ("x", "y")[: n % 3])) for n in numbers]
         mixed = (
             good[:50]
-            + [(f"b:{batch}", each) for each in bad]
+            + [(f"b:{batch}", value) for value in bad]
             + [("broken", order(1)), ("n:1", None)]
             + good[50:]
         )
         send(shop.bootstrap, {"orders": mixed})
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
-        found = pairs(shop.bootstrap, "copy")
-        assert len(found) == (batch + 1) * 100
-        assert found[-100:] == [(key.encode(), value) for key, value in good]
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
+        copies = pairs(shop.bootstrap, "copy")
+        assert len(copies) == (batch + 1) * 100
+        assert copies[-100:] == [(key.encode(), value) for key, value in good]
     letters = received(shop.bootstrap, "orders.dead_letter")
-    assert Counter(each.value() for each in letters) == dict.fromkeys([*bad, order(1), None], 3)
-    told = {each.value(): headers(each)["millstream.reason"] for each in letters}
-    assert told.pop(None) == "the record has no value"
-    assert told.pop(order(1)).startswith("the key: decode_key(): ValueError: not enough values")
-    assert told == REASONS
+    assert Counter(letter.value() for letter in letters) == dict.fromkeys([*bad, order(1), None], 3)
+    reasons = {letter.value(): headers(letter)["millstream.reason"] for letter in letters}
+    assert reasons.pop(None) == "the record has no value"
+    assert reasons.pop(order(1)).startswith("the key: decode_key(): ValueError: not enough values")
+    assert reasons == REASONS
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_a_record_stops_the_query_with_its_place(shop, first_spark, value, code,
     shop.model("copy", COPY + "select id, name, total, at, tags, k from {{ source('shop', 'orders') }}")
     create_topics(shop.bootstrap, "orders", partitions=1)
     send(shop.bootstrap, {"orders": [("eu:1", order(1)), ("eu:2", value)]})
-    _, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == code
-    assert why in problem.message
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == code
+    assert why in diagnostic.message
 
 
 def test_rows_that_a_function_can_t_encode(shop, first_spark):
@@ -198,15 +198,15 @@ def test_rows_that_a_function_can_t_encode(shop, first_spark):
     create_topics(shop.bootstrap, "orders", partitions=1)
     rows = [order(1), order(2, "none"), b"short", order(3, "raises"), order(0, "raises"), order(4)]
     for batch in range(2):
-        send(shop.bootstrap, {"orders": [("eu:1", each) for each in rows]})
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        send(shop.bootstrap, {"orders": [("eu:1", row) for row in rows]})
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
         for topic in ("skip", "dead_letter"):
             assert [value for _, value in pairs(shop.bootstrap, topic)] == [order(1), order(4)] * (batch + 1)
     assert len(pairs(shop.bootstrap, "plain")) == 10
     letters = received(shop.bootstrap, "orders.dead_letter")
-    assert [each.value() for each in letters] == [order(2, "none"), order(3, "raises")] * 2
-    assert [headers(each)["millstream.reason"] for each in letters[:2]] == [
+    assert [letter.value() for letter in letters] == [order(2, "none"), order(3, "raises")] * 2
+    assert [headers(letter)["millstream.reason"] for letter in letters[:2]] == [
         "dead_letter: encode_order(): returned None, whose hint is not optional: binary",
         "dead_letter: encode_order(): ValueError: two lines (macros/codecs.py:45)",
     ]
@@ -241,8 +241,8 @@ def test_a_table_of_newest_rows(shop, first_spark):
         ("12", "3"),
     ]
     send(shop.bootstrap, {"prices": first})
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     written = dict(pairs(shop.bootstrap, "cheap"))
     assert {k: v for k, v in written.items() if v} == {b"00007": b"1.5", b"00012": b"3.0"}
     assert written[b"00011"] is None
@@ -252,8 +252,8 @@ def test_a_table_of_newest_rows(shop, first_spark):
         12: 3.0,
     }
     send(shop.bootstrap, {"prices": [("7", "300"), ("12", None), ("8", "8")]})
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     written = dict(pairs(shop.bootstrap, "cheap"))
     assert {k: v for k, v in written.items() if v} == {b"00008": b"8.0"}
     assert {row["number"]: row["amount"] for row in table_rows(shop.root, "model.stored")} == {

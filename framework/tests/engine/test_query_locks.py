@@ -31,9 +31,9 @@ def refused(by):
 
 @contextmanager
 def signs(folder, name):
-    own = Signs(LocalFiles(), str(folder), Sign(name, f"host {name}", HOLDER), refused)
-    with own.beating():
-        yield own
+    signs = Signs(LocalFiles(), str(folder), Sign(name, f"host {name}", HOLDER), refused)
+    with signs.beating():
+        yield signs
 
 
 @pytest.fixture(params=[local, signs])
@@ -74,7 +74,7 @@ def test_one_run_at_a_time_starts(runs):
 
     with ExitStack() as stack:
         started = [(stack.enter_context(runs(name)), name) for name in ("a", "b", "c")]
-        threads = [threading.Thread(target=start, args=each) for each in started]
+        threads = [threading.Thread(target=start, args=arguments) for arguments in started]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -126,17 +126,17 @@ def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch)
     monkeypatch.setattr(query_locks, "BEAT", 0.02)
     monkeypatch.setattr(query_locks, "LOST", 2.0)
     files, lost = Failing(), threading.Event()
-    own = Signs(files, str(tmp_path), Sign("a", "here", HOLDER), refused)
-    with own.beating(lost.set):
+    signs = Signs(files, str(tmp_path), Sign("a", "here", HOLDER), refused)
+    with signs.beating(lost.set):
         files.fails = True
         files.fails = False
-        before = own._sign.beat
-        while own._sign.beat < before + 3:  # it writes again
-            assert not own.lost
+        before = signs._sign.beat
+        while signs._sign.beat < before + 3:  # it writes again
+            assert not signs.lost
         assert not lost.is_set()
         files.fails = True
         assert lost.wait(30)
-        assert own.lost
+        assert signs.lost
 
 
 def test_of_commands_that_start_together_one_has_the_target(tmp_path, monkeypatch):
@@ -188,17 +188,17 @@ def test_so_do_they_on_other_machines(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
     monkeypatch.setattr(query_locks, "PATIENCE", 30)  # nobody ends so, on a busy machine either
     monkeypatch.setattr(target_lock, "local_path", lambda _: None)
-    files, place = LocalFiles(), str(tmp_path)
-    with target_lock.shared_lock(place, files, "production") as run:
+    files, folder = LocalFiles(), str(tmp_path)
+    with target_lock.shared_lock(folder, files, "production") as run:
         with run.setup():
             run.take(["one"])
         with pytest.raises(MillstreamError, match="is using the target 'production'"):
-            target_lock.checkpoints_lock(place, files, "production").__enter__()
-        with target_lock.shared_lock(place, files, "production") as other, other.setup():
+            target_lock.checkpoints_lock(folder, files, "production").__enter__()
+        with target_lock.shared_lock(folder, files, "production") as other, other.setup():
             assert set(other.others()) == {"one"}
     with (
-        target_lock.checkpoints_lock(place, files, "production"),
-        target_lock.shared_lock(place, files, "production") as run,
+        target_lock.checkpoints_lock(folder, files, "production"),
+        target_lock.shared_lock(folder, files, "production") as run,
         pytest.raises(MillstreamError, match="MS874"),
     ):
         run.setup().__enter__()

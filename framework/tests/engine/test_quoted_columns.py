@@ -86,4 +86,4 @@ def test_names_that_are_quoted(shop, first_spark):
 def test_names_that_are_refused(shop, name):
     shop.write("models/sources.yml", SOURCES.replace("{name: two words", f'{{name: "{name}"'))
     problems = compile_project(shop.root, use_cache=False).diagnostics
-    assert [each.code for each in problems] == ["MS110"]
+    assert [diagnostic.code for diagnostic in problems] == ["MS110"]

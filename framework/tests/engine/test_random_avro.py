@@ -46,11 +46,11 @@ def damaged(draw):
 def damages(draw, value):
     match draw(st.sampled_from(["bit", "byte", "cut", "more", "id", "magic", "none"])):
         case "bit":
-            at = draw(st.integers(0, 8 * len(value) - 1))
-            return bytes(b ^ (1 << at % 8 if n == at // 8 else 0) for n, b in enumerate(value))
+            bit = draw(st.integers(0, 8 * len(value) - 1))
+            return bytes(b ^ (1 << bit % 8 if n == bit // 8 else 0) for n, b in enumerate(value))
         case "byte":
-            at = draw(st.integers(0, len(value) - 1))
-            return value[:at] + draw(st.binary(min_size=1, max_size=3)) + value[at + 1 :]
+            position = draw(st.integers(0, len(value) - 1))
+            return value[:position] + draw(st.binary(min_size=1, max_size=3)) + value[position + 1 :]
         case "cut":
             return value[: draw(st.integers(0, len(value)))]
         case "more":
@@ -93,10 +93,10 @@ def check_writing(spark, drawn):
             call("encode_avro", f"struct({names})", columns_ddl(schema), text, "confluent", "numbers-value")
         )
         columns.append([encoded(schema, fast) for fast, _ in values])
-    found = select(spark, calls, columns)
+    encoded_rows = select(spark, calls, columns)
     for n, (schema, values) in enumerate(drawn):
         local = local_codec(AvroEncoding(json.dumps(schema), "confluent", schema_id=7))
-        for (_, plain), value, row in zip(values, columns[n], found, strict=True):
+        for (_, plain), value, row in zip(values, columns[n], encoded_rows, strict=True):
             assert bytes(row[n][:5]) == b"\0\0\0\0\7"
             meant, _ = judged(value, schema)
             assert comparable(judged(bytes(row[n][5:]), schema)) == comparable((meant, True)), (schema, value)
@@ -186,8 +186,8 @@ def check_damage(spark, drawn):
                 bad += 1
             else:
                 assert value[:5] == b"\0\0\0\0\7"
-                read, whole = judged(value[5:], schema)
-                assert whole
+                read, is_complete = judged(value[5:], schema)
+                assert is_complete
                 assert row == {**comparable(column_value(schema, read)), "_bad": None}, (schema, value)
                 good += 1
     return bad, good
@@ -195,8 +195,8 @@ def check_damage(spark, drawn):
 
 @pytest.mark.long
 def test_damaged_values_are_bad_or_as_fastavro_reads_them(first_spark):
-    found = [check_damage(first_spark, drawn) for drawn in batches(damaged(), 150)]
-    bad, good = map(sum, zip(*found, strict=True))
+    counts = [check_damage(first_spark, drawn) for drawn in batches(damaged(), 150)]
+    bad, good = map(sum, zip(*counts, strict=True))
     assert bad > 400
     assert good > 100
 

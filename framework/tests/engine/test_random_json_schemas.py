@@ -35,7 +35,7 @@ SCALARS = {
 }
 FORMATS = {
     "date": st.dates().map(date.isoformat),
-    "date-time": TIMES.map(lambda at: at.isoformat()),
+    "date-time": TIMES.map(lambda moment: moment.isoformat()),
     "base64": st.binary(max_size=4).map(lambda data: b64encode(data).decode()),
 }
 RULES = {
@@ -128,14 +128,14 @@ def values(draw, schema, root):
         case "array":
             return [draw(values(schema["items"], root)) for _ in range(draw(st.integers(0, 2)))]
         case "object":
-            found = {}
-            for name, each in schema.get("properties", {}).items():
+            members = {}
+            for name, member_schema in schema.get("properties", {}).items():
                 if name in schema.get("required", ()) or draw(st.booleans()):
-                    found[name] = draw(values(each, root))
+                    members[name] = draw(values(member_schema, root))
             if "properties" not in schema:
                 for name in draw(st.lists(TEXTS, max_size=2, unique=True)):
-                    found[name] = draw(values(schema["additionalProperties"], root))
-            return found
+                    members[name] = draw(values(schema["additionalProperties"], root))
+            return members
         case "any":
             return draw(ODD)
         case "enum":
@@ -150,11 +150,11 @@ def bare(schema, root):
         return bare(root["definitions"]["part"], root)
     for word in ("oneOf", "anyOf"):
         if word in schema:
-            (other,) = (each for each in schema[word] if each != {"type": "null"})
+            (other,) = (alternative for alternative in schema[word] if alternative != {"type": "null"})
             return bare(other, root)[0], True
     kind = schema.get("type")
     if isinstance(kind, list):
-        return schema | {"type": next(each for each in kind if each != "null")}, True
+        return schema | {"type": next(type_name for type_name in kind if type_name != "null")}, True
     return schema, not schema
 
 
@@ -182,11 +182,11 @@ def errors(schema, value):
 
 
 def leaves(error):
-    parts = [each for each in error.context if each.schema != {"type": "null"}]
+    parts = [part for part in error.context if part.schema != {"type": "null"}]
     if not parts:
         yield error
-    for each in parts:
-        yield from leaves(each)
+    for part in parts:
+        yield from leaves(part)
 
 
 def is_checked(error, schema):
@@ -225,14 +225,16 @@ def column_of(schema, value, root):
     match kind_of(schema):
         case "object" if "properties" in schema:
             return {
-                name: column_of(each, value.get(name), root) for name, each in schema["properties"].items()
+                name: column_of(member_schema, value.get(name), root)
+                for name, member_schema in schema["properties"].items()
             }
         case "object":
             return {
-                name: column_of(schema["additionalProperties"], each, root) for name, each in value.items()
+                name: column_of(schema["additionalProperties"], member, root)
+                for name, member in value.items()
             }
         case "array":
-            return [column_of(schema["items"], each, root) for each in value]
+            return [column_of(schema["items"], element, root) for element in value]
         case "integer" | "enum" if not isinstance(value, str):
             limit = 2 ** (BITS[schema.get("connect.type", "int64")] - 1)
             if not -limit <= value < limit:
@@ -262,18 +264,18 @@ class Text:
         self.value = value
 
 
-def same(found, wanted):
-    match wanted:
+def same(actual, expected):
+    match expected:
         case Text(value=value):
-            return isinstance(found, str) and json.loads(found) == value
+            return isinstance(actual, str) and json.loads(actual) == value
         case dict():
-            return found.keys() == wanted.keys() and all(
-                same(found[name], each) for name, each in wanted.items()
+            return actual.keys() == expected.keys() and all(
+                same(actual[name], member) for name, member in expected.items()
             )
         case list():
-            return len(found) == len(wanted) and all(map(same, found, wanted))
+            return len(actual) == len(expected) and all(map(same, actual, expected))
         case _:
-            return found == comparable(wanted)
+            return actual == comparable(expected)
 
 
 def test_values_are_what_jsonschema_says(first_spark):
@@ -283,9 +285,11 @@ def test_values_are_what_jsonschema_says(first_spark):
             call("decode_json", f"v{n}", ddl(columns_of(json.dumps(schema))), "plain")
             for n, (schema, _) in enumerate(drawn)
         ]
-        texts = [[json.dumps(value, ensure_ascii=False).encode() for value in found] for _, found in drawn]
-        for (schema, found), rows in zip(drawn, decoded(first_spark, calls, texts), strict=True):
-            for value, row in zip(found, rows, strict=True):
+        texts = [
+            [json.dumps(value, ensure_ascii=False).encode() for value in instances] for _, instances in drawn
+        ]
+        for (schema, instances), rows in zip(drawn, decoded(first_spark, calls, texts), strict=True):
+            for value, row in zip(instances, rows, strict=True):
                 counts[verdict(schema, value, row)] += 1
     assert min(counts.values()) > 0, counts
 
@@ -300,10 +304,10 @@ def verdict(schema, value, row):
     if wrong:
         return "not checked"
     try:
-        wanted = column_of(schema, value, schema)
+        expected = column_of(schema, value, schema)
     except TooLargeError:
         assert reason, (schema, value)
         return "too large"
     assert reason is None, (schema, value, reason)
-    assert same(row, wanted), (schema, value, row)
+    assert same(row, expected), (schema, value, row)
     return "good"

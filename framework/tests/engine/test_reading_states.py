@@ -42,12 +42,12 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
     shop.write("macros/growing.py", GROWING)
     shop.send(event(1, value=4.0), event(2, "b", 2.0), event(3, "b", 8.0), minute(5), minute(9))
     results, _ = built(shop.root, first_spark)
-    expired = {each.id: each.expired for each in results.results}
+    expired = {result.id: result.expired for result in results.results}
     assert (expired["model.windows"], expired["model.totals"]) == (1, 0)
     command = [*MILLSTREAM, "state", "--output", "json"]
     done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
-    listed = json.loads(done.stdout)["states"]
-    assert {(tuple(each["models"]), each["operator"]) for each in listed} == {
+    states = json.loads(done.stdout)["states"]
+    assert {(tuple(state["models"]), state["operator"]) for state in states} == {
         (("by_user",), "aggregate"),
         (("totals",), "aggregate"),
         (("windows",), "aggregate"),
@@ -56,36 +56,36 @@ def test_states_are_listed_counted_and_read(shop, first_spark):
         (("grown",), "stateful"),
         (("pairs",), "join"),
     }
-    assert all(each["disk"] > 0 and each["memory"] > 0 and each["measured"] for each in listed)
-    sizes = {each["models"][0]: each for each in listed}
+    assert all(state["disk"] > 0 and state["memory"] > 0 and state["measured"] for state in states)
+    sizes = {state["models"][0]: state for state in states}
     assert sizes["totals"]["rows"] == len(table_rows(shop.root, "model.totals")) == 2
     assert sizes["windows"]["watermark"] == "2026-01-01T00:08:00.000Z"
 
     project = load_project(shop.root, None, None, None)
     reader = StateReader(first_spark, LocalFiles(), checkpoints_of(project.target, shop.root))
-    counted = {each.models[0]: reader.counted(each) for each in reader.sizes()}
+    counted = {size.models[0]: reader.counted(size) for size in reader.sizes()}
     assert (counted["totals"].keys, counted["once"].keys, counted["grown"].keys) == (
         2,
         2,
         2,
     )  # ids without a time expired
     assert (counted["windows"].keys, counted["windows"].oldest) == (1, "2026-01-01 00:09:00")
-    ((_, found),) = reader.rows("by_user", ["b"], None)
+    ((_, contents),) = reader.rows("by_user", ["b"], None)
     (stored,) = (row for row in table_rows(shop.root, "model.by_user") if row["user"] == "b")
-    assert found.columns == (
+    assert contents.columns == (
         *("user", "max(value)", "avg(value) sum", "avg(value) count", "max_by(id, value)"),
         "max_by(id, value) by",
     )
-    _, most, total, number, best, _ = found.rows[0]
+    _, most, total, number, best, _ = contents.rows[0]
     assert (most, total / number, best) == (stored["most"], stored["mean"], stored["best"])
-    ((_, found),) = reader.rows("windows", ["2026-01-01 00:09:00"], None)
-    assert [row[1] for row in found.rows] == [1]
-    ((_, found),) = reader.rows("grown", ["b"], None)
-    assert [row[1] for row in found.rows] == [{"total": 5}]
+    ((_, contents),) = reader.rows("windows", ["2026-01-01 00:09:00"], None)
+    assert [row[1] for row in contents.rows] == [1]
+    ((_, contents),) = reader.rows("grown", ["b"], None)
+    assert [row[1] for row in contents.rows] == [{"total": 5}]
     assert len(reader.rows("once", ["5"], None)[0][1].rows) == 1
-    ((_, found),) = reader.rows("exactly", ["5"], None)
-    ((_, passed, expires),) = found.rows
-    assert (found.columns, [time + timedelta(hours=1) for time in passed]) == (
+    ((_, contents),) = reader.rows("exactly", ["5"], None)
+    ((_, passed, expires),) = contents.rows
+    assert (contents.columns, [time + timedelta(hours=1) for time in passed]) == (
         ("id", "passed", "expires"),
         [expires],
     )

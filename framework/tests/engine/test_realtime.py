@@ -28,16 +28,18 @@ def running(shop, spark):
     job = job_of(shop.root)
     (query,) = job.physical.queries
     with ExitStack() as stack:
-        made = stack.enter_context(engine(job, [query], shop.root / ".millstream", lambda _: None, spark))
-        made = replace_trigger(made)
-        _, around = prepare(made, query, planned(made, [query]))
-        streaming = start_realtime(made.spark, query, around)
+        running_engine = stack.enter_context(
+            engine(job, [query], shop.root / ".millstream", lambda _: None, spark)
+        )
+        running_engine = replace_trigger(running_engine)
+        _, around = prepare(running_engine, query, planned(running_engine, [query]))
+        streaming = start_realtime(running_engine.spark, query, around)
         stack.callback(streaming.stop)
         yield streaming
 
 
-def replace_trigger(made):
-    return replace(made, kafka=replace(made.kafka, trigger="realtime"))
+def replace_trigger(running_engine):
+    return replace(running_engine, kafka=replace(running_engine.kafka, trigger="realtime"))
 
 
 @contextmanager
@@ -47,12 +49,12 @@ def listening(shop, topic):
     consumer.assign([TopicPartition(topic, 0, 0)])
 
     def take(count, seconds):
-        found, until = [], time.monotonic() + seconds
-        while len(found) < count and time.monotonic() < until:
+        values, until = [], time.monotonic() + seconds
+        while len(values) < count and time.monotonic() < until:
             message = consumer.poll(0.1)
             if message is not None and message.error() is None:
-                found.append(json.loads(message.value()))
-        return found
+                values.append(json.loads(message.value()))
+        return values
 
     try:
         yield take
@@ -73,7 +75,7 @@ def test_records_come_through_while_a_batch_still_runs(shop, first_spark):
         began = time.monotonic()
         for number in range(2, 12):
             shop.send(("a", {"id": number, "kind": "y", "value": 2.0}))
-            assert [each["id"] for each in large(1, 10)] == [number]
+            assert [row["id"] for row in large(1, 10)] == [number]
         assert time.monotonic() - began < 15, "ten batches of five seconds would take longer"
         assert len(kinds(11, 10)) == 11
         assert streaming.exception() is None

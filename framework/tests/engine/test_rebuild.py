@@ -47,7 +47,7 @@ def test_what_its_state_does_not_fit_is_rebuilt_and_goes_on(shop, first_spark):
     assert totals(shop) == {"a": 3.0, "b": 1.0}
     shop.send(event(4, value=7.0), event(5, "c"))
     results, _ = built(shop.root, first_spark)
-    assert [each.rows_read for each in results.results] == [2]
+    assert [result.rows_read for result in results.results] == [2]
     assert totals(shop) == {"a": 7.0, "b": 1.0, "c": 1.0}
     assert [name.partition("-")[0] for name in folders(shop)] == ["millstream.json", "spark", "state.json"]
     assert "rebuild.json" not in folders(shop)
@@ -90,7 +90,7 @@ def test_a_rebuild_that_was_killed_goes_on_where_it_was(shop, first_spark):
     assert totals(shop) == {"a": 5.0}
     shop.send(event(3, value=4.0))
     results, _ = built(shop.root, first_spark, intent=REBUILD)
-    assert [each.rows_read for each in results.results] == [1]
+    assert [result.rows_read for result in results.results] == [1]
     assert totals(shop) == {"a": 4.0}
 
 
@@ -103,7 +103,7 @@ def test_another_edit_makes_a_half_done_rebuild_useless(shop, first_spark):
     half_done(shop, first_spark)
     shop.model("totals", TOTALS.replace("sum(", "min("))
     results, _ = built(shop.root, first_spark, intent=REBUILD)
-    assert [each.rows_read for each in results.results] == [2]
+    assert [result.rows_read for result in results.results] == [2]
     assert totals(shop) == {"a": 2.0}
 
 
@@ -125,8 +125,8 @@ def half_done(shop, spark, *, swapping=False):
     job = job_of(shop.root, intent=REBUILD)
     with engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, spark) as going:
         (query,) = job.physical.queries
-        aside, around = begin(going, query)
-        streaming = start(going.spark, aside, around, availableNow=True)
+        rebuilt_query, around = begin(going, query)
+        streaming = start(going.spark, rebuilt_query, around, availableNow=True)
         streaming.awaitTermination()
         if swapping:
             begin_swap(going.files, checkpoint_folder(going.checkpoints, query.name))
@@ -142,19 +142,20 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
     with running(shop.root, first_spark, intent=REBUILD) as run:
         run.until(
             lambda: (
-                [each.rebuilding for each in run.of(Running) if each.query.name == "totals"] == [True, False]
+                [started.rebuilding for started in run.of(Running) if started.query.name == "totals"]
+                == [True, False]
             )
         )
         shop.send(event(3, value=9.0))
         run.until(lambda: rows_after_the_swap(run) and totals(shop) == {"a": 9.0})
-    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2, 3]
 
 
 def rows_after_the_swap(run):
     swapped = next(
-        i for i, each in enumerate(run.events) if isinstance(each, Running) and not each.rebuilding
+        i for i, event in enumerate(run.events) if isinstance(event, Running) and not event.rebuilding
     )
-    return [each for each in run.events[swapped:] if isinstance(each, Batched) and each.query == "totals"]
+    return [event for event in run.events[swapped:] if isinstance(event, Batched) and event.query == "totals"]
 
 
 @pytest.mark.long
@@ -169,7 +170,7 @@ def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_
         built(shop.root, first_spark, intent=Update(frozenset({"model.windows"})))
     built(shop.root, first_spark, intent=Update(frozenset({"model.windows", "model.totals"})))
     assert table_rows(shop.root, "model.totals") == before
-    sent = [json.loads(each.value())["minute"] for each in received(shop.bootstrap, "windows")]
+    sent = [json.loads(message.value())["minute"] for message in received(shop.bootstrap, "windows")]
     assert len(sent) == 2 * len(set(sent)) > 0
 
 
@@ -197,7 +198,7 @@ def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
     assert sorted(table_rows(shop.root, "model.counts"), key=key) == sorted(before[1], key=key)
     shop.send(event(3, value=1.0))
     results, _ = built(shop.root, first_spark)
-    assert {each.rows_read for each in results.results} == {1}
+    assert {result.rows_read for result in results.results} == {1}
     assert totals(shop) == {"a": 3.0, "b": 1.0}
     assert [path.name for path in (shop.root / ".millstream").glob("*/checkpoints/*/")] == [group.name]
 
@@ -217,7 +218,7 @@ def test_a_table_in_postgres_is_swapped_under_its_readers(shop, first_spark, pos
     assert rows(postgres, "select total from seen order by 1") == [(3.0,), (4.0,)]
     shop.send(event(5, value=9.0))
     results, _ = built(shop.root, first_spark)
-    assert [each.rows_read for each in results.results] == [1]
+    assert [result.rows_read for result in results.results] == [1]
     assert rows(postgres, 'select "user", total from totals order by 1') == [("a", 9.0), ("b", 4.0)]
     assert rows(postgres, "select relation from millstream_batches") == [("model.totals",)]
 

@@ -38,7 +38,7 @@ def ids(shop, topic):
 
 
 def read(results):
-    return {each.id.partition(".")[2]: each.rows_read for each in results.results}
+    return {result.id.partition(".")[2]: result.rows_read for result in results.results}
 
 
 @pytest.fixture
@@ -56,7 +56,8 @@ def test_a_sink_is_computed_again_from_the_start_of_its_topics(shop_of_three, fi
     assert (statuses(results), read(results)) == ({"plain": "success"}, {"plain": 3})
     assert ids(shop, "plain") == [1, 1, 2, 2, 3, 3]
     batches = {
-        headers(each)["millstream.batch"].rpartition("/")[0] for each in received(shop.bootstrap, "plain")
+        headers(message)["millstream.batch"].rpartition("/")[0]
+        for message in received(shop.bootstrap, "plain")
     }
     assert len(batches) == 2  # a rebuild's records have another checkpoint
     shop.send(event(4))
@@ -227,7 +228,11 @@ def test_a_run_rebuilds_a_sink_while_others_go_on(shop_of_three, first_spark):
     with running(shop.root, first_spark, intent=rebuild("plain")) as run:
         run.until(
             lambda: (
-                [each.rebuilding for each in run.of(Running) if each.query.stored == {"model.plain": "plain"}]
+                [
+                    started.rebuilding
+                    for started in run.of(Running)
+                    if started.query.stored == {"model.plain": "plain"}
+                ]
                 == [True, False]
             )
         )

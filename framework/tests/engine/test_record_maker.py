@@ -94,7 +94,7 @@ TESTS = """
 def values(random, number):
     """Return a record whose values are of all types, often null or absent."""
     time = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=random.randrange(10**6))
-    found = {
+    record = {
         "id": number,
         "user": random.choice(["a", "ä", "", 'b"c', "x" * 40]),
         "value": random.choice([0.0, 1.5, -2.25, 91.0, 1e300]),
@@ -113,7 +113,7 @@ def values(random, number):
         "attributes": random.choice([{}, {"a": 1, "b": 2, "ü": 3}]),
         "items": [{"sku": str(n), "price": "1.25"} for n in range(random.randrange(4))],
     }
-    return {name: each for name, each in found.items() if name == "id" or random.random() < 0.85}
+    return {name: value for name, value in record.items() if name == "id" or random.random() < 0.85}
 
 
 def send_at_once(bootstrap, records):
@@ -130,48 +130,55 @@ def made_by(root, server, spark, monkeypatch, policy, records, *, maker):
     shop = project(root, lend(server, root), policy)
     create_topics(shop.bootstrap, "events")
     send_at_once(shop.bootstrap, records)
-    found = {}
+    with_maker = {}
 
     def of(rows, query, stores, shared):
-        made = RecordMaker.of(rows, query, stores, shared) if maker else None
-        found[query.name] = made is not None
-        return made
+        record_maker = RecordMaker.of(rows, query, stores, shared) if maker else None
+        with_maker[query.name] = record_maker is not None
+        return record_maker
 
     with monkeypatch.context() as patched:
         patched.setattr(start, "RecordMaker", type("Switched", (), {"of": staticmethod(of)}))
-        results, told = built(root, spark)
-    assert not results.failed, [problems(told), results]
+        results, events = built(root, spark)
+    assert not results.failed, [problems(events), results]
     topics = {
         name: sorted(map(comparable, received(shop.bootstrap, name)), key=repr)
         for name in AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics
         if name in MODELS or name.endswith(".dead_letter")
     }
-    fates = ((each.rows_written, each.skipped, each.dead_letters, each.tests) for each in results.results)
-    return topics, dict(zip((each.id for each in results.results), fates, strict=True)), found
+    fates = (
+        (result.rows_written, result.skipped, result.dead_letters, result.tests) for result in results.results
+    )
+    return topics, dict(zip((result.id for result in results.results), fates, strict=True)), with_maker
 
 
 def comparable(message):
     """Return a record without its batch, and without the time of sending."""
     kind, time = message.timestamp()
-    own = [(name, value) for name, value in message.headers() or () if name != "millstream.batch"]
-    return message.key(), message.value(), own, time if kind == 1 and time < 1_770_000_000_000 else None
+    stable_headers = [(name, value) for name, value in message.headers() or () if name != "millstream.batch"]
+    return (
+        message.key(),
+        message.value(),
+        stable_headers,
+        time if kind == 1 and time < 1_770_000_000_000 else None,
+    )
 
 
 def project(root, broker, policy):
-    made = Shop(root, broker)
+    shop = Shop(root, broker)
     columns = "".join(f"          - {{name: {name}, type: '{kind}'}}\n" for name, kind in COLUMNS.items())
     (root / "models/sources.yml").write_text(
         "sources:\n  - name: web\n    topics:\n      - name: events\n"
         f"        on_bad_record: {policy}\n        columns:\n{columns}"
     )
-    made.write("pyproject.toml", f'{cleandoc(PYPROJECT)}\nguarantee = "{GUARANTEE}"')
-    made.write("macros/own.py", FUNCTIONS)
-    made.model("some_view", VIEW)
-    made.write("seeds/labels.csv", "user,label\na,A\nb,B\nä,\n")
+    shop.write("pyproject.toml", f'{cleandoc(PYPROJECT)}\nguarantee = "{GUARANTEE}"')
+    shop.write("macros/own.py", FUNCTIONS)
+    shop.model("some_view", VIEW)
+    shop.write("seeds/labels.csv", "user,label\na,A\nb,B\nä,\n")
     for name, sql in MODELS.items():
-        made.model(name, sql)
-    made.write("models/tests.yml", TESTS)
-    return made
+        shop.model(name, sql)
+    shop.write("models/tests.yml", TESTS)
+    return shop
 
 
 GUARANTEE = "at_least_once"
@@ -205,21 +212,21 @@ def test_records_are_those_of_sparks_plan(
         monkeypatch.setattr(f"{__name__}.MODELS", {k: v for k, v in MODELS.items() if k not in without})
     else:
         bad = ["no JSON", '{"id": "one"}', '{"id": 1, "device": 3}', b"\xff", None]
-        records += [("bad", each) for each in bad]
+        records += [("bad", value) for value in bad]
         random.shuffle(records)
     by_spark, counted, never = made_by(
         tmp_path / "spark", broker_server, first_spark, monkeypatch, policy, records, maker=False
     )
-    made, own, queries = made_by(
+    by_maker, counted_by_maker, queries = made_by(
         tmp_path / "own", broker_server, first_spark, monkeypatch, policy, records, maker=True
     )
     assert not any(never.values())
     assert queries.keys() == never.keys()
     assert all(queries.values()), queries
-    assert made.keys() == by_spark.keys() >= MODELS.keys()
+    assert by_maker.keys() == by_spark.keys() >= MODELS.keys()
     for topic, rows in by_spark.items():
-        assert made[topic] == rows, topic
-    assert own == counted
+        assert by_maker[topic] == rows, topic
+    assert counted_by_maker == counted
     assert len(by_spark["whole"]) == 300
     assert len(by_spark["tested"]) > 100
     if policy == "dead_letter":
@@ -232,7 +239,7 @@ def test_the_time_of_a_batch_is_that_of_each_batch(shop, first_spark):
     shop.send(event(1), event(2), event(3))
     results, _ = built(shop.root, first_spark)
     assert not results.failed
-    assert len({each["time"] for each in shop.values("timed")}) == 3
+    assert len({row["time"] for row in shop.values("timed")}) == 3
 
 
 def test_what_a_filter_keeps_of_a_huge_fan_out_is_the_same(shop, first_spark):
@@ -247,9 +254,9 @@ def test_what_a_filter_keeps_of_a_huge_fan_out_is_the_same(shop, first_spark):
     results, _ = built(shop.root, first_spark)
     assert not results.failed
     for number in range(12):
-        found = sorted(shop.values(f"wide{number}"), key=lambda row: row["id"])
-        assert [row["id"] for row in found] == [number, number + 12, number + 24, number + 36]
-        assert all(row[f"v{n}"] == row["id"] * n for row in found for n in range(150))
+        rows = sorted(shop.values(f"wide{number}"), key=lambda row: row["id"])
+        assert [row["id"] for row in rows] == [number, number + 12, number + 24, number + 36]
+        assert all(row[f"v{n}"] == row["id"] * n for row in rows for n in range(150))
 
 
 def test_a_filter_can_be_the_first_step(shop, first_spark):
@@ -268,8 +275,8 @@ def test_a_filter_can_be_the_first_step(shop, first_spark):
         "select id, shown from renamed",
     )
     shop.send(event(1, value=9.0), event(2, value=10.0), event(3, user="c", value=11.0))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert shop.values("shown") == [
         {"id": 2, "shown": {"label": "A", "twice": 20.0}},
         {"id": 3, "shown": {"twice": 22.0}},

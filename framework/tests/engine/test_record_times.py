@@ -114,7 +114,7 @@ class Traffic:
 
     def _record(self, number):
         batch = len(self.batches)
-        at = START + timedelta(
+        time = START + timedelta(
             minutes=10 * batch, seconds=self.seconds * number, milliseconds=self.random.randrange(1000)
         )
         return {
@@ -122,8 +122,8 @@ class Traffic:
             "user": f"u{number // 2}",
             "id": 1000 * batch + number + 1,
             "kind": self.random.choice("xyz"),
-            "at": at,
-            "time": millis(at) + self.random.randrange(-3_600_000, 3_600_000),
+            "at": time,
+            "time": millis(time) + self.random.randrange(-3_600_000, 3_600_000),
         }
 
     def of(self, topic):
@@ -140,11 +140,11 @@ def at_of(text):
 
 def times(bootstrap, topic, *names):
     """Return the times of a topic's records, by some of their values."""
-    found = defaultdict(list)
+    timestamps = defaultdict(list)
     for message in received(bootstrap, topic):
         value = json.loads(message.value())
-        found[tuple(value[name] for name in names)].append(message.timestamp()[1])
-    return found
+        timestamps[tuple(value[name] for name in names)].append(message.timestamp()[1])
+    return timestamps
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_sp
         for kind in {(r["kind"],) for r in traffic.batches[-1] if r["topic"] == "events"}:
             sent[kind].append(newest[kind])
     events, clicks = traffic.of("events"), traffic.of("clicks")
-    own = {(r["id"],): [r["time"]] for r in events}
+    event_times = {(r["id"],): [r["time"]] for r in events}
     for topic in ("plain", "again", "named", "exact"):
-        assert times(broker, topic, "id") == own, topic
+        assert times(broker, topic, "id") == event_times, topic
     assert times(broker, "twice", "id", "part") == {(r["id"], p): [r["time"]] for r in events for p in (1, 2)}
     assert times(broker, "timed", "id") == {(r["id"],): [millis(r["at"])] for r in events}
     assert times(broker, "moved", "id") == {(r["id"],): [millis(r["at"]) + 60 * MINUTE] for r in events}
-    assert times(broker, "sent", "id").keys() == own.keys()
+    assert times(broker, "sent", "id").keys() == event_times.keys()
     assert times(broker, "both", "id", "what") == {
         (r["id"], r["topic"][:-1]): [r["time"]] for r in (*events, *clicks)
     }
@@ -191,18 +191,20 @@ def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_sp
     for topic in ("open", "closed"):
         windows = times(broker, topic, "minute")
         assert windows
-        assert all(set(each) == {at_of(minute) + MINUTE - 1} for (minute,), each in windows.items())
+        assert all(
+            set(timestamps) == {at_of(minute) + MINUTE - 1} for (minute,), timestamps in windows.items()
+        )
     sessions = times(broker, "sessions", "ends")
     assert sessions
-    assert all(set(each) == {at_of(end) - 1} for (end,), each in sessions.items())
+    assert all(set(timestamps) == {at_of(end) - 1} for (end,), timestamps in sessions.items())
     by_id = {r["id"]: r["time"] for r in (*events, *clicks)}
     first = times(broker, "first", "id")
     assert len(first) == 7
-    assert all(each == [by_id[id_]] for (id_,), each in first.items())
+    assert all(timestamps == [by_id[id_]] for (id_,), timestamps in first.items())
     matched = times(broker, "matched", "id", "click")
     assert len(matched) == len(events)
-    assert all(each == [max(by_id[id_], by_id[click])] for (id_, click), each in matched.items())
-    assert times(broker, "visits", "number") == own
+    assert all(timestamps == [max(by_id[id_], by_id[click])] for (id_, click), timestamps in matched.items())
+    assert times(broker, "visits", "number") == event_times
 
 
 CHAINED = {
@@ -282,14 +284,14 @@ def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark
     for minute, n in minutes:
         totals[at_of(minute) // (10 * MINUTE) * 10 * MINUTE] += n
     decades = [json.loads(message.value()) for message in received(broker, "decades")]
-    assert {at_of(each["decade"]): each["n"] for each in decades} == totals
+    assert {at_of(decade["decade"]): decade["n"] for decade in decades} == totals
     for decade in decades:
         first, last = at_of(decade["first"]), at_of(decade["last"])
         assert at_of(decade["decade"]) <= first <= last < at_of(decade["decade"]) + 10 * MINUTE
     relayed = times(broker, "relayed", "kind")
     assert relayed
     ends = {at_of(minute) + MINUTE - 1 for minute, _ in minutes}
-    assert all(set(each) <= ends for each in relayed.values())
+    assert all(set(timestamps) <= ends for timestamps in relayed.values())
     for message in received(broker, "gone"):
         assert message.timestamp()[1] in sent[message.key().decode()]
     assert any(message.value() is None for message in received(broker, "gone"))

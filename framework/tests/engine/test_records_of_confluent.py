@@ -104,7 +104,7 @@ NEW_JSON = OLD_JSON | {
     "$defs": {"place": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}}},
 }
 JSON_KEY = {"title": "Visitor", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-PLACE = 'syntax = "proto3"; package shop; message Place { double x = 1; optional string name = 2; }'
+PLACE_PROTO = 'syntax = "proto3"; package shop; message Place { double x = 1; optional string name = 2; }'
 OLD_PROTO = """
 syntax = "proto3";
 package shop;
@@ -161,8 +161,8 @@ class Topic:
         self.records = []
 
     def add(self, key, value, key_serializer, value_serializer):
-        def written(serializer, part, given):
-            return serializer(given, SerializationContext(self.name, part)) if given is not None else None
+        def written(serializer, part, content):
+            return serializer(content, SerializationContext(self.name, part)) if content is not None else None
 
         record = (
             written(key_serializer, MessageField.KEY, key),
@@ -189,18 +189,18 @@ def test_old_and_new_records_of_confluents_serializers(shop, registry, first_spa
     monkeypatch.chdir(shop.root)
     pulled = CliRunner().invoke(millstream, ["schemas", "pull"])
     assert pulled.exit_code == 0, pulled.output
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    found = {topic.name: rows(shop, topic.name) for topic in topics}
-    assert found["foreign_avros"] == AVRO_ROWS
-    assert found["avro_numbers"] == NUMBER_ROWS
-    assert found["foreign_jsons"] == JSON_ROWS
-    assert found["foreign_protos"] == PROTO_ROWS
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    rows_of_topics = {topic.name: rows(shop, topic.name) for topic in topics}
+    assert rows_of_topics["foreign_avros"] == AVRO_ROWS
+    assert rows_of_topics["avro_numbers"] == NUMBER_ROWS
+    assert rows_of_topics["foreign_jsons"] == JSON_ROWS
+    assert rows_of_topics["foreign_protos"] == PROTO_ROWS
 
 
 def rows(shop, name):
-    found = sorted(table_rows(shop.root, f"model.read_{name}"), key=lambda row: row["_offset"])
-    return [{column: value for column, value in row.items() if column != "_offset"} for row in found]
+    stored_rows = sorted(table_rows(shop.root, f"model.read_{name}"), key=lambda row: row["_offset"])
+    return [{column: value for column, value in row.items() if column != "_offset"} for row in stored_rows]
 
 
 def avros(client):
@@ -297,7 +297,9 @@ JSON_ROWS = [
 def protos(client, folder):
     (key,) = messages(folder / "key", {"key.proto": PROTO_KEY}, "shop.Key")
     (old,) = messages(folder / "old", {"click.proto": OLD_PROTO}, "shop.Click")
-    (new,) = messages(folder / "new", {"click.proto": NEW_PROTO, "shop/place.proto": PLACE}, "shop.Click")
+    (new,) = messages(
+        folder / "new", {"click.proto": NEW_PROTO, "shop/place.proto": PLACE_PROTO}, "shop.Click"
+    )
     topic = Topic("foreign_protos")
     options = {"use.deprecated.format": False}
     keys, olds = ProtobufSerializer(key, client, options), ProtobufSerializer(old, client, options)

@@ -23,14 +23,14 @@ def ahead(shop, guarantee):
     )
     now = dt.datetime.now(dt.timezone.utc)
     times = [AHEAD if number == 10 else now for number in range(20)]
-    shop.send(*(("a", {"id": n, "at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}) for n, at in enumerate(times)))
+    shop.send(*(("a", {"id": n, "at": f"{time:%Y-%m-%dT%H:%M:%SZ}"}) for n, time in enumerate(times)))
     return shop
 
 
 def test_new_topics_take_any_time(ahead, first_spark):
     results, _ = built(ahead.root, first_spark)
     assert statuses(results) == {"timed": "success"}
-    times = [each.timestamp()[1] for each in committed(ahead.bootstrap, "timed")]
+    times = [message.timestamp()[1] for message in committed(ahead.bootstrap, "timed")]
     assert len(times) == 20
     assert max(times) == AHEAD.timestamp() * 1000
 
@@ -39,6 +39,6 @@ def test_a_topic_that_refuses_such_times_is_named(ahead, first_spark):
     admin = AdminClient({"bootstrap.servers": ahead.bootstrap})
     limited = NewTopic("timed", 1, 1, config={"message.timestamp.after.max.ms": "3600000"})
     admin.create_topics([limited])["timed"].result(10)
-    _, told = built(ahead.root, first_spark)
-    (found,) = problems(told)
-    assert (found.code, found.message.partition(":")[0]) == ("MS858", "timed")
+    _, events = built(ahead.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert (diagnostic.code, diagnostic.message.partition(":")[0]) == ("MS858", "timed")

@@ -79,12 +79,12 @@ def test_what_is_too_large_is_cut_or_left_out(tmp_path, broker, spark, guarantee
         shop.model(name, SINK.format(options))
     bad = [b"no JSON " + b"y" * length for length in (TIGHT, LARGE)]
     send_large(shop, *(good(number, length) for number, length in enumerate(GOOD)), *bad)
-    results, told = built(shop.root, spark)
-    assert problems(told) == []
+    results, events = built(shop.root, spark)
+    assert problems(events) == []
     assert set(statuses(results).values()) == {"success"}
 
     def ids(topic):
-        return [json.loads(each.value())["id"] for each in committed(broker, topic)]
+        return [json.loads(record.value())["id"] for record in committed(broker, topic)]
 
     assert {name: ids(name) for name in MODELS} == {
         "passed": [0, 1, 3],
@@ -92,36 +92,41 @@ def test_what_is_too_large_is_cut_or_left_out(tmp_path, broker, spark, guarantee
         "narrow": [0, 3],
         "compressed": [0, 1, 3],
     }
-    found = sorted(
+    letters = sorted(
         (
-            (int(own["millstream.offset"]), own.get("millstream.model", ""), own.get("millstream.cut"), each)
-            for each in committed(broker, "events.dead_letter")
-            for own in [headers(each)]
+            (
+                int(letter_headers["millstream.offset"]),
+                letter_headers.get("millstream.model", ""),
+                letter_headers.get("millstream.cut"),
+                letter,
+            )
+            for letter in committed(broker, "events.dead_letter")
+            for letter_headers in [headers(letter)]
         ),
         key=lambda letter: letter[:2],
     )
-    assert [letter[:2] for letter in found] == [
+    assert [letter[:2] for letter in letters] == [
         (1, "narrow"), (2, "compressed"), (2, "narrow"), (2, "passed"), (4, ""), (5, ""),
     ]  # fmt: skip
-    (whole, cut) = found[4:]
-    assert (whole[2], whole[3].value()) == (None, bad[0])
+    (uncut, cut) = letters[4:]
+    assert (uncut[2], uncut[3].value()) == (None, bad[0])
     assert int(cut[2]) > len(bad[1])
     assert 1_000_000 < len(cut[3].value()) < 1_048_576
     assert bad[1].startswith(cut[3].value())
     assert cut[3].key() == b"a"
-    reason = headers(found[3][3])["millstream.reason"]
+    reason = headers(letters[3][3])["millstream.reason"]
     assert reason.startswith("passed: a record of 3,0")
     assert reason.endswith(" bytes is larger than Kafka accepts in topic passed")
-    fates = {each.id.partition(".")[2]: each.fates for each in results.results}
+    fates = {result.id.partition(".")[2]: result.fates for result in results.results}
     # Bad records count where their dead letters are sent, by one of the queries.
-    own = {
-        name: (each.read, each.written, each.skipped, each.dead_letters + each.filtered)
-        for name, each in fates.items()
+    accounted = {
+        name: (counts.read, counts.written, counts.skipped, counts.dead_letters + counts.filtered)
+        for name, counts in fates.items()
     }
-    assert own == {
+    assert accounted == {
         "passed": (6, 3, 0, 3), "skipped": (6, 3, 1, 2), "narrow": (6, 2, 0, 4), "compressed": (6, 3, 0, 3),
     }  # fmt: skip
-    assert {each.filtered for each in fates.values()} <= {0, 2}
+    assert {counts.filtered for counts in fates.values()} <= {0, 2}
 
 
 def test_a_replay_sends_the_whole_records_of_cut_letters(tmp_path, broker, spark):
@@ -135,14 +140,14 @@ def test_a_replay_sends_the_whole_records_of_cut_letters(tmp_path, broker, spark
     done = replay(admin, "events.dead_letter", lambda _: True, ZoneInfo("UTC"), force=False)
     assert (done.letters, done.records) == ({"due": 3}, {"events": 3})
     again = committed(broker, "events")[3:]
-    assert sorted(each.value() for each in again) == sorted(sent)
-    assert {dict(each.headers())["trace"] for each in again} == {b"t"}
-    assert {each.timestamp()[1] for each in again} == {
-        each.timestamp()[1] for each in committed(broker, "events")[:3]
+    assert sorted(record.value() for record in again) == sorted(sent)
+    assert {dict(record.headers())["trace"] for record in again} == {b"t"}
+    assert {record.timestamp()[1] for record in again} == {
+        record.timestamp()[1] for record in committed(broker, "events")[:3]
     }
     # Without the whole records, there is nothing to send.
-    for each in admin.client.delete_records([TopicPartition("events", 0, 3)]).values():
-        each.result(20)
+    for future in admin.client.delete_records([TopicPartition("events", 0, 3)]).values():
+        future.result(20)
     lost = plan_replay(admin, "events.dead_letter", lambda _: True, force=True)
     assert lost.letters == {"lost": 2, "due": 1}
 
@@ -155,9 +160,9 @@ def test_held_records_are_sent_in_the_same_way(tmp_path, broker, spark):
     job = job_of(shop.root)
     (query,) = job.physical.queries
     files = LocalFiles()
-    place = checkpoint_folder(checkpoints_of(job.project.target, shop.root), query.name)
+    checkpoint = checkpoint_folder(checkpoints_of(job.project.target, shop.root), query.name)
     cluster = cluster_of(job.project.target, broker, shop.root)
-    record = read_record(files, place)
+    record = read_record(files, checkpoint)
     rows = [
         (
             "passed",
@@ -169,13 +174,19 @@ def test_held_records_are_sent_in_the_same_way(tmp_path, broker, spark):
     ]
     columns = "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
     held = spark.createDataFrame(rows, columns).selectExpr("*", "0 as _batch")
-    held.write.parquet(f"{place.held(record)}/0")
+    held.write.parquet(f"{checkpoint.held(record)}/0")
     sizes = record_sizes(admin_of(cluster), query)
-    HeldRecords(spark, files, cluster, "once").send(place, PendingSwap(record, "", (), sizes=sizes.option))
-    assert [len(each.value()) for each in committed(broker, "passed")][1:] == [SMALL]
+    HeldRecords(spark, files, cluster, "once").send(
+        checkpoint, PendingSwap(record, "", (), sizes=sizes.option)
+    )
+    assert [len(record.value()) for record in committed(broker, "passed")][1:] == [SMALL]
     (letter,) = committed(broker, "events.dead_letter")
-    own = headers(letter)
-    assert [own[f"millstream.{name}"] for name in ("topic", "partition", "offset")] == ["events", "0", "7"]
+    letter_headers = headers(letter)
+    assert [letter_headers[f"millstream.{name}"] for name in ("topic", "partition", "offset")] == [
+        "events",
+        "0",
+        "7",
+    ]
 
 
 def test_by_default_the_query_stops(tmp_path, broker, spark):
@@ -183,12 +194,12 @@ def test_by_default_the_query_stops(tmp_path, broker, spark):
     shop.source()
     shop.model("passed", SINK.format(""))
     send_large(shop, good(0, LARGE))
-    _, told = built(shop.root, spark)
-    assert [each.code for each in problems(told)] == ["MS695"]
+    _, events = built(shop.root, spark)
+    assert [diagnostic.code for diagnostic in problems(events)] == ["MS695"]
     # Its first remedy.
     larger = ", producer={'max.request.size': 9000000}, topic_config={'max.message.bytes': 9000000}"
     shop.model("others", SINK.format(larger))
-    results, told = built(shop.root, spark)
+    results, events = built(shop.root, spark)
     assert statuses(results)["others"] == "success"
 
 
@@ -197,14 +208,14 @@ def test_a_large_key_and_headers_of_a_dead_letter_are_cut(tmp_path, broker, spar
     shop.model("passed", SINK.format(""))
     long = [("trace", b"t" * 1_100_000), ("a", b"1")]
     send_large(shop, b"no JSON", key=b"k" * 1_200_000, source_headers=long)
-    _, told = built(shop.root, spark)
-    assert problems(told) == []
+    _, events = built(shop.root, spark)
+    assert problems(events) == []
     (letter,) = committed(broker, "events.dead_letter")
-    own = headers(letter)
-    assert (own["millstream.offset"], letter.value()) == ("0", b"no JSON")
-    assert int(own["millstream.cut"]) > 2_300_000
+    letter_headers = headers(letter)
+    assert (letter_headers["millstream.offset"], letter.value()) == ("0", b"no JSON")
+    assert int(letter_headers["millstream.cut"]) > 2_300_000
     assert set(letter.key()) == set(b"k")
-    assert "trace" not in own
+    assert "trace" not in letter_headers
 
 
 def test_an_aggregate_says_itself_what_happens_to_its_large_records(tmp_path, broker, spark):
@@ -217,12 +228,14 @@ def test_an_aggregate_says_itself_what_happens_to_its_large_records(tmp_path, br
     shop.model("sent", sql.format("dead_letter"))
     send_large(shop, good(0, LARGE))
     send_large(shop, good(1, SMALL), key="b")
-    results, told = built(shop.root, spark)
-    assert problems(told) == []
-    assert [each.key() for topic in ("skipped", "sent") for each in committed(broker, topic)] == [b"b"] * 2
+    results, events = built(shop.root, spark)
+    assert problems(events) == []
+    assert [record.key() for topic in ("skipped", "sent") for record in committed(broker, topic)] == [
+        b"b"
+    ] * 2
     (letter,) = committed(broker, "events.dead_letter")
     assert headers(letter)["millstream.model"] == "sent"
-    counted = {each.id: (each.skipped, each.dead_letters) for each in results.results}
+    counted = {result.id: (result.skipped, result.dead_letters) for result in results.results}
     assert counted == {
         "model.skipped": ({"model.skipped": 1}, {}),
         "model.sent": ({}, {"model.sent": 1}),

@@ -30,7 +30,7 @@ pytestmark = [needs_java, SPARK_WARNINGS]
 
 SUBJECT = "orders-value"
 FIRST = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}
-PLACE = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}]}
+PLACE_SCHEMA = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}]}
 SECOND = {
     "type": "record",
     "name": "Order",
@@ -44,7 +44,7 @@ SECOND = {
 def record(schema_id, row, *schemas):
     """Return a record with the id of its schema, which is the last; it refers to those before."""
     named = {}
-    parsed = [fastavro.parse_schema(each, named) for each in schemas]
+    parsed = [fastavro.parse_schema(schema, named) for schema in schemas]
     out = io.BytesIO()
     fastavro.schemaless_writer(out, parsed[-1], row)
     return b"\0" + schema_id.to_bytes(4, "big") + out.getvalue()
@@ -67,27 +67,27 @@ def test_a_schema_that_is_registered_after_the_last_pull_is_fetched(shop, regist
     pulled = CliRunner().invoke(millstream, ["schemas", "pull"])
     assert pulled.exit_code == 0, pulled.output
     old = record(first, {"id": 1}, FIRST)
-    registry.register_schema("place", Schema(json.dumps(PLACE), "AVRO"))
+    registry.register_schema("place", Schema(json.dumps(PLACE_SCHEMA), "AVRO"))
     reference = SchemaReference("Place", "place", 1)
     second = registry.register_schema(SUBJECT, Schema(json.dumps(SECOND), "AVRO", [reference]))
-    new = record(second, {"id": 2, "places": [{"city": "Rome"}]}, PLACE, SECOND)
+    new = record(second, {"id": 2, "places": [{"city": "Rome"}]}, PLACE_SCHEMA, SECOND)
     other = registry.register_schema("other", Schema('{"type": "object", "properties": {}}', "JSON"))
     bad = {
         b"\0\0\0\x27\x0f\x02": "unknown schema id 9999",
         record(other, {"id": 1}, FIRST): f"the schema of id {other} is JSON, not AVRO",
     }
     create_topics(shop.bootstrap, "orders")
-    send(shop.bootstrap, {"orders": [("a", old), ("b", new), *(("c", each) for each in bad), ("d", old)]})
-    _, told = built(shop.root, first_spark, tests=False)
-    assert problems(told) == []
-    assert sorted(each["id"] for each in shop.values("copy")) == [1, 1, 2]
+    send(shop.bootstrap, {"orders": [("a", old), ("b", new), *(("c", value) for value in bad), ("d", old)]})
+    _, events = built(shop.root, first_spark, tests=False)
+    assert problems(events) == []
+    assert sorted(row["id"] for row in shop.values("copy")) == [1, 1, 2]
     letters = received(shop.bootstrap, "orders.dead_letter")
-    assert {each.value(): headers(each)["millstream.reason"] for each in letters} == bad
+    assert {letter.value(): headers(letter)["millstream.reason"] for letter in letters} == bad
     # Another process, such as that of `millstream test`, knows no registry before it reads.
     use_registry(first_spark, UsedRegistry())
     with closing(TestSession(shop.root)) as session:
-        names = [each.id for each in session.nodes.values() if each.kind == "test"]
-        assert [session.data_tests.run(session.nodes[each]).failures for each in names] == [0, 0]
+        names = [node.id for node in session.nodes.values() if node.kind == "test"]
+        assert [session.data_tests.run(session.nodes[name]).failures for name in names] == [0, 0]
 
 
 UNREACHABLE = """
@@ -111,13 +111,13 @@ def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeyp
         job = job_of(shop.root)
         catalog = with_ancestors(job.catalog, frozenset({"model.orders_seen"}))
         question = Question(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
-        with used_registry(job.project, catalog, ()) as found:
-            use_registry(first_spark, found)
+        with used_registry(job.project, catalog, ()) as registry_in_use:
+            use_registry(first_spark, registry_in_use)
             return compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows
 
     def tested():
         with closing(TestSession(shop.root)) as session:
-            (test,) = [each for each in session.nodes.values() if each.kind == "test"]
+            (test,) = [node for node in session.nodes.values() if node.kind == "test"]
             return session.data_tests.run(test).failures
 
     def consumed():
@@ -131,10 +131,10 @@ def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeyp
     for read in (shown, tested):
         with pytest.raises(MillstreamError, match=r"registry at .* does not answer") as raised:
             read()
-        (problem,) = raised.value.diagnostics
-        assert (problem.code, problem.location.path) == ("MS891", "profiles.yml")
+        (diagnostic,) = raised.value.diagnostics
+        assert (diagnostic.code, diagnostic.location.path) == ("MS891", "profiles.yml")
     code, answer = consumed()
-    assert (code, [each["code"] for each in answer["diagnostics"]]) == (2, ["MS891"])
+    assert (code, [diagnostic["code"] for diagnostic in answer["diagnostics"]]) == (2, ["MS891"])
     use_registry(first_spark, UsedRegistry())
 
 
@@ -177,7 +177,12 @@ def test_functions_log_in_as_the_target_says(first_spark, tmp_path):
     password = ("-aes256", "-passout", "pass:hidden")
     subprocess.run(["openssl", "rsa", "-in", key, "-out", locked, *password], check=True, capture_output=True)
     answer = (200, json.dumps({"schema": schema}).encode())
-    own = {"ca": str(cert), "certificate": str(cert), "key": str(locked), "key_password": Secret("hidden")}
+    tls_settings = {
+        "ca": str(cert),
+        "certificate": str(cert),
+        "key": str(locked),
+        "key_password": Secret("hidden"),
+    }
 
     def read(url, settings):
         use_registry(first_spark, UsedRegistry(Address(url, {"url": url, **settings})))
@@ -185,12 +190,17 @@ def test_functions_log_in_as_the_target_says(first_spark, tmp_path):
 
     with gateway("", answer=answer, login="ann:p@ss", tls=(cert, key)) as url:
         named = url.replace("https://", "https://ann:p%40ss@")
-        assert read(named, own) == 1
-        wrong = {**own, "username": "ann", "password": Secret("no")}
-        for number, (given, said) in enumerate((({"ca": str(cert)}, "does not answer"), (wrong, "HTTP 401"))):
+        assert read(named, tls_settings) == 1
+        wrong = {**tls_settings, "username": "ann", "password": Secret("no")}
+        for number, (login, said) in enumerate((({"ca": str(cert)}, "does not answer"), (wrong, "HTTP 401"))):
             with pytest.raises(PySparkException, match=f"registry at 127.0.0.1:[0-9]+.*{said}"):
                 # Functions remember schemas by the address that is asked first.
-                read(f"http://127.0.0.1:1/{number},{url}", given)
+                read(f"http://127.0.0.1:1/{number},{url}", login)
         # The second of two registries is asked if the first does not answer.
-        assert read(f"http://127.0.0.1:1, {url}", {**own, "username": "ann", "password": Secret("p@ss")}) == 1
+        assert (
+            read(
+                f"http://127.0.0.1:1, {url}", {**tls_settings, "username": "ann", "password": Secret("p@ss")}
+            )
+            == 1
+        )
     use_registry(first_spark, UsedRegistry())

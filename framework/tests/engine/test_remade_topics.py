@@ -34,10 +34,10 @@ def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     built(shop.root, first_spark)
     remake(shop.bootstrap, "events")
     shop.send(("a", {"id": 2, "kind": "new"}), ("a", {"id": 3, "kind": "new"}))
-    _, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == "MS864"
-    assert "'events' was deleted and recreated" in problem.message
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS864"
+    assert "'events' was deleted and recreated" in diagnostic.message
     assert not built(shop.root, first_spark, intent=FullRefresh())[0].failed
     assert sorted(row["id"] for row in table_rows(shop.root, "model.newest")) == [2, 3]
 
@@ -54,4 +54,4 @@ def test_a_topic_of_a_sink_that_is_deleted_is_created_again_and_gets_what_it_lac
         going.until(lambda: going.of(Failed))
         assert going.of(Failed)[0].diagnostic.code == "MS885"
         going.until(lambda: len(going.of(Batched)) == 2)
-    assert [each["id"] for each in shop.values("plain")] == [2]
+    assert [row["id"] for row in shop.values("plain")] == [2]

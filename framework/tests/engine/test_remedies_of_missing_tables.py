@@ -49,14 +49,14 @@ def remove(shop, name):
 @pytest.mark.parametrize("name", READERS)
 def test_a_build_over_a_table_that_was_never_built_says_what_to_build(shop_with_readers, first_spark, name):
     shop = shop_with_readers
-    results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-    (problem,) = problems(told)
+    results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+    (diagnostic,) = problems(events)
     assert statuses(results) == {name: "error"}
-    assert (problem.code, problem.message) == ("MS843", "'totals' has not been built")
-    assert problem.help == "build it first: `millstream build --select +totals`"
+    assert (diagnostic.code, diagnostic.message) == ("MS843", "'totals' has not been built")
+    assert diagnostic.help == "build it first: `millstream build --select +totals`"
     built(shop.root, first_spark, models=frozenset({"model.totals"}))
-    results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-    assert statuses(results) == {name: "success"}, problems(told)
+    results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+    assert statuses(results) == {name: "success"}, problems(events)
 
 
 def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exists(
@@ -65,7 +65,7 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
     shop = shop_with_readers
     with running(shop.root, first_spark, models=frozenset({"model.copied"})) as run:
         run.until(lambda: run.of(Failed))
-    assert {(each.diagnostic.code, each.diagnostic.message) for each in run.of(Failed)} == {
+    assert {(failed.diagnostic.code, failed.diagnostic.message) for failed in run.of(Failed)} == {
         ("MS843", "'totals' has not been built")
     }
     built(shop.root, first_spark, models=frozenset({"model.totals"}))
@@ -76,23 +76,23 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
 
 def test_a_table_that_is_gone_is_not_continued_without_its_rows(shop_with_readers, first_spark):
     shop = shop_with_readers
-    results, told = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(told)
+    results, events = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(events)
     remove(shop, "model.totals")
     shop.send(event(2))
-    results, told = built(shop.root, first_spark, models=frozenset({"model.totals"}))
-    (problem,) = problems(told)
-    assert problem.code == "MS696"
-    assert problem.help.startswith(
+    results, events = built(shop.root, first_spark, models=frozenset({"model.totals"}))
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS696"
+    assert diagnostic.help.startswith(
         "compute it from the start: millstream build --full-refresh --select totals "
     )
     for name in READERS:
-        results, told = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-        assert [each.code for each in problems(told)] == ["MS843"], name
+        results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
+        assert [diagnostic.code for diagnostic in problems(events)] == ["MS843"], name
     built(shop.root, first_spark, models=frozenset({"model.totals"}), intent=FullRefresh())
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2.0}]
-    results, told = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(told)
+    results, events = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(events)
     assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 4.0}]
 
 
@@ -104,17 +104,17 @@ def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark,
     shop.model("joined", READERS["joined"])
     shop.send(event(1))
     joined, totals = frozenset({"model.joined"}), frozenset({"model.totals"})
-    _, told = built(shop.root, first_spark, models=joined)
-    assert [each.code for each in problems(told)] == ["MS843"]
-    results, told = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(told)
+    _, events = built(shop.root, first_spark, models=joined)
+    assert [diagnostic.code for diagnostic in problems(events)] == ["MS843"]
+    results, events = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(events)
     login = {"user": postgres.username, "password": postgres.password.reveal()}
     with psycopg.connect(postgres.url, **login) as connection:
         connection.execute(f'drop table "{postgres.schema}"."totals"')
     shop.send(event(2))
     for models, code in ((totals, "MS696"), (joined, "MS843")):
-        _, told = built(shop.root, first_spark, models=models)
-        assert [each.code for each in problems(told)] == [code]
+        _, events = built(shop.root, first_spark, models=models)
+        assert [diagnostic.code for diagnostic in problems(events)] == [code]
     built(shop.root, first_spark, models=totals, intent=FullRefresh())
-    results, told = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(told)
+    results, events = built(shop.root, first_spark)
+    assert set(statuses(results).values()) == {"success"}, problems(events)

@@ -47,7 +47,7 @@ OVER_TABLES = {
     "parts by LATERAL VIEW": "select o.id, t.word from {orders} as o lateral view parts(o.kind) t as word",
     "parts in opaque SQL": "select o.id, t.word from {orders} as o join (values ('x')) as v(t) on v.t = o.kind, lateral parts(o.kind) as t",
 }
-LISTED = "select o.id, t.word from {orders} as o lateral view inline(list_of_parts(o.kind)) t as word"
+INLINE_LIST = "select o.id, t.word from {orders} as o lateral view inline(list_of_parts(o.kind)) t as word"
 SCALARS = "select o.id, shout(o.kind) as word from {orders} as o join (values ('x')) as v(t) on v.t = o.kind"
 ORDERS = "{{ ref('orders') }}"
 
@@ -58,12 +58,12 @@ def test_python_in_opaque_sql_is_refused_where_it_is_called(tmp_path, name):
     root = project(tmp_path, {"m": IN_OPAQUE[name].format(**places)})
     (root / "macros/parts.py").write_text(FUNCTIONS)
     function = name.partition(" ")[0]
-    (problem,) = compile_project(root).diagnostics
-    location = problem.location
-    assert (problem.code, location.path, location.line) == ("MS698", "models/m.sql", 1)
+    (diagnostic,) = compile_project(root).diagnostics
+    location = diagnostic.location
+    assert (diagnostic.code, location.path, location.line) == ("MS698", "models/m.sql", 1)
     text = (root / "models/m.sql").read_text()
     assert text[location.column - 1 :].startswith(f"{function}(")
-    assert problem.help.startswith(f"move the opaque part to a separate model, and call {function}() here")
+    assert diagnostic.help.startswith(f"move the opaque part to a separate model, and call {function}() here")
     (root / "models/part.sql").write_text(PART.format(**places).replace("e.type", "e.type as kind", 1))
     (root / "models/m.sql").write_text(OF_PART[function].format(part="{{ ref('part') }}"))
     assert compile_project(root).diagnostics == ()
@@ -77,10 +77,10 @@ def test_functions_that_return_rows_are_refused_in_tables_over_tables(tmp_path, 
     )
     root = project(tmp_path, {"orders": orders, "m": FULL + OVER_TABLES[name].format(orders=ORDERS)})
     (root / "macros/parts.py").write_text(FUNCTIONS)
-    (problem,) = compile_project(root).diagnostics
-    assert (problem.code, problem.location.path) == ("MS698", "models/m.sql")
-    assert "lateral view inline(parts(…))" in problem.help
-    for sql in (LISTED, SCALARS):
+    (diagnostic,) = compile_project(root).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS698", "models/m.sql")
+    assert "lateral view inline(parts(…))" in diagnostic.help
+    for sql in (INLINE_LIST, SCALARS):
         (root / "models/m.sql").write_text(FULL + sql.format(orders=ORDERS))
         assert compile_project(root).diagnostics == ()
 
@@ -97,7 +97,7 @@ def test_the_remedies_run(shop, first_spark):
     shop.model(
         "split", f"{TABLE} select e.id, t.word from {{{{ ref('part') }}}} as e, lateral parts(e.kind) as t"
     )
-    shop.model("listed", FULL + LISTED.format(orders=ORDERS))
+    shop.model("listed", FULL + INLINE_LIST.format(orders=ORDERS))
     shop.model("scalars", FULL + SCALARS.format(orders=ORDERS))
     shop.send(("a", {"id": 1, "kind": "x", "value": 1.0, "at": "2026-01-01T00:00:00Z"}))
     assert {*statuses(built(shop.root, first_spark)[0]).values()} == {"success"}

@@ -31,11 +31,11 @@ TOTALS = """
 @pytest.fixture
 def remote(first_spark, tmp_path):
     settings = first_spark._jsc.hadoopConfiguration()
-    place = tmp_path / "far"
-    place.mkdir()
-    settings.set("fs.viewfs.mounttable.remote.link./checkpoints", place.as_uri())
+    folder = tmp_path / "far"
+    folder.mkdir()
+    settings.set("fs.viewfs.mounttable.remote.link./checkpoints", folder.as_uri())
     settings.set("fs.viewfs.impl.disable.cache", "true")
-    yield place
+    yield folder
     settings.unset("fs.viewfs.mounttable.remote.link./checkpoints")
 
 
@@ -58,15 +58,15 @@ def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop,
     shop.write("profiles.yml", PROFILES)
     shop.model("totals", TOTALS.format(measure="sum(value)"))
     shop.send(("a", {"id": 1, "value": 1.0}))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert (remote / "groups.lock").is_file()
     # Rebuilt, both would be one group, and begin at the start.
     shop.model("counts", TOTALS.format(measure="count(value)"))
     shop.send(("a", {"id": 2, "value": 2.0}))
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    read = {each.id: (each.query, each.rows_read) for each in results.results}
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    read = {result.id: (result.query, result.rows_read) for result in results.results}
     assert read == {"model.totals": ("totals", 1), "model.counts": ("counts", 2)}
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
     assert [row["total"] for row in table_rows(shop.root, "model.counts")] == [2]
@@ -80,9 +80,12 @@ def test_a_model_leaves_the_query_that_it_shares(shop, first_spark, remote):
     shop.send(("a", {"id": 1, "value": 1.0}), ("a", {"id": 2, "value": 2.0}))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.format(measure="max(value)"))
-    results, told = built(shop.root, first_spark, intent=Apply())
-    assert problems(told) == []
-    assert {each.id: each.rows_read for each in results.results} == {"model.totals": 2, "model.counts": 0}
+    results, events = built(shop.root, first_spark, intent=Apply())
+    assert problems(events) == []
+    assert {result.id: result.rows_read for result in results.results} == {
+        "model.totals": 2,
+        "model.counts": 0,
+    }
     shop.send(("a", {"id": 3, "value": 3.0}))
     built(shop.root, first_spark)
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
@@ -96,37 +99,37 @@ def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):
     shop.send(("a", {"id": 1}))
     built(shop.root, first_spark)
     shop.model("two", sink)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert shop.values("two") == [{"id": 1}]
 
 
 def test_a_file_is_replaced_as_a_whole(first_spark, remote):
-    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one/a"
-    files.write(place, b"before")
-    files.write(place, b"after")
-    assert files.read(place) == b"after"
-    assert [each.name for each in (remote / "one").iterdir() if not each.name.startswith(".")] == ["a"]
+    files, path = HadoopFiles(first_spark), "viewfs://remote/checkpoints/one/a"
+    files.write(path, b"before")
+    files.write(path, b"after")
+    assert files.read(path) == b"after"
+    assert [file.name for file in (remote / "one").iterdir() if not file.name.startswith(".")] == ["a"]
 
 
 @pytest.mark.long
 def test_two_machines_exclude_each_other(first_spark, remote):
-    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    files, folder = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
     with (
-        checkpoints_lock(place, files, "production"),
+        checkpoints_lock(folder, files, "production"),
         pytest.raises(MillstreamError, match="MS874") as refused,
-        checkpoints_lock(place, files, "production"),
+        checkpoints_lock(folder, files, "production"),
     ):
         pass
     assert f"(process {os.getpid()}, since" in str(refused.value)
     assert f" on {socket.gethostname()} is using" in str(refused.value)
-    assert files.names(f"{place}/locks") == []
+    assert files.names(f"{folder}/locks") == []
 
 
 @pytest.mark.long
 def test_who_was_killed_excludes_nobody(first_spark, remote):
-    files, place = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
+    files, folder = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
     killed = Sign("x", "far", Holder("millstream run", 1, datetime.now(timezone.utc)), alone=True)
-    files.write(f"{place}/locks/x.json", msgspec.json.encode(killed))
-    with checkpoints_lock(place, files, "production"):
-        assert "x.json" not in files.names(f"{place}/locks")
+    files.write(f"{folder}/locks/x.json", msgspec.json.encode(killed))
+    with checkpoints_lock(folder, files, "production"):
+        assert "x.json" not in files.names(f"{folder}/locks")

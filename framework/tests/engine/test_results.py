@@ -21,7 +21,7 @@ def test_records_read_and_written_by_model(shop, first_spark):
     )
     shop.send(*(("a", {"id": n, "kind": "x", "value": float(n % 20)}) for n in range(200)))
     results, _ = built(shop.root, first_spark)
-    counts = {each.id: (each.reads, each.rows_written) for each in results.results}
+    counts = {result.id: (result.reads, result.rows_written) for result in results.results}
     read = {"source.web.events": 200}
     assert counts == {"model.all_events": (read, 200), "model.large": (read, 100), "model.totals": (read, 1)}
     plan = job_of(shop.root).topology.written
@@ -29,7 +29,7 @@ def test_records_read_and_written_by_model(shop, first_spark):
     assert measured(first, plan).keeps == {"model.large": 0.5}
     shop.send(*(("a", {"id": n, "kind": "x", "value": 0.0}) for n in range(50)))
     results, _ = built(shop.root, first_spark)
-    assert {each.id: each.rows_written for each in results.results} == {
+    assert {result.id: result.rows_written for result in results.results} == {
         "model.all_events": 50, "model.large": 0, "model.totals": 1,
     }  # fmt: skip
     second = with_counts(results, first, plan)

@@ -44,7 +44,7 @@ SINK = "{{ config(materialized='sink') }}"
 
 
 def rows_of(run, query):
-    return sum(each.batch.rows for each in run.of(Batched) if each.query == query)
+    return sum(batched.batch.rows for batched in run.of(Batched) if batched.query == query)
 
 
 def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, first_spark):
@@ -55,30 +55,37 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
         run.until(lambda: rows_of(run, "events_topics") == 1 and rows_of(run, "totals") == 1)
         shop.send(event(2), event(3))
         run.until(lambda: rows_of(run, "events_topics") == 3 and rows_of(run, "totals") == 3)
-    assert {each.query for each in run.of(Stopped)} == {"events_topics", "totals"}
+    assert {stopped.query for stopped in run.of(Stopped)} == {"events_topics", "totals"}
     assert_explained(shop, run)
-    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2, 3]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
     shop.send(event(4))
     assert lag_of(shop, "--select", "totals") == [("totals", "events", 3, 4, 1)]
     results, _ = built(shop.root, first_spark)
-    assert {each.rows_read for each in results.results} == {1}
+    assert {result.rows_read for result in results.results} == {1}
     # `run` has committed its own offsets; only they are known if checkpoints are elsewhere.
     physical = job_of(shop.root).physical
     admin = admin_of(Cluster(shop.bootstrap))
-    elsewhere = {each.query: each.records for each in lags(admin, "shop", physical.queries, "s3a://bucket/x")}
+    elsewhere = {lag.query: lag.records for lag in lags(admin, "shop", physical.queries, "s3a://bucket/x")}
     assert elsewhere == {"events_topics": 1, "totals": 1}
     assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]
-    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2, 3, 4]
 
 
 def assert_explained(shop, run):
     """`explain` shows the medians of the batches that the run has told of."""
     for query in explained(shop):
-        told = [each.batch for each in run.of(Batched) if each.query == query["name"] and each.batch.rows]
-        found = query["batches"]
-        assert (found["batches"], found["rows"]) == (len(told), statistics.median(each.rows for each in told))
-        assert found["seconds"] == statistics.median(each.seconds for each in told)
+        batches = [
+            batched.batch
+            for batched in run.of(Batched)
+            if batched.query == query["name"] and batched.batch.rows
+        ]
+        medians = query["batches"]
+        assert (medians["batches"], medians["rows"]) == (
+            len(batches),
+            statistics.median(batch.rows for batch in batches),
+        )
+        assert medians["seconds"] == statistics.median(batch.seconds for batch in batches)
 
 
 def explained(shop):
@@ -90,13 +97,13 @@ def explained(shop):
 def lag_of(shop, *selected):
     command = [*MILLSTREAM, "lag", "--output", "json", *selected]
     done = subprocess.run(command, cwd=shop.root, capture_output=True, check=True, text=True)
-    found = json.loads(done.stdout)["lag"]
-    assert all((each["seconds"] > 0) == (each["records"] > 0) for each in found)
-    assert max(each["seconds"] for each in found) < 60
+    lag_of_topics = json.loads(done.stdout)["lag"]
+    assert all((topic_lag["seconds"] > 0) == (topic_lag["records"] > 0) for topic_lag in lag_of_topics)
+    assert max(topic_lag["seconds"] for topic_lag in lag_of_topics) < 60
     return [
-        (each["query"], each["topic"], one["read"], one["end"], one["records"])
-        for each in found
-        for one in each["partitions"]
+        (topic_lag["query"], topic_lag["topic"], one["read"], one["end"], one["records"])
+        for topic_lag in lag_of_topics
+        for one in topic_lag["partitions"]
     ]
 
 
@@ -110,13 +117,13 @@ def test_batches_have_as_many_records_as_the_source_says(shop, first_spark):
         shop.send(event(2), event(3))
         shop.send(*map(event, range(4, 8)))
         run.until(lambda: rows_of(run, "events_topics") >= 5)
-    batches = [each.batch.rows for each in run.of(Batched) if each.batch.rows]
+    batches = [batched.batch.rows for batched in run.of(Batched) if batched.batch.rows]
     assert batches[0] == 1
     assert all(3 <= rows <= 4 for rows in batches[1:])
     # A build reads what there is, however little it is.
     shop.send(event(8))
     built(shop.root, first_spark)
-    assert [each["id"] for each in shop.values("plain")] == list(range(1, 9))
+    assert [row["id"] for row in shop.values("plain")] == list(range(1, 9))
 
 
 @pytest.mark.long
@@ -125,10 +132,12 @@ def test_offsets_are_committed_for_a_group_of_each_query(shop, first_spark):
     shop.send(event(1), event(2))
     with running(shop.root, first_spark) as run:
         run.until(lambda: rows_of(run, "events_topics") == 2)
-    asked = ConsumerGroupTopicPartitions("millstream.shop.events_topics")
+    group = ConsumerGroupTopicPartitions("millstream.shop.events_topics")
     admin = AdminClient({"bootstrap.servers": shop.bootstrap})
-    (future,) = admin.list_consumer_group_offsets([asked]).values()
-    assert [(each.topic, each.offset) for each in future.result(10).topic_partitions] == [("events", 2)]
+    (future,) = admin.list_consumer_group_offsets([group]).values()
+    assert [(partition.topic, partition.offset) for partition in future.result(10).topic_partitions] == [
+        ("events", 2)
+    ]
 
 
 GATE = """
@@ -166,7 +175,7 @@ def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
         opened.touch()
         run.until(lambda: rows_of(run, "events_topics") == 3)
         sent = [receiver.next() for _ in range(2)]
-        assert [(each["event"], each["query"]) for each in sent] == [
+        assert [(notification["event"], notification["query"]) for notification in sent] == [
             ("failed", "events_topics"),
             ("recovered", "events_topics"),
         ]
@@ -221,9 +230,11 @@ def check_dashboard(prometheus, material):
             panel.title
             for panels in panels_of(material).values()
             for panel in panels
-            for each in panel.expressions
+            for expression in panel.expressions
             if not prometheus.series(
-                re.sub(r"\$(instance|query|model)", ".*", each.promql).replace("$__rate_interval", "10s")
+                re.sub(r"\$(instance|query|model)", ".*", expression.promql).replace(
+                    "$__rate_interval", "10s"
+                )
             )
         }
 
@@ -233,9 +244,9 @@ def check_dashboard(prometheus, material):
 
 
 def check_alerts(prometheus):
-    prometheus.until({"ok"}, lambda: {each["health"] for each in prometheus.rules()})
+    prometheus.until({"ok"}, lambda: {rule["health"] for rule in prometheus.rules()})
     fires = {
-        rule["name"]: [each["labels"]["test"] for each in rule["alerts"]]
+        rule["name"]: [alert["labels"]["test"] for alert in rule["alerts"]]
         for rule in prometheus.rules()
         if rule["state"] == "firing"
     }
@@ -252,8 +263,8 @@ QUERIES = ("totals", "spread", "events_topics")
 
 
 def inserted(run):
-    changes = (each.batch.changes for each in run.of(Batched) if each.query == "spread")
-    return sum(each["spread"].inserted for each in changes)
+    changes = (batched.batch.changes for batched in run.of(Batched) if batched.query == "spread")
+    return sum(change["spread"].inserted for change in changes)
 
 
 def test_probes_and_metrics(shop, first_spark):
@@ -299,7 +310,11 @@ def test_probes_and_metrics(shop, first_spark):
         return [lambda spark: keep_testing(tests, 0.5, spark, run.stopping, run.tell)]
 
     def tested(run, passed):
-        return {each.test.split(".")[1] for each in run.of(DataTested) if each.passed is passed}
+        return {
+            data_tested.test.split(".")[1]
+            for data_tested in run.of(DataTested)
+            if data_tested.passed is passed
+        }
 
     health = Health(max_lag=0, max_staleness=30)
     with (
@@ -331,9 +346,13 @@ def test_probes_and_metrics(shop, first_spark):
             check_dashboard(prometheus, material)
             check_alerts(prometheus)
         names = {family.name for family in text_string_to_metric_families(got("/metrics")[1])}
-        own = {each for each in names if each.startswith("millstream_")}
-        assert own == {each.family for each in RUN_METRICS}
-    (failed,) = {(each.test, each.message) for each in run.of(DataTested) if not each.passed}
+        run_metrics = {name for name in names if name.startswith("millstream_")}
+        assert run_metrics == {metric.family for metric in RUN_METRICS}
+    (failed,) = {
+        (data_tested.test, data_tested.message)
+        for data_tested in run.of(DataTested)
+        if not data_tested.passed
+    }
     assert failed == ("test.row_count_totals", "3 rows")
 
 
@@ -346,7 +365,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(sho
     shop.send(event(2))
     with pytest.raises(MillstreamError, match="MS870"), running(shop.root, first_spark) as run:
         run.until(lambda: run.of(Batched))
-    assert [each["id"] for each in shop.values("plain")] == [1]
+    assert [row["id"] for row in shop.values("plain")] == [1]
 
 
 @pytest.mark.long
@@ -373,7 +392,7 @@ def test_a_lookup_waits_until_its_table_has_what_was_there(shop, first_spark):
     shop.send(event(1))
     with running(shop.root, first_spark) as run:
         run.until(lambda: rows_of(run, "named") == 1)
-    assert [json.loads(each.value())["name"] for each in received(shop.bootstrap, "named")] == ["Ann"]
+    assert [json.loads(message.value())["name"] for message in received(shop.bootstrap, "named")] == ["Ann"]
 
 
 def test_two_runs_of_a_target_exclude_each_other(shop, first_spark):

@@ -64,9 +64,9 @@ def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monke
     with running(shop.root, first_spark) as going:
         going.until(lambda: going.of(Batched))
         ahead.now = -3600.0
-        going.until(lambda: "clock" in [each.name for each in going.of(Setup)])
+        going.until(lambda: "clock" in [setup.name for setup in going.of(Setup)])
         going.until(lambda: len(going.of(Running)) == 2)
         shop.send(("a", {"id": 2}))
         going.until(lambda: len(shop.values("plain")) == 2)
         assert going.of(Failed) == []
-    assert [each["id"] for each in shop.values("plain")] == [1, 2]
+    assert [row["id"] for row in shop.values("plain")] == [1, 2]

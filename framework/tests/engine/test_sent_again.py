@@ -28,8 +28,8 @@ def sent(shop, *records):
     for number, (id_, batch, position) in enumerate(records):
         headers = [("millstream.position", position), ("millstream.batch", batch)]
         value = f'{{"id": {id_}, "kind": "x", "at": "2026-01-01T00:{id_ % 60:02}:00Z"}}'
-        given = [each for each in headers if each[1] is not None]
-        producer.produce("events", value, partition=number % shop.partitions, headers=given)
+        sent_headers = [header for header in headers if header[1] is not None]
+        producer.produce("events", value, partition=number % shop.partitions, headers=sent_headers)
     assert producer.flush(30) == 0
 
 
@@ -62,9 +62,9 @@ def test_each_record_is_read_once(shop, first_spark):
     results, _ = built(shop.root, first_spark)
     assert statuses(results) == dict.fromkeys(("plain", "windows", "totals"), "success")
     ids = [0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9, 60]
-    assert sorted(each["id"] for each in shop.values("plain")) == ids
+    assert sorted(row["id"] for row in shop.values("plain")) == ids
     assert shop.values("totals")[-1] == {"kind": "x", "events": len(ids), "ids": sum(ids)}
-    closed = {each["minute"][14:16]: each["events"] for each in shop.values("windows")}
+    closed = {row["minute"][14:16]: row["events"] for row in shop.values("windows")}
     assert closed == {f"{n:02}": ids.count(n) for n in range(8)}
     assert remembered(shop, first_spark) == {" in-0": 1, "q/a in-0": 2, "q/a in-1": 1, "q/b in-0": 1}
 

@@ -43,25 +43,25 @@ class Named(NamedTuple):
 
 @pytest.fixture
 def shop(tmp_path, broker):
-    made = Shop(tmp_path, broker)
-    create_topics(made.bootstrap, "events")
-    return made
+    shop = Shop(tmp_path, broker)
+    create_topics(shop.bootstrap, "events")
+    return shop
 
 
 @pytest.fixture
 def answers(monkeypatch):
     """Let each pair share its read; return what guests were told, batch by batch."""
-    found = []
-    asked = SharedRead.has_sent
+    answers = []
+    original = SharedRead.has_sent
 
     def noted(self, batch):
-        answer = asked(self, batch)
-        found.append(answer)
+        answer = original(self, batch)
+        answers.append(answer)
         return answer
 
     monkeypatch.setattr(read_together, "is_worth_it", lambda *_: True)
     monkeypatch.setattr(SharedRead, "has_sent", noted)
-    return found
+    return answers
 
 
 def sent(shop, first, number):
@@ -74,7 +74,7 @@ def sent(shop, first, number):
 
 
 def newest(shop, topic, key, value):
-    return {each[key]: each[value] for each in shop.values(topic)}
+    return {row[key]: row[value] for row in shop.values(topic)}
 
 
 def test_a_build_reads_a_topic_once(shop, first_spark, answers):
@@ -87,14 +87,14 @@ def test_a_build_reads_a_topic_once(shop, first_spark, answers):
         results, _ = built(shop.root, first_spark)
         assert set(statuses(results).values()) == {"success"}
         assert answers == [True] * (turn + 1)
-        assert [each.rows_read for each in results.results] == [number] * 3
-        big = [(each["id"], each["user"]) for each in shop.values("big")]
-        assert sorted(big) == [(each["id"], each["user"]) for each in events if each["value"] > 5]
-        assert len({(each["_partition"], each["_offset"]) for each in shop.values("big")}) == len(big)
-        assert sorted((each["id"], each["twice"]) for each in shop.values("twice")) == [
-            (each["id"], each["value"] * 2) for each in events
+        assert [result.rows_read for result in results.results] == [number] * 3
+        big = [(row["id"], row["user"]) for row in shop.values("big")]
+        assert sorted(big) == [(event["id"], event["user"]) for event in events if event["value"] > 5]
+        assert len({(row["_partition"], row["_offset"]) for row in shop.values("big")}) == len(big)
+        assert sorted((row["id"], row["twice"]) for row in shop.values("twice")) == [
+            (event["id"], event["value"] * 2) for event in events
         ]
-        assert newest(shop, "counts", "kind", "events") == Counter(each["kind"] for each in events)
+        assert newest(shop, "counts", "kind", "events") == Counter(event["kind"] for event in events)
 
 
 @pytest.mark.long
@@ -106,7 +106,7 @@ def test_each_batch_is_shared(shop, first_spark, answers):
     built(shop.root, first_spark)
     assert len(answers) >= 4
     assert all(answers)
-    assert sorted(each["id"] for each in shop.values("twice")) == [each["id"] for each in events]
+    assert sorted(row["id"] for row in shop.values("twice")) == [row["id"] for row in events]
 
 
 def test_queries_at_different_records_go_on_alone(shop, first_spark, answers):
@@ -114,15 +114,15 @@ def test_queries_at_different_records_go_on_alone(shop, first_spark, answers):
     shop.model("counts", COUNTS)
     sent(shop, 0, 40)
     built(shop.root, first_spark, models=frozenset({"model.twice"}))
-    events = [*range(40), *(each["id"] for each in sent(shop, 40, 30))]
+    events = [*range(40), *(row["id"] for row in sent(shop, 40, 30))]
     built(shop.root, first_spark)
     assert answers == [False]
-    assert sorted(each["id"] for each in shop.values("twice")) == events
+    assert sorted(row["id"] for row in shop.values("twice")) == events
     assert sum(newest(shop, "counts", "kind", "events").values()) == 70
-    events += [each["id"] for each in sent(shop, 70, 30)]
+    events += [row["id"] for row in sent(shop, 70, 30)]
     built(shop.root, first_spark)
     assert answers == [False, True]  # both have read everything before
-    assert sorted(each["id"] for each in shop.values("twice")) == events
+    assert sorted(row["id"] for row in shop.values("twice")) == events
 
 
 FIRST = "cast(_headers[0].value as string)"
@@ -139,7 +139,7 @@ def test_headers_which_the_host_does_not_need(shop, first_spark, answers, aggreg
     assert producer.flush(10) == 0
     built(shop.root, first_spark)
     assert answers == [True]
-    assert sorted((each["id"], each["header"]) for each in shop.values("first")) == [
+    assert sorted((row["id"], row["header"]) for row in shop.values("first")) == [
         (number, f"h{number:02}") for number in range(20)
     ]
     assert newest(shop, "counts", "kind", "events") == {"x": 20 if aggregate == "count(*)" else "h19"}
@@ -149,15 +149,15 @@ def test_a_guest_that_fails_does_not_harm_its_host(shop, first_spark, answers):
     shop.model("halves", SINK + "select id, 1 div (id - 7) as half from {{ source('web', 'events') }}")
     shop.model("counts", COUNTS)
     sent(shop, 0, 20)
-    results, told = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert answers[0] is False
     assert statuses(results) == {"halves": "error", "counts": "success"}
-    (problem,) = problems(told)
-    assert "zero" in problem.message.lower()
+    (diagnostic,) = problems(events)
+    assert "zero" in diagnostic.message.lower()
     assert sum(newest(shop, "counts", "kind", "events").values()) == 20
     shop.model("halves", SINK + "select id, 1 div (id + 7) as half from {{ source('web', 'events') }}")
     built(shop.root, first_spark)
-    assert {each["id"] for each in shop.values("halves")} == set(range(20))
+    assert {row["id"] for row in shop.values("halves")} == set(range(20))
     assert sum(newest(shop, "counts", "kind", "events").values()) == 20
 
 
@@ -168,10 +168,10 @@ def test_a_host_that_fails_does_not_harm_its_guest(shop, first_spark, answers):
     results, _ = built(shop.root, first_spark)
     assert answers == [False]
     assert statuses(results) == {"twice": "success", "counts": "error"}
-    assert {each["id"] for each in shop.values("twice")} == set(range(20))
+    assert {row["id"] for row in shop.values("twice")} == set(range(20))
     sent(shop, 20, 5)
     built(shop.root, first_spark)
-    assert {each["id"] for each in shop.values("twice")} == set(range(25))
+    assert {row["id"] for row in shop.values("twice")} == set(range(25))
 
 
 def test_a_host_that_fails_after_it_has_read_all(shop, first_spark, answers):
@@ -182,7 +182,7 @@ def test_a_host_that_fails_after_it_has_read_all(shop, first_spark, answers):
     results, _ = built(shop.root, first_spark)
     assert answers == [True]
     assert statuses(results) == {"twice": "success", "counts": "error"}
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(20))
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(20))
 
 
 def test_a_guest_whose_producer_fails(shop, first_spark, answers):
@@ -213,7 +213,7 @@ def test_a_host_that_reads_no_record(shop, first_spark, answers):
     sent(shop, 0, 20)
     built(shop.root, first_spark)
     assert answers == [False]
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(20))
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(20))
 
 
 @pytest.mark.long
@@ -233,8 +233,8 @@ def test_a_host_of_several_states(shop, first_spark, answers):
     events = sent(shop, 0, 100)
     built(shop.root, first_spark)
     assert answers == [True]
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(100))
-    assert newest(shop, "counts", "kind", "events") == Counter(each["kind"] for each in events)
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(100))
+    assert newest(shop, "counts", "kind", "events") == Counter(event["kind"] for event in events)
 
 
 def test_a_query_that_reads_a_topic_twice_has_no_guest(shop, first_spark, answers):
@@ -248,8 +248,8 @@ def test_a_query_that_reads_a_topic_twice_has_no_guest(shop, first_spark, answer
     events = sent(shop, 0, 100)
     built(shop.root, first_spark)
     assert answers == [False]
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(100))
-    expected = Counter(each["kind"] for each in events) + Counter(each["user"] for each in events)
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(100))
+    expected = Counter(event["kind"] for event in events) + Counter(event["user"] for event in events)
     assert newest(shop, "counts", "kind", "events") == expected
 
 
@@ -262,7 +262,7 @@ def test_exactly_once_is_not_shared(shop, first_spark, answers):
     sent(shop, 0, 20)
     built(shop.root, first_spark)
     assert answers == []
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(20))
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(20))
     assert sum(newest(shop, "counts", "kind", "events").values()) == 20
 
 
@@ -277,7 +277,7 @@ def test_a_guest_starts_with_a_host_that_waits_for_other_queries(shop, first_spa
     assert answers == [True]
     assert set(statuses(results).values()) == {"success"}
     assert newest(shop, "names", "name", "events") == Counter("abc"[n % 7 % 3] for n in range(30))
-    assert sorted(each["id"] for each in shop.values("twice")) == [each["id"] for each in events]
+    assert sorted(row["id"] for row in shop.values("twice")) == [row["id"] for row in events]
 
 
 def test_a_guest_runs_without_a_host_that_is_skipped(shop, first_spark, answers):
@@ -290,16 +290,16 @@ def test_a_guest_runs_without_a_host_that_is_skipped(shop, first_spark, answers)
     results, _ = built(shop.root, first_spark)
     assert answers == [False]
     assert statuses(results) == {"web.users": "error", "twice": "success", "names": "skipped"}
-    assert sorted(each["id"] for each in shop.values("twice")) == list(range(30))
+    assert sorted(row["id"] for row in shop.values("twice")) == list(range(30))
 
 
 def test_pairs_that_would_wait_for_each_other_are_not_shared():
     """Hosts that read what guests of other hosts write."""
     waits = {"a": set(), "host of a": {"b"}, "b": set(), "host of b": {"a"}, "c": set(), "host of c": {"c"}}
     waits = {name: frozenset(names) for name, names in waits.items()}
-    wanted = [SharedRead("t", f"host of {name}", name) for name in "abc"]
-    ordered, after, found = side_by_side([Named(name) for name in waits], waits, wanted)
-    assert [pair.guest for pair in found] == ["a"]
+    candidates = [SharedRead("t", f"host of {name}", name) for name in "abc"]
+    ordered, after, pairs = side_by_side([Named(name) for name in waits], waits, candidates)
+    assert [pair.guest for pair in pairs] == ["a"]
     assert after == waits | {"a": frozenset("b")}
     assert [query.name for query in ordered][:2] == ["a", "host of a"]
     assert sorted(query.name for query in ordered) == sorted(waits)
@@ -310,9 +310,9 @@ def test_what_is_worth_sharing(shop, first_spark, monkeypatch):
     shop.model("counts", COUNTS)
     sent(shop, 0, 20)
     queries = job_of(shop.root).physical.queries
-    for enough, found in ((19, 1), (20, 1), (21, 0)):
+    for enough, count in ((19, 1), (20, 1), (21, 0)):
         monkeypatch.setattr(read_together, "ENOUGH", enough)
-        assert len(shared_reads(job_of(shop.root), queries, first_spark)) == found
+        assert len(shared_reads(job_of(shop.root), queries, first_spark)) == count
     monkeypatch.setattr(read_together, "ENOUGH", 1)
     (guest,) = (query for query in queries if not query.signature.stateful)
     assert is_worth_it(job_of(shop.root), guest, 2)

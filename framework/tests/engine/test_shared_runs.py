@@ -18,12 +18,12 @@ SINK = "{{ config(materialized='sink') }} select id from {{ source('web', 'event
 
 def shared(shop, spark, *models, **options):
     return running(
-        shop.root, spark, shared=True, models=frozenset(f"model.{each}" for each in models), **options
+        shop.root, spark, shared=True, models=frozenset(f"model.{model}" for model in models), **options
     )
 
 
 def rows_of(run, query):
-    return sum(each.batch.rows for each in run.of(Batched) if each.query == query)
+    return sum(batched.batch.rows for batched in run.of(Batched) if batched.query == query)
 
 
 @pytest.mark.long
@@ -64,10 +64,10 @@ def test_runs_share_a_target_and_no_query_runs_twice(shop, first_spark):
         with shared(shop, first_spark, "totals") as other:
             other.until(lambda: rows_of(other, "totals") == 1)
         one.until(lambda: rows_of(one, "events_topics") == 4)
-    results, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    assert {each.rows_read for each in results.results} == {0}
-    assert [each["id"] for each in shop.values("plain")] == [1, 2, 3, 4]
+    results, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    assert {result.rows_read for result in results.results} == {0}
+    assert [row["id"] for row in shop.values("plain")] == [1, 2, 3, 4]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 4.0}]
     # Alone, a run may rebuild.
     shop.model("totals", TOTALS.replace("sum(", "max("))

@@ -48,7 +48,7 @@ BUILDS = [
 def expected():
     """Return the visits that plain Python counts, in the order of events."""
     counts, totals, rows = Counter(), Counter(), []
-    for user, event in (each for rows in BUILDS for each in rows):
+    for user, event in (row for rows in BUILDS for row in rows):
         counts[user] += 1
         totals[user] += event["value"] or 0.0
         rows.append((user, counts[user], totals[user]))
@@ -56,14 +56,14 @@ def expected():
 
 
 def visits(shop, topic):
-    return Counter((each.get("user"), each.get("number"), each.get("total")) for each in shop.values(topic))
+    return Counter((row.get("user"), row.get("number"), row.get("total")) for row in shop.values(topic))
 
 
 def run(shop, spark, target=None):
     for rows in BUILDS:
         shop.send(*rows)
-        _, told = built(shop.root, spark, target=target)
-        assert problems(told) == []
+        _, events = built(shop.root, spark, target=target)
+        assert problems(events) == []
 
 
 def steps(shop, kind):
@@ -112,8 +112,8 @@ def test_rows_beside_the_state_that_a_model_shares_are_not_deduplicated_by_batch
     shop.model("both", SINK + f"select user from {{{{ ref('firsts') }}}} union all select user from {EVENTS}")
     run(shop, first_spark)
     users = Counter(user for rows in BUILDS for user, _ in rows)
-    assert Counter(each.get("user") for each in shop.values("firsts")) == Counter(users.keys())
-    assert Counter(each.get("user") for each in shop.values("both")) == users + Counter(users.keys())
+    assert Counter(row.get("user") for row in shop.values("firsts")) == Counter(users.keys())
+    assert Counter(row.get("user") for row in shop.values("both")) == users + Counter(users.keys())
 
 
 @pytest.mark.long
@@ -127,10 +127,10 @@ def test_deduplicated_rows_that_several_models_read(shop, first_spark):
     )
     run(shop, first_spark)
     assert steps(shop, DedupeView) == 1
-    wanted = {(user, event["kind"]) for rows in BUILDS for user, event in rows}
-    assert Counter((e.get("user"), e["kind"]) for e in shop.values("all_once")) == Counter(wanted)
+    pairs = {(user, event["kind"]) for rows in BUILDS for user, event in rows}
+    assert Counter((e.get("user"), e["kind"]) for e in shop.values("all_once")) == Counter(pairs)
     assert Counter((e.get("user"), e["kind"]) for e in shop.values("xs")) == Counter(
-        each for each in wanted if each[1] == "x"
+        pair for pair in pairs if pair[1] == "x"
     )
     assert {row["user"]: row["kind"] for row in table_rows(shop.root, "model.kinds")} == {
         "a": "y",

@@ -38,23 +38,23 @@ def test_columns_are_read_from_where_they_are(shop, first_spark):
     for row in ROWS:  # a batch each
         number, kind, day = row
         shop.send(("k", {"id": number, "kind": kind, "at": f"{day}T00:00:00Z"}))
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
     for name, optimize in product(SINKS, OPTIMIZED):
-        wanted = (
+        columns = (
             ["id", "on_day", "kind"]
             if name in {"texts", "bytes"}
             else ["id", {"dates": "on_day"}.get(name, "kind")]
         )
-        found = [
-            tuple(_text(row[column]) for column in wanted)
+        stored_rows = [
+            tuple(_text(row[column]) for column in columns)
             for row in table_rows(shop.root, f"model.{name}_read_{optimize}")
         ]
         meant = [
-            tuple(str({"id": number, "on_day": day, "kind": kind}[column]) for column in wanted)
+            tuple(str({"id": number, "on_day": day, "kind": kind}[column]) for column in columns)
             for number, kind, day in ROWS
         ]
-        assert sorted(found) == sorted(meant), (name, optimize)
+        assert sorted(stored_rows) == sorted(meant), (name, optimize)
 
 
 def _text(value):

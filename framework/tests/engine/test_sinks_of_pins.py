@@ -35,15 +35,15 @@ OBJECT = {
 
 
 def sink(shop, name, sql=SELECT, **options):
-    given = ", ".join(f"{key}={value!r}" for key, value in options.items())
-    shop.model(name, f"{{{{ config(materialized='sink', schema='registry', key='user', {given}) }}}} {sql}")
+    config = ", ".join(f"{key}={value!r}" for key, value in options.items())
+    shop.model(name, f"{{{{ config(materialized='sink', schema='registry', key='user', {config}) }}}} {sql}")
 
 
 def cli(shop, monkeypatch, *arguments):
     monkeypatch.chdir(shop.root)
-    found = CliRunner().invoke(millstream, list(arguments))
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    result = CliRunner().invoke(millstream, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def register(registry, subject, schema, kind="AVRO"):
@@ -51,7 +51,7 @@ def register(registry, subject, schema, kind="AVRO"):
 
 
 def ids(records):
-    return {int.from_bytes(each.value()[1:5], "big") for each in records}
+    return {int.from_bytes(record.value()[1:5], "big") for record in records}
 
 
 def test_what_the_registry_has_is_written_under_its_id(shop, registry, first_spark, monkeypatch):
@@ -74,44 +74,47 @@ def test_what_the_registry_has_is_written_under_its_id(shop, registry, first_spa
         SECOND | {"fields": [*SECOND["fields"], {"name": "more", "type": "int", "default": 0}]},
     )
     shop.send(("a", {"id": 1, "kind": "x"}), ("ö", {"id": 2}))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     records = received(shop.bootstrap, "pinned_avros")
     assert (ids(records), ids(received(shop.bootstrap, "pinned_jsons"))) == ({second}, {of_json})
     assert second != third
-    assert {int.from_bytes(each.key()[1:5], "big") for each in records} == {key}
+    assert {int.from_bytes(record.key()[1:5], "big") for record in records} == {key}
     read, read_key = AvroDeserializer(registry), AvroDeserializer(registry)
     value, key_of = (
         SerializationContext("pinned_avros", part) for part in (MessageField.VALUE, MessageField.KEY)
     )
-    found = {read_key(each.key(), key_of): read(each.value(), value) for each in records}
-    assert found == {"a": {"kind": "x", "level": 3, "id": 1}, "ö": {"kind": None, "level": 3, "id": 2}}
+    rows_by_key = {read_key(record.key(), key_of): read(record.value(), value) for record in records}
+    assert rows_by_key == {"a": {"kind": "x", "level": 3, "id": 1}, "ö": {"kind": None, "level": 3, "id": 2}}
     of_jsons = JSONDeserializer(json.dumps(OBJECT), schema_registry_client=registry)
-    values = [of_jsons(each.value(), value) for each in received(shop.bootstrap, "pinned_jsons")]
+    values = [of_jsons(record.value(), value) for record in received(shop.bootstrap, "pinned_jsons")]
     assert sorted(values, key=lambda row: row["id"]) == [{"id": 1, "kind": "x"}, {"id": 2}]
-    wanted = [{"user": "a", "id": 1, "kind": "x"}, {"user": "ö", "id": 2, "kind": None}]
+    expected = [{"user": "a", "id": 1, "kind": "x"}, {"user": "ö", "id": 2, "kind": None}]
     for name in ("pinned_avros", "pinned_jsons"):
         copied = table_rows(shop.root, f"model.copy_of_{name}")
-        assert sorted(copied, key=lambda row: row["id"]) == wanted
+        assert sorted(copied, key=lambda row: row["id"]) == expected
     shown = cli(shop, monkeypatch, "consume", "pinned_avros", "--from-beginning", "--output", "json")
-    listed = [json.loads(line) for line in shown.splitlines()]
-    assert sorted((each["key"], each["value"]["kind"]) for each in listed) == [("a", "x"), ("ö", None)]
+    consumed = [json.loads(line) for line in shown.splitlines()]
+    assert sorted((record["key"], record["value"]["kind"]) for record in consumed) == [
+        ("a", "x"),
+        ("ö", None),
+    ]
 
 
 def test_a_pin_that_is_not_the_registrys(shop, registry, first_spark, monkeypatch):
-    found = register(registry, "mispinned-value", SECOND)
+    schema_id = register(registry, "mispinned-value", SECOND)
     sink(shop, "mispinned")
     cli(shop, monkeypatch, "schemas", "pull")
     pin = shop.root / "schemas/registry/mispinned-value.json"
-    pin.write_text(pin.read_text().replace(f'"id": {found},', f'"id": {found + 1000},'))
+    pin.write_text(pin.read_text().replace(f'"id": {schema_id},', f'"id": {schema_id + 1000},'))
     with pytest.raises(MillstreamError) as raised:
         built(shop.root, first_spark)
-    (problem,) = raised.value.diagnostics
-    assert (problem.code, problem.location.path) == ("MS893", "models/mispinned.sql")
-    assert problem.message.startswith(
-        f"version 1 of subject 'mispinned-value' is pinned with the id {found + 1000}, and has the id {found} at"
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS893", "models/mispinned.sql")
+    assert diagnostic.message.startswith(
+        f"version 1 of subject 'mispinned-value' is pinned with the id {schema_id + 1000}, and has the id {schema_id} at"
     )
-    assert problem.help == "pin what the target's registry has: run `millstream schemas pull`"
+    assert diagnostic.help == "pin what the target's registry has: run `millstream schemas pull`"
     # A version that is pinned, but not registered.
     pin.write_text(pin.read_text().replace('"version": 1', '"version": 2'))
     with pytest.raises(

@@ -32,8 +32,8 @@ ROWS = [{"id": 1, "kind": "x", "more": {"a": 1.5}}, {"id": 2, "kind": "ö", "mor
 
 
 def sink(shop, name, sql=SELECT, **options):
-    given = ", ".join(f"{key}={value!r}" for key, value in options.items())
-    shop.model(name, f"{{{{ config(materialized='sink', framing='confluent', {given}) }}}} {sql}")
+    config = ", ".join(f"{key}={value!r}" for key, value in options.items())
+    shop.model(name, f"{{{{ config(materialized='sink', framing='confluent', {config}) }}}} {sql}")
 
 
 def send_rows(shop, rows=ROWS):
@@ -52,7 +52,8 @@ def read(shop, topic, deserializer, field=MessageField.VALUE):
     records = received(shop.bootstrap, topic)
     context = SerializationContext(topic, field)
     return [
-        deserializer(each.value() if field == MessageField.VALUE else each.key(), context) for each in records
+        deserializer(record.value() if field == MessageField.VALUE else record.key(), context)
+        for record in records
     ]
 
 
@@ -63,9 +64,9 @@ def schema_id(record):
 
 def cli(shop, monkeypatch, *arguments):
     monkeypatch.chdir(shop.root)
-    found = CliRunner().invoke(millstream, list(arguments))
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    result = CliRunner().invoke(millstream, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_other_software_reads_what_sinks_write(shop, registry, first_spark, monkeypatch, tmp_path):
@@ -76,17 +77,17 @@ def test_other_software_reads_what_sinks_write(shop, registry, first_spark, monk
     sink(shop, "protos", format="protobuf", schema="schemas/shop/click.proto", message="shop.Click")
     shop.model("copy", "{{ config(materialized='table', unique_key='id') }} select * from {{ ref('avros') }}")
     send_rows(shop)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     assert by_id(read(shop, "avros", AvroDeserializer(registry))) == ROWS
     keys = read(shop, "avros", AvroDeserializer(registry), MessageField.KEY)
     assert by_id(keys) == [{"id": row["id"], "kind": row["kind"]} for row in ROWS]
     text = registry.get_latest_version("of jsons").schema.schema_str
     assert by_id(read(shop, "jsons", JSONDeserializer(text, schema_registry_client=registry))) == ROWS
-    assert sorted(json.loads(each.key()[5:]) for each in received(shop.bootstrap, "jsons")) == [1, 2]
-    assert [each.subject for each in registry.get_latest_version("protos-value").schema.references] == [
-        "shop/money.proto"
-    ]
+    assert sorted(json.loads(record.key()[5:]) for record in received(shop.bootstrap, "jsons")) == [1, 2]
+    assert [
+        reference.subject for reference in registry.get_latest_version("protos-value").schema.references
+    ] == ["shop/money.proto"]
     assert by_id(protos(shop)) == ROWS
     assert by_id(table_rows(shop.root, "model.copy")) == ROWS
     for topic in ("avros", "jsons", "protos"):
@@ -103,13 +104,13 @@ def protos(shop):
     for file in files:
         pool.Add(file)
     click = message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Click"))
-    found = []
+    rows = []
     for record in received(shop.bootstrap, "protos"):
         value = record.value()
         assert value[5:7] == bytes([2, 2])  # one index, which is 1: it is the second message
         message = click.FromString(value[7:])
-        found.append({"id": message.id, "kind": message.kind, "more": {"a": message.more.a}})
-    return found
+        rows.append({"id": message.id, "kind": message.kind, "more": {"a": message.more.a}})
+    return rows
 
 
 def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(
@@ -120,8 +121,8 @@ def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(
     sink(shop, "refused", format="avro")
     sink(shop, "renamed", format="protobuf", schema="schemas/shop/click.proto", message="shop.Click")
     send_rows(shop)
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     registry.set_compatibility("refused-value", level="BACKWARD")
     sink(shop, "refused", SELECT.replace("as bigint", "as string"), format="avro")
     # Apicurio's rules are stricter than Confluent's, which `compile` applies to pinned schemas.
@@ -135,7 +136,7 @@ def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(
     send_rows(shop)
     with pytest.raises(MillstreamError) as raised:
         built(shop.root, first_spark)
-    assert sorted((each.code, each.location.path) for each in raised.value.diagnostics) == [
+    assert sorted((diagnostic.code, diagnostic.location.path) for diagnostic in raised.value.diagnostics) == [
         ("MS897", "models/refused.sql"),
         ("MS897", "models/renamed.sql"),
     ]
@@ -147,20 +148,20 @@ def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(
 def test_records_of_an_old_and_a_new_schema_are_read_together(shop, registry, first_spark, monkeypatch):
     sink(shop, "clicks", format="avro")
     send_rows(shop, ROWS[:1])
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
     sink(shop, "clicks", SELECT.replace("kind", "kind, id = 2 as second"), format="avro")
     # Without optimization, the copy reads the topic itself.
     config = "{{ config(materialized='table', unique_key='id', optimize='none') }}"
     shop.model("copy", config + " select * from {{ ref('clicks') }}")
     send_rows(shop, ROWS[1:])
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    assert len({schema_id(each.value()) for each in received(shop.bootstrap, "clicks")}) == 2
-    wanted = [ROWS[0] | {"second": None}, ROWS[1] | {"second": True}]
-    assert by_id(table_rows(shop.root, "model.copy")) == wanted
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    assert len({schema_id(record.value()) for record in received(shop.bootstrap, "clicks")}) == 2
+    expected = [ROWS[0] | {"second": None}, ROWS[1] | {"second": True}]
+    assert by_id(table_rows(shop.root, "model.copy")) == expected
     shown = cli(shop, monkeypatch, "consume", "clicks", "--from-beginning", "--output", "json")
-    assert by_id(json.loads(line)["value"] for line in shown.splitlines()) == wanted
+    assert by_id(json.loads(line)["value"] for line in shown.splitlines()) == expected
 
 
 def test_without_registering_the_schema_must_be_there(shop, registry, first_spark):
@@ -174,7 +175,7 @@ def test_without_registering_the_schema_must_be_there(shop, registry, first_spar
     send_rows(shop)
     with pytest.raises(MillstreamError) as raised:
         built(shop.root, first_spark)
-    assert [(each.code, each.location.path) for each in raised.value.diagnostics] == [
+    assert [(diagnostic.code, diagnostic.location.path) for diagnostic in raised.value.diagnostics] == [
         ("MS893", "models/unregistered.sql")
     ]
     assert "unregistered" not in topics(shop)

@@ -44,7 +44,7 @@ def test_a_query_is_started_again(slow, shop, spark):
     slow(1)
     results, _ = built(shop.root, spark)
     assert statuses(results) == {"numbers": "success"}
-    assert [each["id"] for each in shop.values("numbers")] == [1, 2]
+    assert [row["id"] for row in shop.values("numbers")] == [1, 2]
     assert len(list((shop.root / "started").iterdir())) == 1
 
 
@@ -56,4 +56,4 @@ def test_it_is_given_up_at_last(slow, shop, spark):
     slow(0)
     results, _ = built(shop.root, spark)
     assert statuses(results) == {"numbers": "success"}
-    assert [each["id"] for each in shop.values("numbers")] == [1, 2]
+    assert [row["id"] for row in shop.values("numbers")] == [1, 2]

@@ -30,13 +30,13 @@ def shown(rows):
 
 def test_rows_of_all_types_and_their_order_are_kept(spark):
     rows = spark.sql(VALUES.format(most=100, partitions=3))
-    with evaluated(rows) as found:
-        assert found.few
-        assert found.count() == 100
-        assert found.rows.schema == rows.schema
+    with evaluated(rows) as evaluation:
+        assert evaluation.few
+        assert evaluation.count() == 100
+        assert evaluation.rows.schema == rows.schema
         with planned_small(spark, few=True):
-            assert shown(found.rows) == shown(rows)
-            numbered = found.rows.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
+            assert shown(evaluation.rows) == shown(rows)
+            numbered = evaluation.rows.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
             assert [row.id for row in numbered.collect()] == list(range(100))
 
 
@@ -45,17 +45,22 @@ def test_rows_of_all_types_and_their_order_are_kept(spark):
 )
 def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partitions):
     sql = f"select id, repeat('x', {width}) as text from range(0, {most}, 1, {partitions})"
-    with evaluated(spark.sql(sql)) as found:
-        assert not found.few
-        total = found.rows.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
+    with evaluated(spark.sql(sql)) as evaluation:
+        assert not evaluation.few
+        total = evaluation.rows.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
         assert total == (most, most * (most - 1) // 2, most * width)
 
 
 def test_a_query_runs_once(spark):
     seen = spark.sparkContext.accumulator(0)
     many = spark.range(0, 20_000, 1, 4).rdd.map(lambda row: seen.add(1) or row).toDF("id bigint")
-    with evaluated(many) as found:
-        assert (found.few, found.count(), found.rows.agg(f.max("id")).first()[0], seen.value) == (
+    with evaluated(many) as evaluation:
+        assert (
+            evaluation.few,
+            evaluation.count(),
+            evaluation.rows.agg(f.max("id")).first()[0],
+            seen.value,
+        ) == (
             False,
             20_000,
             19_999,
@@ -67,8 +72,8 @@ def test_a_query_runs_once(spark):
 def test_what_a_query_observes_is_known_afterwards(spark, rows):
     counted = spark.range(rows).observe("seen", f.count("*").alias("seen"))
     few = counted.join(spark.range(5).withColumnRenamed("id", "other"), f.expr("id = other"), "full")
-    with evaluated(few.where("id < 3 or id is null or id > 10")) as found:
-        assert found.observed("seen") == rows
+    with evaluated(few.where("id < 3 or id is null or id > 10")) as evaluation:
+        assert evaluation.observed("seen") == rows
 
 
 def test_settings_are_those_of_before(spark):
@@ -96,18 +101,18 @@ def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
         monkeypatch.setattr(deliveries, "MOST", most)
         shop.send(event(number, value=3.0))
         before = scheduler.newTaskId()
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
         tasks.append(scheduler.newTaskId() - before)
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [8.0]
     assert tasks[0] < tasks[1]
 
 
 def test_a_batch_after_a_small_one_is_interpreted(spark):
-    name, choice = "spark.sql.codegen.factoryMode", Interpretation()
+    name, interpretation = "spark.sql.codegen.factoryMode", Interpretation()
     spark.conf.set(name, "FALLBACK")
     seen = []
     for records in (FEW + 1, FEW, 0, FEW + 1):
-        choice.follow(spark, records)
+        interpretation.follow(spark, records)
         seen.append(spark.conf.get(name))
     assert seen == ["FALLBACK", "NO_CODEGEN", "NO_CODEGEN", "FALLBACK"]

@@ -63,15 +63,15 @@ SPLITS = [Split("both", "a", ("model.a",))]
 
 @pytest.fixture
 def checkpoints(tmp_path):
-    files, place = LocalFiles(), checkpoint_folder(str(tmp_path), "both")
+    files, checkpoint = LocalFiles(), checkpoint_folder(str(tmp_path), "both")
     for path, content in {
         "metadata": b'{"id": "x"}',
         "offsets/0": b"v1\n{}\n-",
         "commits/0": b"v1",
         "state/0/0/1.delta": STATE,
     }.items():
-        files.write(f"{place.spark(BEFORE.records['both'])}/{path}", content)
-    write_record(files, place, BEFORE.records["both"])
+        files.write(f"{checkpoint.spark(BEFORE.records['both'])}/{path}", content)
+    write_record(files, checkpoint, BEFORE.records["both"])
     write_lock(files, str(tmp_path), BEFORE.lock)
     return tmp_path
 

@@ -36,17 +36,17 @@ def test_models_of_different_stores_are_no_query(shop):
     shop.model("first", counts({"store": "memory"}))
     shop.model("second", counts({}, "sum(id)"))
     shop.model("third", counts({"store": "rocksdb"}, "max(id)"))
-    found = {name: each[f"{STATE}providerClass"].rpartition(".")[2] for name, each in settings(shop).items()}
-    assert sorted(found.values()) == ["HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"]
-    assert found["first"] == "HDFSBackedStateStoreProvider"
+    stores = {name: conf[f"{STATE}providerClass"].rpartition(".")[2] for name, conf in settings(shop).items()}
+    assert sorted(stores.values()) == ["HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"]
+    assert stores["first"] == "HDFSBackedStateStoreProvider"
 
 
 def test_models_that_bound_their_memory_have_the_sum_together(shop):
     shop.model("first", counts({"memory": "512 MB"}))
     shop.model("second", counts({"memory": "1g"}, "sum(id)").replace("group by", "where id > 1 group by"))
     shop.model("third", counts({"store": "memory"}, "max(id)"))
-    found = settings(shop)
-    bounds = {name: each.get(f"{STATE}rocksdb.maxMemoryUsageMB") for name, each in found.items()}
+    confs = settings(shop)
+    bounds = {name: conf.get(f"{STATE}rocksdb.maxMemoryUsageMB") for name, conf in confs.items()}
     assert bounds.pop("third") is None
     assert set(bounds.values()) == {"1512"}, "Spark's MB are 2 to the 20th bytes"
 
@@ -56,8 +56,8 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
     shop.model("counts", counts(state))
     for _ in range(2):
         shop.send(("a", {"id": 1}), ("b", {"id": 2}))
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
     assert sorted((row["user"], row["n"]) for row in table_rows(shop.root, "model.counts")) == [
         ("a", 2),
         ("b", 2),
@@ -66,10 +66,10 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
     measured = measured_states(str(shop.root / ".millstream/local/checkpoints"))[size.content]
     assert measured.rows == 2
     assert (measured.files > 0) == ("memory" in state)
-    kept = [
+    files = [
         path.name for path in (shop.root / ".millstream/local/checkpoints/counts/spark/state/0/1").iterdir()
     ]
-    assert any(name.endswith(".zip" if "memory" in state else ".delta") for name in kept)
+    assert any(name.endswith(".zip" if "memory" in state else ".delta") for name in files)
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
 def test_what_nothing_obeys_is_refused(shop, model, code, said):
     shop.write("macros/growing.py", GROWING)
     shop.model("model", model)
-    (found,) = compile_project(shop.root, use_cache=False).diagnostics
-    assert (found.code, found.location.path, found.message[: len(said)]) == (
+    (diagnostic,) = compile_project(shop.root, use_cache=False).diagnostics
+    assert (diagnostic.code, diagnostic.location.path, diagnostic.message[: len(said)]) == (
         code,
         "models/model.sql",
         said,
     )
-    assert found.line
+    assert diagnostic.line
 
 
 def test_a_folder_may_say_what_only_some_of_its_models_obey(shop):
@@ -115,12 +115,12 @@ def test_another_ttl_is_another_state(shop, first_spark):
     shop.send(("a", {"id": 1}))
     built(shop.root, first_spark)
     shop.model("totals", KEYED.format(state={"ttl": "1 hour"}))
-    _, told = built(shop.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == "MS870"
-    assert "time to live" in problem.message
+    _, events = built(shop.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS870"
+    assert "time to live" in diagnostic.message
     built(shop.root, first_spark, intent=FullRefresh())
     shop.send(("a", {"id": 2}))
-    _, told = built(shop.root, first_spark)
-    assert problems(told) == []
-    assert [each["value"] for each in shop.values("totals")] == [1, 1, 3]
+    _, events = built(shop.root, first_spark)
+    assert problems(events) == []
+    assert [row["value"] for row in shop.values("totals")] == [1, 1, 3]

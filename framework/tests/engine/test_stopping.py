@@ -75,12 +75,12 @@ def test_a_second_signal_ends_a_run_at_once_and_a_build_continues(shop):
     run.process.terminate()
     run.go_on(1)
     assert run.process.poll() is None  # it waits for the batch
-    asked = time.monotonic()
+    began = time.monotonic()
     assert run.stop() == 128 + signal.SIGTERM
-    assert time.monotonic() - asked < 5
+    assert time.monotonic() - began < 5
     wait_until(lambda: not is_alive(jvm))
     subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, timeout=PATIENCE)
-    assert [each["score"] for each in shop.values("scored")] == [2, 3]
+    assert [row["score"] for row in shop.values("scored")] == [2, 3]
 
 
 def test_a_build_ends_cleanly_if_all_its_processes_are_signalled(shop):
@@ -103,8 +103,8 @@ def test_a_build_ends_cleanly_if_all_its_processes_are_signalled(shop):
     )
     wait_until(waiting.exists)
     started = descendants(build.pid)
-    for each in [*started, build.pid]:
-        os.kill(each, signal.SIGTERM)
+    for process in [*started, build.pid]:
+        os.kill(process, signal.SIGTERM)
     said, _ = build.communicate(timeout=PATIENCE)
     assert build.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in said
@@ -127,13 +127,13 @@ def test_a_run_ends_in_time_although_its_jvm_does_not_answer(shop):
     run.until("batch")
     (jvm,) = children(run.process, "java")
     os.kill(jvm, signal.SIGSTOP)
-    asked = time.monotonic()
+    began = time.monotonic()
     assert run.stop() == 0, run.said[-5:]
-    assert 30 < time.monotonic() - asked < 40
+    assert 30 < time.monotonic() - began < 40
     assert not is_alive(jvm)
     shop.send(("a", {"id": 3}))
     subprocess.run([*MILLSTREAM, "build"], cwd=shop.root, check=True, timeout=PATIENCE)
-    assert [each["id"] for each in shop.values("plain")] == [2, 3]
+    assert [row["id"] for row in shop.values("plain")] == [2, 3]
 
 
 def test_a_run_ends_before_it_began(shop):
@@ -172,14 +172,14 @@ def test_a_build_ends_when_its_jvm_does(shop):
 
 
 def kill_jvm(process):
-    for each in children(process, "java"):
-        os.kill(each, signal.SIGKILL)
+    for jvm in children(process, "java"):
+        os.kill(jvm, signal.SIGKILL)
 
 
 def children(process, name):
     command = ["pgrep", "-P", str(process.pid), name]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [int(each) for each in found.stdout.split()]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [int(child) for child in listing.stdout.split()]
 
 
 def wait_until(so):

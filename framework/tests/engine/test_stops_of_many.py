@@ -31,8 +31,8 @@ def wait_until(so):
 def rows_of(shop, name):
     """Return the rows of a model's table, which does not exist before its query has started."""
     folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root)
-    place = folder.read(f"model.{name}")
-    return table_rows(shop.root, f"model.{name}") if DeltaTable.is_deltatable(place) else []
+    path = folder.read(f"model.{name}")
+    return table_rows(shop.root, f"model.{name}") if DeltaTable.is_deltatable(path) else []
 
 
 def test_batches_that_wait_for_a_core_are_left_to_the_next_run(shop, first_spark):
@@ -58,14 +58,14 @@ def test_batches_that_wait_for_a_core_are_left_to_the_next_run(shop, first_spark
         run.until(lambda: len(run.of(Running)) >= len(QUERIES) - 1)
         wait_until(begun.exists)
         run.stopping.set()
-        run.until(lambda: any(each.name == "stopping" for each in run.of(Setup)))
+        run.until(lambda: any(setup.name == "stopping" for setup in run.of(Setup)))
         # What has no turn ends at once, although no batch has.
         run.until(lambda: len(run.of(Stopped)) >= len(QUERIES) - 2)
         started = len(run.of(Running))
         go_on.touch()
     assert len(run.of(Running)) == started
-    assert sorted(each.query for each in run.of(Stopped)) == list(QUERIES)
-    assert not [each.query for each in run.of(Stopped) if each.repeats]
+    assert sorted(stopped.query for stopped in run.of(Stopped)) == list(QUERIES)
+    assert not [stopped.query for stopped in run.of(Stopped) if stopped.repeats]
     stored = {name for name in QUERIES if rows_of(shop, name)}
     assert 0 < len(stored) <= 2
     with running(shop.root, first_spark) as run:

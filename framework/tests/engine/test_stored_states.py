@@ -26,8 +26,10 @@ KEYS = st.one_of(
     st.binary(),
     st.decimals(allow_nan=False),
     st.dates(),
-    st.datetimes(timezones=ZONES).map(lambda at: at.replace(fold=0)),  # which means nothing in these zones
-    st.times(timezones=ZONES | st.none()).map(lambda at: at.replace(fold=0)),
+    st.datetimes(timezones=ZONES).map(
+        lambda moment: moment.replace(fold=0)
+    ),  # which means nothing in these zones
+    st.times(timezones=ZONES | st.none()).map(lambda moment: moment.replace(fold=0)),
     st.timedeltas(),
     st.tuples(st.integers(), st.text()),
 )
@@ -40,9 +42,9 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(), VALUES))
 def test_a_state_is_the_same_when_it_is_read(state):
-    found = state_in(state_bytes(state))
-    assert repr_of(found) == repr_of(state)
-    assert state_bytes(found) == state_bytes(state)
+    restored = state_in(state_bytes(state))
+    assert repr_of(restored) == repr_of(state)
+    assert state_bytes(restored) == state_bytes(state)
 
 
 def repr_of(value):
@@ -50,7 +52,7 @@ def repr_of(value):
     if isinstance(value, set | frozenset):
         return f"{type(value).__name__} {sorted(map(repr_of, value))}"
     if isinstance(value, dict):
-        return f"dict {[(repr_of(name), repr_of(each)) for name, each in value.items()]}"
+        return f"dict {[(repr_of(name), repr_of(member)) for name, member in value.items()]}"
     if isinstance(value, list | tuple):
         return f"{type(value).__name__} {[*map(repr_of, value)]}"
     return repr(value)
@@ -73,7 +75,7 @@ def test_equal_states_have_equal_bytes_in_each_process():
         "from millstream.engine.python.stored_states import state_bytes\n"
         "print(state_bytes({'a': {'x', 'y', 'z', 1, 2.5, (1, 'b')}}).decode())"
     )
-    found = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", program],
             env=os.environ | {"PYTHONHASHSEED": seed},
@@ -81,7 +83,7 @@ def test_equal_states_have_equal_bytes_in_each_process():
         ).stdout
         for seed in "123"
     }  # fmt: skip
-    assert len(found) == 1
+    assert len(printed) == 1
 
 
 FILE = """
@@ -116,23 +118,23 @@ def called(name, before):
     yielded = pa.struct([("value", pa.int64())])
     keyed = Keyed(Source("macros/f.py", FILE, "stored states"), name, {"id": 0}, {"value": "value"}, yielded)
     keyed.converted_function = None
-    found, calls = [], keyed._call(("a",), iter([(7,)]), before)
+    values, calls = [], keyed._call(("a",), iter([(7,)]), before)
     while True:
         try:
-            found += next(calls).values()
+            values += next(calls).values()
         except StopIteration as stop:
-            return found, stop.value
+            return values, stop.value
 
 
-AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def test_a_state_of_an_older_version_is_read_once_and_then_stored_without_pickle():
-    before = pickle.dumps({"count": 2, "seen": {5}, "last": AT}, 4)
-    found, after = called("counted", before)
-    assert found == [3]
+    before = pickle.dumps({"count": 2, "seen": {5}, "last": MOMENT}, 4)
+    values, after = called("counted", before)
+    assert values == [3]
     assert after.startswith(b"{")
-    assert state_in(after) == {"count": 3, "seen": {5, 7}, "last": AT}
+    assert state_in(after) == {"count": 3, "seen": {5, 7}, "last": MOMENT}
     assert called("counted", after)[0] == [4]
 
 
@@ -146,11 +148,11 @@ def test_no_state_can_run_code():
         called("counted", pickle.dumps({"a": Evil()}, 4))
     with pytest.raises(RuntimeError, match=r"a function failed: counted\(\): KeyError: 'posix\.system'"):
         called("counted", b'{"count": {"$": ["posix.system", "true"]}}')
-    kept = {
-        "a": [AT, date(2026, 1, 1), Decimal("1.5"), {1, 2}, b"x", None, 2**70],
-        "b": (time(1, 2), AT - AT),
+    state = {
+        "a": [MOMENT, date(2026, 1, 1), Decimal("1.5"), {1, 2}, b"x", None, 2**70],
+        "b": (time(1, 2), MOMENT - MOMENT),
     }
-    assert state_in(pickle.dumps(kept, 4)) == kept
+    assert state_in(pickle.dumps(state, 4)) == state
 
 
 def test_a_value_that_no_state_can_have_fails_where_it_is_written():

@@ -67,10 +67,10 @@ def send(shop, orders, payments):
     shop.send(*((u, {"number": i, "value": v, "paid": time(m)}) for u, i, v, m in payments), topic="payments")
 
 
-def expected(kind, given, keep=lambda _order, _payment: True):
+def expected(kind, batches, keep=lambda _order, _payment: True):
     """Return pairs of an order's id and a payment's number; None stands for a side that met nobody."""
-    orders = [row for each, _ in given for row in each]
-    payments = [row for _, each in given for row in each]
+    orders = [row for batch_orders, _ in batches for row in batch_orders]
+    payments = [row for _, batch_payments in batches for row in batch_payments]
     pairs = [
         (o[1], p[1]) for o in orders for p in payments
         if o[0] is not None and o[0] == p[0] and o[3] - 5 <= p[3] <= o[3] + 10 and keep(o, p)
@@ -86,9 +86,9 @@ def expected(kind, given, keep=lambda _order, _payment: True):
     return rows
 
 
-def found(shop, topic, kind):
+def pairs_in(shop, topic, kind):
     """Return what is in a topic, but for the rows that closed the streams."""
-    rows = [(each.get("id"), each.get("number")) for each in shop.values(topic)]
+    rows = [(row.get("id"), row.get("number")) for row in shop.values(topic)]
     rows = [row for row in rows if -1 not in row]
     return Counter(row[0] for row in rows) if kind == "left semi" else Counter(rows)
 
@@ -99,25 +99,25 @@ def joined(shop, first_spark):
     shop.write("models/sources.yml", SOURCES)
     create_topics(shop.bootstrap, "orders", "payments", partitions=2)
 
-    def run(models, given, optimization="all", grouping="all", *, close=True):
+    def run(models, batches, optimization="all", grouping="all", *, close=True):
         shop.write("profiles.yml", PROFILES.format(optimization=optimization, grouping=grouping))
         for name, sql in models.items():
             shop.model(name, sql)
         # What met nobody is told when the watermarks of both sides have passed it.
         closing = [("z", -1, 9.5, 500)], [("y", -1, 9.5, 500)]
-        for orders, payments in [*given, closing] if close else given:
+        for orders, payments in [*batches, closing] if close else batches:
             send(shop, orders, payments)
-            _, told = built(shop.root, first_spark)
-            assert problems(told) == []
+            _, events = built(shop.root, first_spark)
+            assert problems(events) == []
         return shop
 
     return run
 
 
 def test_a_left_join_of_streams_in_several_builds(joined):
-    given = traffic(1, builds=2)
-    shop = joined({"paid": model("left")}, given)
-    assert found(shop, "paid", "left") == expected("left", given)
+    batches = traffic(1, builds=2)
+    shop = joined({"paid": model("left")}, batches)
+    assert pairs_in(shop, "paid", "left") == expected("left", batches)
 
 
 VERSION = "spark.sql.streaming.join.stateFormatVersion"
@@ -129,16 +129,16 @@ def test_a_join_that_began_with_four_stores_goes_on_with_them(joined, monkeypatc
     def earlier(query, catalog):
         return session_settings(query, catalog) | {VERSION: "2"}
 
-    given = traffic(7, builds=2)
+    batches = traffic(7, builds=2)
     models = {"paid": model("full")}
     with monkeypatch.context() as patched:
         patched.setattr(engine, "session_settings", earlier)
-        shop = joined(models, given[:1], close=False)
-    shop = joined({**models, "left_only": model("left")}, given[1:])
-    assert found(shop, "paid", "full") == expected("full", given)
-    assert found(shop, "left_only", "left") == expected("left", given)
+        shop = joined(models, batches[:1], close=False)
+    shop = joined({**models, "left_only": model("left")}, batches[1:])
+    assert pairs_in(shop, "paid", "full") == expected("full", batches)
+    assert pairs_in(shop, "left_only", "left") == expected("left", batches)
     folders = (shop.root / ".millstream").rglob("offsets")
-    written = [each.joinpath("0").read_text() for each in folders]
+    written = [file.joinpath("0").read_text() for file in folders]
     versions = sorted(re.findall(rf'"{VERSION}":"(\d)"', "".join(written)))
     assert versions == ["2", "3"]
 
@@ -149,54 +149,56 @@ KINDS = ["inner", "left", "right", "full", "left semi"]
 @pytest.mark.long
 @pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_joins_of_every_kind(joined, optimization, grouping):
-    given = traffic(2, builds=BUILDS)
+    batches = traffic(2, builds=BUILDS)
     models = {kind.replace(" ", "_"): model(kind) for kind in KINDS}
-    shop = joined(models, given, optimization, grouping)
+    shop = joined(models, batches, optimization, grouping)
     for kind in KINDS:
-        assert found(shop, kind.replace(" ", "_"), kind) == expected(kind, given), kind
+        assert pairs_in(shop, kind.replace(" ", "_"), kind) == expected(kind, batches), kind
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_conditions_on_either_side_of_a_join(joined, optimization, grouping):
     """Spark would take them for bounds of time, and never tell of rows that meet none."""
-    given = traffic(3)
+    batches = traffic(3)
     cases = [(kind, side) for kind in ("left", "right", "full") for side in "op"]
     models = {f"{kind}_{side}": model(kind, on=f"{NEAR} and {side}.value > 1") for kind, side in cases}
-    shop = joined(models, given, optimization, grouping)
+    shop = joined(models, batches, optimization, grouping)
     for kind, side in cases:
 
         def keep(order, payment, side=side):
             return ((order if side == "o" else payment)[2] or 0) > 1
 
-        assert found(shop, f"{kind}_{side}", kind) == expected(kind, given, keep), (kind, side)
+        assert pairs_in(shop, f"{kind}_{side}", kind) == expected(kind, batches, keep), (kind, side)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_what_is_asked_after_a_join(joined, optimization, grouping):
-    given = traffic(4, builds=BUILDS)
+    batches = traffic(4, builds=BUILDS)
     models = {
         kind.replace(" ", "_"): f"{model(kind)} where o.value > 1" for kind in KINDS
     } | {
         "alone": f"{model('left')} where p.number is null",
         "both": f"{model('full')} where o.id is null or p.value is null",
     }  # fmt: skip
-    shop = joined(models, given, optimization, grouping)
-    orders = {row[1]: row for each, _ in given for row in each}
-    payments = {row[1]: row for _, each in given for row in each}
+    shop = joined(models, batches, optimization, grouping)
+    orders = {row[1]: row for batch_orders, _ in batches for row in batch_orders}
+    payments = {row[1]: row for _, batch_payments in batches for row in batch_payments}
     for kind in KINDS:
-        rows = expected(kind, given)
+        rows = expected(kind, batches)
         of = (lambda row: row) if kind == "left semi" else (lambda row: row[0])
-        wanted = {row: n for row, n in rows.items() if of(row) is not None and (orders[of(row)][2] or 0) > 1}
-        assert found(shop, kind.replace(" ", "_"), kind) == wanted, kind
-    alone = {row: n for row, n in expected("left", given).items() if row[1] is None}
-    assert found(shop, "alone", "left") == alone
+        matching = {
+            row: n for row, n in rows.items() if of(row) is not None and (orders[of(row)][2] or 0) > 1
+        }
+        assert pairs_in(shop, kind.replace(" ", "_"), kind) == matching, kind
+    alone = {row: n for row, n in expected("left", batches).items() if row[1] is None}
+    assert pairs_in(shop, "alone", "left") == alone
     both = {
-        row: n for row, n in expected("full", given).items()
+        row: n for row, n in expected("full", batches).items()
         if row[0] is None or row[1] is None or payments[row[1]][2] is None
     }  # fmt: skip
-    assert found(shop, "both", "full") == both
+    assert pairs_in(shop, "both", "full") == both
 
 
 SELF = (
@@ -212,33 +214,33 @@ COUNTED = (
 @pytest.mark.long
 @pytest.mark.parametrize(("optimization", "grouping"), WAYS)
 def test_a_stream_with_itself(joined, optimization, grouping):
-    given = traffic(5, builds=BUILDS)
-    shop = joined({"near": SELF, "also_near": SELF}, given, optimization, grouping)
-    wanted = expected("inner", [(orders, orders) for orders, _ in given])
-    assert found(shop, "near", "inner") == wanted
-    assert found(shop, "also_near", "inner") == wanted
+    batches = traffic(5, builds=BUILDS)
+    shop = joined({"near": SELF, "also_near": SELF}, batches, optimization, grouping)
+    pairs = expected("inner", [(orders, orders) for orders, _ in batches])
+    assert pairs_in(shop, "near", "inner") == pairs
+    assert pairs_in(shop, "also_near", "inner") == pairs
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("optimization", [way[0] for way in WAYS])
 def test_windows_over_a_join(joined, optimization):
-    given = traffic(6, builds=BUILDS)
-    shop = joined({"counted": COUNTED}, given, optimization)
-    orders = {row[1]: row for each, _ in given for row in each}
-    wanted = Counter()
-    for (order, payment), times in expected("left", given).items():
-        wanted[orders[order][3] // 10 * 10] += times if payment is not None else 0
+    batches = traffic(6, builds=BUILDS)
+    shop = joined({"counted": COUNTED}, batches, optimization)
+    orders = {row[1]: row for batch_orders, _ in batches for row in batch_orders}
+    counts = Counter()
+    for (order, payment), times in expected("left", batches).items():
+        counts[orders[order][3] // 10 * 10] += times if payment is not None else 0
     rows = {
-        datetime.fromisoformat(each["id"].replace("Z", "+00:00")): each["number"]
-        for each in shop.values("counted")
+        datetime.fromisoformat(row["id"].replace("Z", "+00:00")): row["number"]
+        for row in shop.values("counted")
     }
-    rows = {int((at - START).total_seconds() // 60): count for at, count in rows.items()}
-    assert {minute: count for minute, count in rows.items() if minute < 100} == wanted
+    rows = {int((time - START).total_seconds() // 60): count for time, count in rows.items()}
+    assert {minute: count for minute, count in rows.items() if minute < 100} == counts
 
 
 @pytest.mark.long
 def test_rows_in_another_order_than_their_times(joined):
     """A payment comes a build before its order; both are still within the delay of the watermarks."""
-    given = [([("a", 1, 1.0, 3)], []), ([], [("a", 1, 1.0, 1)]), ([("a", 2, 1.0, 4)], [("b", 2, 1.0, 4)])]
-    shop = joined({"paid": model("full")}, given)
-    assert found(shop, "paid", "full") == expected("full", given)
+    batches = [([("a", 1, 1.0, 3)], []), ([], [("a", 1, 1.0, 1)]), ([("a", 2, 1.0, 4)], [("b", 2, 1.0, 4)])]
+    shop = joined({"paid": model("full")}, batches)
+    assert pairs_in(shop, "paid", "full") == expected("full", batches)

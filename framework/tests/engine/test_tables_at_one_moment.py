@@ -39,33 +39,33 @@ MODELS = {
 
 @pytest.fixture
 def shop(tmp_path, broker):
-    made = Shop(tmp_path, broker)
-    create_topics(made.bootstrap, "events", partitions=1)
+    shop = Shop(tmp_path, broker)
+    create_topics(shop.bootstrap, "events", partitions=1)
     for name, (key, sql) in MODELS.items():
-        made.model(name, f"{{{{ config(materialized='table', unique_key='{key}') }}}} {sql}")
-    return made
+        shop.model(name, f"{{{{ config(materialized='table', unique_key='{key}') }}}} {sql}")
+    return shop
 
 
-def moments(shop, *, apart=()):
+def moments(shop, *, unshared=()):
     queries = job_of(shop.root).physical.queries
     return {
-        each.maintaining.target.model.partition(".")[2]: moment_of(each, queries, apart)
-        for each in queries
-        if each.maintaining is not None
+        query.maintaining.target.model.partition(".")[2]: moment_of(query, queries, unshared)
+        for query in queries
+        if query.maintaining is not None
     }
 
 
 def test_what_is_read_on_several_ways_is_seen_at_one_moment(shop):
-    found = moments(shop)
-    (writer,) = (each.name for each in job_of(shop.root).physical.queries if len(each.tables) > 1)
-    compared = found.pop("compared")
+    by_model = moments(shop)
+    (writer,) = (query.name for query in job_of(shop.root).physical.queries if len(query.tables) > 1)
+    compared = by_model.pop("compared")
     assert compared.tables == ("model.ones", "model.twos", "model.totals")
     assert (compared.bases, compared.writers) == (("model.one", "model.two"), (writer,))
-    both = found.pop("both")
+    both = by_model.pop("both")
     assert (both.tables, both.bases, both.writers) == ((), ("model.one", "model.two"), (writer,))
-    assert found == {"ones": None, "twos": None, "totals": None}
-    apart = moments(shop, apart={"model.ones"})["compared"]
-    assert (apart.tables, apart.bases) == (
+    assert by_model == {"ones": None, "twos": None, "totals": None}
+    unshared = moments(shop, unshared={"model.ones"})["compared"]
+    assert (unshared.tables, unshared.bases) == (
         ("model.totals", "model.twos"),
         ("model.one", "model.ones", "model.two"),
     )
@@ -100,8 +100,8 @@ def test_queries_that_hold_each_other_never_wait_for_ever():
 
 def versions(root, model):
     """Yield the rows of each version of a table."""
-    place = delta_folder(load_project(root, None, None, None).target, root).read(f"model.{model}")
-    table = DeltaTable(place)
+    path = delta_folder(load_project(root, None, None, None).target, root).read(f"model.{model}")
+    table = DeltaTable(path)
     for number in range(table.version() + 1):
         table.load_as_version(number)
         yield table.to_pyarrow_table().to_pylist()
@@ -110,19 +110,19 @@ def versions(root, model):
 @pytest.mark.long
 def test_no_version_of_a_table_shows_half_of_a_change(shop, first_spark):
     sent = [event(number, f"u{number % 3}") for number in range(120)]
-    (writer,) = (each.name for each in job_of(shop.root).physical.queries if len(each.tables) > 1)
+    (writer,) = (query.name for query in job_of(shop.root).physical.queries if len(query.tables) > 1)
     users = Counter(user for user, _ in sent)
     shop.send(*sent[:6])
 
     def read(run):
-        return sum(each.batch.rows for each in run.of(Batched) if each.query == writer)
+        return sum(batched.batch.rows for batched in run.of(Batched) if batched.query == writer)
 
     def last(model):
         rows = list(versions(shop.root, model))
-        return {tuple(each.values()) for each in rows[-1]} if rows else set()
+        return {tuple(row.values()) for row in rows[-1]} if rows else set()
 
     with running(shop.root, first_spark) as run:
-        run.until(lambda: {each.query for each in run.of(Batched)} >= {"compared", "both"})
+        run.until(lambda: {batched.query for batched in run.of(Batched)} >= {"compared", "both"})
         for number in range(6, 120, 6):
             shop.send(*sent[number : number + 6])
             run.until(lambda until=number + 6: read(run) == until)

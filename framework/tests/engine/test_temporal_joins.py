@@ -57,22 +57,22 @@ class Stream:
         self.folder, self.step, self.delay = folder, step, delay
         self.files = 0
         self.offset = 0
-        self.made = []
+        self.batches = []
         self.late = 0
 
     def add(self, orders=(), prices=()):
         rows = {
-            "orders": [{"k": k, "n": n, "at": time(at)} for k, n, at in orders],
+            "orders": [{"k": k, "n": n, "at": time(moment)} for k, n, moment in orders],
             "prices": [
-                {"id": k, "price": price, "valid_from": time(at), "_deleted": price is None, "_partition": 0, "_offset": self.offset + i}
-                for i, (k, price, at) in enumerate(prices)
+                {"id": k, "price": price, "valid_from": time(moment), "_deleted": price is None, "_partition": 0, "_offset": self.offset + i}
+                for i, (k, price, moment) in enumerate(prices)
             ],
         }  # fmt: skip
         self.offset += len(rows["prices"])
         for name, columns in COLUMNS.items():
-            place = self.folder / name
-            place.mkdir(exist_ok=True)
-            file = place / f"{self.files:06}.parquet"
+            folder = self.folder / name
+            folder.mkdir(exist_ok=True)
+            file = folder / f"{self.files:06}.parquet"
             schema = to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
             pq.write_table(pa.Table.from_pylist(rows[name], schema=schema), file)
             os.utime(file, (10**9 + self.files, 10**9 + self.files))
@@ -87,17 +87,17 @@ class Stream:
         self.session.sql(watermark).createOrReplaceTempView("events")
         rows = joined_as_of(self.session, self.step, "append")
 
-        def keep(found, number):
-            listed = sorted(((row["n"], row["price"]) for row in found.collect()), key=repr)
-            self.made[number:] = [listed]
+        def keep(batch, number):
+            pairs = sorted(((row["n"], row["price"]) for row in batch.collect()), key=repr)
+            self.batches[number:] = [pairs]
 
         writer = rows.writeStream.option("checkpointLocation", str(self.folder / "checkpoint"))
         running = writer.foreachBatch(keep).trigger(availableNow=True).start()
         running.awaitTermination()
         self.progress = running.recentProgress
-        states = (each for progress in self.progress for each in progress.stateOperators)
-        self.late += sum(each.numRowsDroppedByWatermark for each in states)
-        return self.made
+        states = (state for progress in self.progress for state in progress.stateOperators)
+        self.late += sum(state.numRowsDroppedByWatermark for state in states)
+        return self.batches
 
     def forget_last(self):
         """Make the last batch one that was killed before it was complete: it runs again."""
@@ -108,7 +108,7 @@ class Stream:
 
     @property
     def rows(self):
-        return sorted((row for batch in self.made for row in batch), key=repr)
+        return sorted((row for batch in self.batches for row in batch), key=repr)
 
     @property
     def state_rows(self):
@@ -117,76 +117,76 @@ class Stream:
 
 @pytest.fixture
 def stream(first_spark, tmp_path):
-    def made(**options):
+    def new_stream(**options):
         delay = options.pop("delay", DELAY)
         return Stream(first_spark, tmp_path, view(**options), delay)
 
-    return made
+    return new_stream
 
 
 def test_a_row_waits_until_the_watermark_has_passed_its_time(stream):
-    found = stream()
-    found.add([("a", 1, 5)], [("a", 10, 0)])
-    found.add([("a", 2, 15)], [("a", 11, 4)])
-    found.add([("a", 3, 16)])
-    found.add([("a", 4, 17)])
+    join = stream()
+    join.add([("a", 1, 5)], [("a", 10, 0)])
+    join.add([("a", 2, 15)], [("a", 11, 4)])
+    join.add([("a", 3, 16)])
+    join.add([("a", 4, 17)])
     # The watermark is 5 in the third batch, and 6 in the fourth.
-    assert found.run() == [[], [], [], [(1, 11)], []]
+    assert join.run() == [[], [], [], [(1, 11)], []]
 
 
 def test_a_late_row_gets_its_version_at_once(stream):
-    found = stream()
-    found.add([("a", 1, 100)], [("a", 10, 0), ("a", 11, 50)])
-    found.add([("a", 2, 101), ("a", 3, 20), ("a", 4, 60)])
-    assert found.run()[:2] == [[], [(3, 10), (4, 11)]]
+    join = stream()
+    join.add([("a", 1, 100)], [("a", 10, 0), ("a", 11, 50)])
+    join.add([("a", 2, 101), ("a", 3, 20), ("a", 4, 60)])
+    assert join.run()[:2] == [[], [(3, 10), (4, 11)]]
 
 
 @pytest.mark.parametrize("outer", [True, False])
 def test_rows_without_a_version(stream, outer):
-    found = stream(outer=outer)
-    found.add(
+    join = stream(outer=outer)
+    join.add(
         [("a", 1, 1), (None, 2, 5), ("b", 3, 5), ("a", 4, None), ("c", 5, 30)],
         [("a", 10, 2), ("b", None, 3), ("b", 7, 1), ("c", 8, 29)],
     )
-    found.add([("z", 9, 100)])
-    found.add([("z", 10, 200)])
+    join.add([("z", 9, 100)])
+    join.add([("z", 10, 200)])
     without = [(1, None), (2, None), (3, None), (4, None), (9, None)]
-    found.run()
-    assert [r for r in found.rows if r[0] < 10] == sorted([(5, 8), *(without if outer else [])], key=repr)
+    join.run()
+    assert [r for r in join.rows if r[0] < 10] == sorted([(5, 8), *(without if outer else [])], key=repr)
 
 
 def test_rows_wait_longer_for_versions_that_can_be_later(stream):
-    found = stream(wait=20)
-    found.add([("a", 1, 0)], [("a", 10, -5)])
-    found.add([("a", 2, 30)], [])
-    found.add([("a", 3, 31)], [("a", 11, -1)])
-    found.add([("a", 4, 32)], [])
-    assert found.run()[:4] == [[], [], [], [(1, 11)]]
+    join = stream(wait=20)
+    join.add([("a", 1, 0)], [("a", 10, -5)])
+    join.add([("a", 2, 30)], [])
+    join.add([("a", 3, 31)], [("a", 11, -1)])
+    join.add([("a", 4, 32)], [])
+    assert join.run()[:4] == [[], [], [], [(1, 11)]]
 
 
 def test_the_last_of_several_versions_with_one_time_counts(stream):
-    found = stream()
-    found.add([("a", 1, 5)], [("a", 10, 0), ("a", 11, 0)])
-    found.add([], [("a", 12, 0), ("a", 13, 0)])
-    found.add([("a", 2, 100)])
-    found.run()
-    assert found.rows == [(1, 13)]
+    join = stream()
+    join.add([("a", 1, 5)], [("a", 10, 0), ("a", 11, 0)])
+    join.add([], [("a", 12, 0), ("a", 13, 0)])
+    join.add([("a", 2, 100)])
+    join.run()
+    assert join.rows == [(1, 13)]
 
 
 def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
-    found = stream(keep=60)
-    found.add([("a", 0, 0)], [("a", 10, 0), ("a", 11, 30), ("b", 5, 0), ("b", None, 20)])
-    found.add([("a", 1, 95)])
-    found.run()
+    join = stream(keep=60)
+    join.add([("a", 0, 0)], [("a", 10, 0), ("a", 11, 30), ("b", 5, 0), ("b", None, 20)])
+    join.add([("a", 1, 95)])
+    join.run()
     # Two versions of `a` and the row that waits: the watermark is 85, and `b` ended at 20.
-    assert found.state_rows == 3
-    assert found.rows == [(0, 10)]
-    found.add([("a", 2, 101)])
-    found.add([("a", 3, 20), ("a", 7, 29), ("a", 4, 31), ("a", 5, 102)])
-    found.add([("a", 6, 200)])
-    found.run()
-    assert found.late == 1
-    assert [row for row in found.rows if row[0] != 6] == [
+    assert join.state_rows == 3
+    assert join.rows == [(0, 10)]
+    join.add([("a", 2, 101)])
+    join.add([("a", 3, 20), ("a", 7, 29), ("a", 4, 31), ("a", 5, 102)])
+    join.add([("a", 6, 200)])
+    join.run()
+    assert join.late == 1
+    assert [row for row in join.rows if row[0] != 6] == [
         (0, 10),
         (1, 11),
         (2, 11),
@@ -199,27 +199,27 @@ def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
 @pytest.mark.parametrize("held", [100, temporal.HELD])
 def test_versions_of_several_keys_whose_rows_leave_in_turns(stream, monkeypatch, held):
     monkeypatch.setattr(temporal, "HELD", held)
-    found = stream()
+    join = stream()
     keys, count = "abcdef", 300 if held == 100 else 3000
     prices = [(k, i * 10 + keys.index(k), i) for i in range(count) for k in keys]
-    found.add([(k, i * 10 + keys.index(k), i) for i in range(0, count, count // 30) for k in keys], prices)
-    found.add([("z", -1, 10_000)])
-    found.run()
-    assert [n for n, price in found.rows if n != price] == []
-    assert len(found.rows) == 6 * 30
+    join.add([(k, i * 10 + keys.index(k), i) for i in range(0, count, count // 30) for k in keys], prices)
+    join.add([("z", -1, 10_000)])
+    join.run()
+    assert [n for n, price in join.rows if n != price] == []
+    assert len(join.rows) == 6 * 30
 
 
 def test_a_batch_gives_the_same_rows(stream, first_spark):
     arrived = records(3)
-    found = stream()
+    join = stream()
     orders, prices = ([row for kind, row in arrived if kind == of] for of in ("order", "price"))
-    found.add([*orders, (None, -1, 5), ("a", -2, None)], prices)
+    join.add([*orders, (None, -1, 5), ("a", -2, None)], prices)
     for name in COLUMNS:
-        found.session.read.parquet(str(found.folder / name)).createOrReplaceTempView(name)
-    found.session.table("orders").createOrReplaceTempView("events")
-    rows = joined_as_of(found.session, found.step, "append").collect()
-    listed = sorted(((row["n"], row["price"]) for row in rows), key=repr)
-    assert listed == sorted([*asof(arrived), (-1, None), (-2, None)], key=repr)
+        join.session.read.parquet(str(join.folder / name)).createOrReplaceTempView(name)
+    join.session.table("orders").createOrReplaceTempView("events")
+    rows = joined_as_of(join.session, join.step, "append").collect()
+    pairs = sorted(((row["n"], row["price"]) for row in rows), key=repr)
+    assert pairs == sorted([*asof(arrived), (-1, None), (-2, None)], key=repr)
 
 
 def records(seed):
@@ -230,39 +230,41 @@ def records(seed):
         ("price", (random.choice("abc"), random.choice([None, *range(100)]), random.randint(-5, 300)))
         for _ in range(40)
     ]
-    return sorted([*orders, *prices], key=lambda each: each[1][2] + random.uniform(0, DELAY - 0.01))
+    return sorted([*orders, *prices], key=lambda arrival: arrival[1][2] + random.uniform(0, DELAY - 0.01))
 
 
 def asof(arrived):
     """Return the price of each order according to DuckDB; of prices with one time, the last one counts."""
-    prices = {(k, at): price for kind, (k, price, at) in arrived if kind == "price"}
-    with duckdb.connect() as found:
-        found.execute("create table prices (k text, t int, price int)")
-        found.execute("create table orders (k text, n int, t int)")
-        found.executemany("insert into prices values (?, ?, ?)", [(*key, p) for key, p in prices.items()])
-        found.executemany(
+    prices = {(k, moment): price for kind, (k, price, moment) in arrived if kind == "price"}
+    with duckdb.connect() as connection:
+        connection.execute("create table prices (k text, t int, price int)")
+        connection.execute("create table orders (k text, n int, t int)")
+        connection.executemany(
+            "insert into prices values (?, ?, ?)", [(*key, p) for key, p in prices.items()]
+        )
+        connection.executemany(
             "insert into orders values (?, ?, ?)", [o for kind, o in arrived if kind == "order"]
         )
         joined = "select n, price from orders o asof left join prices p on o.k = p.k and o.t >= p.t"
-        return sorted(found.execute(joined).fetchall(), key=repr)
+        return sorted(connection.execute(joined).fetchall(), key=repr)
 
 
 @pytest.mark.parametrize("seed", range(max(1, BUILDS // 3)))
 @pytest.mark.parametrize("keep", [60, None])
 def test_joined_rows_do_not_depend_on_batches_order_restarts_and_kills(stream, seed, keep):
     arrived, random = records(seed), Random(seed)
-    found = stream(keep=keep)
+    join = stream(keep=keep)
     cuts = sorted(random.sample(range(1, len(arrived)), 9))
     for first, last in zip([0, *cuts], [*cuts, len(arrived)], strict=True):
         part = arrived[first:last]
-        found.add(*([row for kind, row in part if kind == of] for of in ("order", "price")))
+        join.add(*([row for kind, row in part if kind == of] for of in ("order", "price")))
         if random.random() < 0.3:
-            found.run()
-            found.forget_last()
-    found.add([("z", -1, 1000)])
-    found.run()
-    assert [row for row in found.rows if row[0] >= 0] == asof(arrived)
-    assert found.late == 0
+            join.run()
+            join.forget_last()
+    join.add([("z", -1, 1000)])
+    join.run()
+    assert [row for row in join.rows if row[0] >= 0] == asof(arrived)
+    assert join.late == 0
 
 
 TOPICS = """
@@ -303,12 +305,15 @@ def test_a_model_gives_the_rows_of_duckdb(first_spark, tmp_path, target):
     (tmp_path / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')
     (tmp_path / "models/sources.yml").write_text(TOPICS)
     (tmp_path / "models/joined.sql").write_text(MODEL)
-    found, arrived = streamed(tmp_path, target), [each for each in records(7) if each[1][1] is not None]
+    project, arrived = (
+        streamed(tmp_path, target),
+        [arrival for arrival in records(7) if arrival[1][1] is not None],
+    )
     batches = {"orders": [], "prices": []}
     for first in range(0, len(arrived), 12):
         rows = {"order": [], "price": []}
-        for kind, (k, number, at) in arrived[first : first + 12]:
-            written = f"{time(at):%Y-%m-%dT%H:%M:%SZ}"
+        for kind, (k, number, moment) in arrived[first : first + 12]:
+            written = f"{time(moment):%Y-%m-%dT%H:%M:%SZ}"
             rows[kind].append(
                 {"k": k, "n": number, "at": written, "more": MORE}
                 if kind == "order"
@@ -318,14 +323,14 @@ def test_a_model_gives_the_rows_of_duckdb(first_spark, tmp_path, target):
         batches["prices"].append(rows["price"])
     last = {"k": "z", "n": -1, "at": "2024-01-02T00:00:00Z", "more": None}
     batches["orders"] += [[last], [last | {"n": -2, "at": "2024-01-03T00:00:00Z"}], []]
-    made = [row for _, row in found.run(first_spark, found.query_of("joined"), batches)]
-    rows = {row["n"]: row for row in made if row["n"] >= 0}
-    wanted = dict(asof(arrived))
-    assert {n: row.get("price") for n, row in rows.items()} == wanted
+    stored = [row for _, row in project.run(first_spark, project.query_of("joined"), batches)]
+    rows = {row["n"]: row for row in stored if row["n"] >= 0}
+    expected = dict(asof(arrived))
+    assert {n: row.get("price") for n, row in rows.items()} == expected
     assert {n: row.get("again") for n, row in rows.items()} == {
-        n: price if price is not None and price > 50 else None for n, price in wanted.items()
+        n: price if price is not None and price > 50 else None for n, price in expected.items()
     }
-    assert len(made) == len(rows) + 1
+    assert len(stored) == len(rows) + 1
     for row in rows.values():
         assert row["more"] == {"day": "0002-03-01", "tags": ["x", None], "sums": {"a": 1.5}}
         assert row.get("day") == (None if row.get("price") is None else "1500-01-01")

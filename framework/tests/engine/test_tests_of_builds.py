@@ -40,17 +40,17 @@ TWICE = "{{ config(materialized='sink') }} select id * {{ var('factor') }} as id
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path, keep_broker(tmp_path).address)
+    shop = Shop(tmp_path, keep_broker(tmp_path).address)
     try:
-        create_topics(made.bootstrap, "events", partitions=1)
+        create_topics(shop.bootstrap, "events", partitions=1)
         with (tmp_path / "pyproject.toml").open("a") as file:
             file.write("vars = {factor = 2}\n")
-        made.write("tests/units.yml", UNITS)
-        made.write("tests/fixtures/ids.csv", "id\n2\n")
-        made.model("totals", TOTALS)
-        made.model("twice", TWICE)
-        made.send(event(1), event(2))
-        yield made
+        shop.write("tests/units.yml", UNITS)
+        shop.write("tests/fixtures/ids.csv", "id\n2\n")
+        shop.model("totals", TOTALS)
+        shop.model("twice", TWICE)
+        shop.send(event(1), event(2))
+        yield shop
     finally:
         stop_broker(tmp_path, force=True)
 
@@ -68,13 +68,13 @@ def build(shop, *options, code=0):
     return json.loads(done.stdout)
 
 
-def ended(found):
+def ended(output):
     """Return the status of each test, and those that were not run."""
-    tests = found.get("tests", ())
-    short = {each["id"].rpartition(".")[2]: each for each in tests}
+    tests = output.get("tests", ())
+    short = {test["id"].rpartition(".")[2]: test for test in tests}
     return (
-        {name: each["status"] for name, each in short.items()},
-        {name for name, each in short.items() if each["unchanged"]},
+        {name: test["status"] for name, test in short.items()},
+        {name for name, test in short.items() if test["unchanged"]},
     )
 
 
@@ -92,20 +92,23 @@ def test_data_tests_are_shown_below_the_line_of_their_model(shop):
         for index, words in enumerate(lines)
         if words[:2] in (["✓", "totals"], ["✓", "twice"]) and "read" in words
     ]
-    assert [[lines[at][1], *lines[at + 1][:5]] for at in sorted(of_models, key=lambda at: lines[at])] == [
+    assert [
+        [lines[index][1], *lines[index + 1][:5]]
+        for index in sorted(of_models, key=lambda index: lines[index])
+    ] == [
         ["totals", "✓", "totals", "1", "data", "test"],
         ["twice", "✓", "twice", "1", "data", "test"],
     ]
-    times = [float(each) for each in re.findall(r"([\d.]+) s\b", done.stderr.splitlines()[-1])]
+    times = [float(seconds) for seconds in re.findall(r"([\d.]+) s\b", done.stderr.splitlines()[-1])]
     assert times[0] == pytest.approx(sum(times[1:]))
     assert len(times) in {4, 5}  # the end may be too short to be named
 
 
 def test_tests_run_before_and_after_and_only_when_something_changed(shop):
     shop.model("twice", TWICE.replace("* {{ var('factor') }}", "+ 2"))
-    found = build(shop, code=1)
-    assert ended(found) == ({"sums": "pass", "doubles": "pass", "scaled": "fail"}, set())
-    assert {each["status"] for each in found["results"]} == {"skipped"}
+    output = build(shop, code=1)
+    assert ended(output) == ({"sums": "pass", "doubles": "pass", "scaled": "fail"}, set())
+    assert {result["status"] for result in output["results"]} == {"skipped"}
     assert not (shop.root / ".millstream/local/checkpoints/totals").exists()
 
     shop.model("twice", TWICE)

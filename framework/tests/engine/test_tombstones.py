@@ -81,7 +81,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     counted, much = f"{SINK}{select} count(*) > 0", f"{SINK}{select} sum(value) > 2"
     shop.model("much", counted)
     accepted = Update(accepted=Accepted(stored=frozenset({"model.much"})))
-    build = partial(outcome, shop, first_spark)
+    build = partial(build_much, shop, first_spark)
     shop.send(event(1), event(2, "b"))
     assert build() == ("success", {}, {"a", "b"})
     shop.model("much", much)
@@ -108,7 +108,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     assert build(Update(frozenset({"model.much"})))[0] == "success"
 
 
-def outcome(shop, spark, intent=None):
+def build_much(shop, spark, intent=None):
     """Build `much`; return its status, and what its topic has."""
     results, _ = built(shop.root, spark, **({} if intent is None else {"intent": intent}))
     return (statuses(results)["much"], *sent(shop, "much"))
@@ -179,12 +179,12 @@ def test_figures_of_tombstones(shop, first_spark, capsys):
         users = (f"u{random.randint(1, 150)}" for _ in range(100))
         shop.send(*(event(100 * number + n, user, random.randint(-10, 20)) for n, user in enumerate(users)))
         built(shop.root, first_spark)
-    found = {}
+    figures = {}
     for topic in ("often", "much", "of_table"):
         records = pairs(shop.bootstrap, topic)
         tombstones = sum(value is None for _, value in records)
-        found[topic] = len(records), tombstones, needed(records)
+        figures[topic] = len(records), tombstones, needed(records)
     with capsys.disabled():
-        print(found)  # noqa: T201 -- the figures
-    assert found["often"][1:] == (0, 0)
-    assert found["of_table"][1] == found["of_table"][2] == found["much"][1] == found["much"][2]
+        print(figures)  # noqa: T201 -- the figures
+    assert figures["often"][1:] == (0, 0)
+    assert figures["of_table"][1] == figures["of_table"][2] == figures["much"][1] == figures["much"][2]

@@ -83,7 +83,7 @@ CONDITIONS = {
 
 def deviation(rows):
     ids = [row["id"] for row in rows]
-    return (sum((each - sum(ids) / len(ids)) ** 2 for each in ids) / len(ids)) ** 0.5
+    return (sum((id_ - sum(ids) / len(ids)) ** 2 for id_ in ids) / len(ids)) ** 0.5
 
 
 def sink(select, config=""):
@@ -159,7 +159,9 @@ class Groups:
 
 
 def sent_since(shop, topic, before):
-    records = [(each.key().decode(), each.value() is not None) for each in committed(shop.bootstrap, topic)]
+    records = [
+        (record.key().decode(), record.value() is not None) for record in committed(shop.bootstrap, topic)
+    ]
     return sorted(records[before:]), len(records)
 
 
@@ -175,7 +177,7 @@ def needless(records):
 def forget_commits(shop):
     """Let Spark repeat the last batch of each query, as after a crash at the end of a batch."""
     for folder in (shop.root / ".millstream/local/checkpoints").glob("*/spark*/commits"):
-        last = max(int(each.name) for each in folder.iterdir() if each.name.isdigit())
+        last = max(int(commit.name) for commit in folder.iterdir() if commit.name.isdigit())
         (folder / str(last)).unlink()
 
 
@@ -185,13 +187,13 @@ def check_batches(shop, spark, steps, conditions=CONDITIONS, again=lambda _: Non
     for _ in range(steps):
         rows = groups.batch(12)
         shop.send(*((row["user"], row) for row in rows))
-        results, told = built(shop.root, spark)
-        assert set(statuses(results).values()) == {"success"}, problems(told)
+        results, events = built(shop.root, spark)
+        assert set(statuses(results).values()) == {"success"}, problems(events)
         again(shop)
         for name, condition in holds.items():
             records, counts[name] = sent_since(shop, name, counts[name])
             assert records == sorted(groups.expected(rows, condition)), name
-    windows = [(each.key(), each.value() is not None) for each in committed(shop.bootstrap, "windows")]
+    windows = [(record.key(), record.value() is not None) for record in committed(shop.bootstrap, "windows")]
     assert needless(windows) == 0
 
 

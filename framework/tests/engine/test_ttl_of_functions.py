@@ -45,39 +45,39 @@ def visits(key: str, rows: Iterator[Event], state: State) -> Iterator[Visit]:
 
 def events(seed):
     """Return users, numbers and times, in the order of the times, which some rows don't have."""
-    made = random.Random(seed)
-    times = sorted(START + timedelta(seconds=made.randrange(12 * 3600)) for _ in range(120))
+    dice = random.Random(seed)
+    times = sorted(START + timedelta(seconds=dice.randrange(12 * 3600)) for _ in range(120))
     return [
-        (made.choice("abc"), number, None if made.random() < 0.1 else time)
+        (dice.choice("abc"), number, None if dice.random() < 0.1 else time)
         for number, time in enumerate(times)
     ]
 
 
-def visits(found):
+def visits(arrivals):
     """Compute each row's visit, and how many visits end if there are no more rows."""
-    seen, last, made, ended = {}, {}, [], 0
-    for user, number, time in found:
+    seen, last, visit_rows, ended = {}, {}, [], 0
+    for user, number, time in arrivals:
         if time is None:
-            made.append((user, f" {number}"))
+            visit_rows.append((user, f" {number}"))
             continue
         if user in last and time - last[user] > TTL:
             seen.pop(user)
             ended += 1
         last[user] = time
         seen[user] = f"{seen.get(user, '')} {number}"
-        made.append((user, seen[user]))
-    return sorted(made), ended + len(seen)
+        visit_rows.append((user, seen[user]))
+    return sorted(visit_rows), ended + len(seen)
 
 
-def batches(found, count):
+def batches(arrivals, count):
     """Split rows into batches; later ones are after the end of each visit."""
-    size = -(-len(found) // count)
+    size = -(-len(arrivals) // count)
     rows = [
         {"_key": user, "amount": number} | ({"at": f"{time:%Y-%m-%dT%H:%M:%S}Z"} if time else {})
-        for user, number, time in found
+        for user, number, time in arrivals
     ]
     later = [{"_key": "z", "amount": 0, "at": f"{START + timedelta(days=2):%Y-%m-%dT%H:%M:%S}Z"}]
-    return [*(rows[at : at + size] for at in range(0, len(rows), size)), later, later, later]
+    return [*(rows[start : start + size] for start in range(0, len(rows), size)), later, later, later]
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def batches(found, count):
     ],
 )
 def test_visits_end_by_event_time_and_each_end_is_counted(spark, tmp_path, target, count):
-    found = events(seed=7)
+    arrivals = events(seed=7)
     project(tmp_path, {"m": MODEL})
     (tmp_path / "macros/visits.py").write_text(VISITS)
     run = streamed(tmp_path, target)
     query = run.query_of("m")
-    made = as_stream(spark, run.trial(query, {"events": batches(found, count)}, {}), "spark.log")
-    got = sorted((row["user_id"], row["visit"]) for _, row in decoded(made) if row["user_id"] != "z")
-    expected, ended = visits(found)
+    result = as_stream(spark, run.trial(query, {"events": batches(arrivals, count)}, {}), "spark.log")
+    got = sorted((row["user_id"], row["visit"]) for _, row in decoded(result) if row["user_id"] != "z")
+    expected, ended = visits(arrivals)
     assert got == expected
-    assert made.expired == ended > 10
+    assert result.expired == ended > 10
 
 
 def test_a_life_ends_a_ttl_after_its_last_row():

@@ -33,9 +33,9 @@ class Running:
         self.turnstile = turnstile(spark, self.streaming, turn)
 
     def _store(self, rows, _number):
-        found = sorted(row.a for row in rows.collect())
+        values = sorted(row.a for row in rows.collect())
         with self.stored:
-            self.batches.append(found)
+            self.batches.append(values)
             self.stored.notify_all()
 
     def add(self, number):
@@ -65,9 +65,9 @@ def turns():
 
 @pytest.fixture
 def running(spark, tmp_path, turns):
-    made = Running(spark, tmp_path, Turn(turns, quick=False))
-    yield made
-    made.stop()
+    query = Running(spark, tmp_path, Turn(turns, quick=False))
+    yield query
+    query.stop()
 
 
 def test_records_that_arrive_while_a_query_waits_are_in_its_next_batch(running, turns):

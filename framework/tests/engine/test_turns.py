@@ -39,32 +39,32 @@ def test_a_batch_waits_until_another_one_has_ended():
 
 
 def test_a_batch_that_fails_gives_up_its_turn_and_says_why():
-    turn, made = threading.BoundedSemaphore(1), []
+    turn, batches = threading.BoundedSemaphore(1), []
 
     def refuse(_rows, _number):
         raise MillstreamError(Diagnostic("MS886", "no", None, ""))
 
-    own = stores(turn)
+    writer = stores(turn)
     with pytest.raises(MillstreamError):
-        in_turn(refuse, own)(None, 0)
-    assert [str(each) for each in own.raised] == ["MS886: no"]
-    in_turn(lambda _, number: made.append(number), own)(None, 1)
-    assert made == [1]
+        in_turn(refuse, writer)(None, 0)
+    assert [str(error) for error in writer.raised] == ["MS886: no"]
+    in_turn(lambda _, number: batches.append(number), writer)(None, 1)
+    assert batches == [1]
 
 
 def test_without_turns_nothing_waits():
-    made = []
-    in_turn(lambda _, number: made.append(number), stores(None))(None, 0)
-    assert made == [0]
+    batches = []
+    in_turn(lambda _, number: batches.append(number), stores(None))(None, 0)
+    assert batches == [0]
 
 
 def test_a_closed_gate_refuses_the_next_batch_after_the_running_one():
-    gate, first, go_on, closed, made = Gate(), threading.Event(), threading.Event(), threading.Event(), []
+    gate, first, go_on, closed, batches = Gate(), threading.Event(), threading.Event(), threading.Event(), []
 
     def slow(_rows, number):
         first.set()
         assert go_on.wait(10)
-        made.append(number)
+        batches.append(number)
 
     def close():
         gate.close()
@@ -81,21 +81,21 @@ def test_a_closed_gate_refuses_the_next_batch_after_the_running_one():
     closing.join()
     with pytest.raises(ClosedError):
         in_turn(slow, stores(gate))(None, 2)
-    assert made == [1]
+    assert batches == [1]
 
 
 def test_a_batch_waits_at_the_gate_while_another_thread_is_between_batches():
-    gate, made = Gate(threading.BoundedSemaphore(1)), []
+    gate, batches = Gate(threading.BoundedSemaphore(1)), []
     with gate.between_batches():
         waiting = threading.Thread(
-            target=in_turn(lambda _, number: made.append(number), stores(gate)), args=(None, 1)
+            target=in_turn(lambda _, number: batches.append(number), stores(gate)), args=(None, 1)
         )
         waiting.start()
         while not gate.waiting:
             pass
-        assert made == []
+        assert batches == []
     waiting.join()
-    assert made == [1]
+    assert batches == [1]
 
 
 def test_a_quick_batch_waits_for_quick_ones_alone_and_others_in_order():
@@ -126,8 +126,8 @@ def test_a_quick_batch_waits_for_quick_ones_alone_and_others_in_order():
     go_on["long"].set()
     threads[0].join()
     go_on["later"].set()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.join()
     assert entered == ["long", "quick", "second", "later"]
 
 
@@ -261,23 +261,23 @@ def test_a_query_that_stops_while_it_waits_leaves_the_line():
 
 
 def test_who_has_to_wait_at_a_gate_lets_others_have_the_turn():
-    turns, made = Turns(1), []
+    turns, batches = Turns(1), []
     turn, other = Turn(turns, quick=False), Turn(turns, quick=False)
     gate = Gate(turn, turn.put_back)
     assert turn.take_early(lambda: False)
     with gate.between_batches():
         waiting = threading.Thread(
-            target=in_turn(lambda _, number: made.append(number), stores(gate)), args=(None, 1)
+            target=in_turn(lambda _, number: batches.append(number), stores(gate)), args=(None, 1)
         )
         waiting.start()
         with other:
-            assert made == []
+            assert batches == []
     waiting.join()
-    assert (made, turns._permits) == ([1], 1)
+    assert (batches, turns._permits) == ([1], 1)
 
 
 def test_a_gate_that_refuses_lets_the_running_batch_end_and_none_begin_that_waits_for_its_turn():
-    turns, first, go_on, made, refused = Turns(1), threading.Event(), threading.Event(), [], []
+    turns, first, go_on, batches, refused = Turns(1), threading.Event(), threading.Event(), [], []
     gates = []
     for _ in range(2):
         turn = Turn(turns, quick=False)
@@ -286,7 +286,7 @@ def test_a_gate_that_refuses_lets_the_running_batch_end_and_none_begin_that_wait
     def slow(_rows, number):
         first.set()
         assert go_on.wait(10)
-        made.append(number)
+        batches.append(number)
 
     def wait():
         try:
@@ -305,10 +305,10 @@ def test_a_gate_that_refuses_lets_the_running_batch_end_and_none_begin_that_wait
     for _, turn in gates:
         turn.give_up()
     waiting.join(10)
-    assert (executes, made, refused) == ([True, False], [], [2])
+    assert (executes, batches, refused) == ([True, False], [], [2])
     go_on.set()
     running.join()
-    assert made == [1]
+    assert batches == [1]
     with pytest.raises(ClosedError):
         in_turn(slow, stores(gates[0][0]))(None, 3)
     with Turn(turns, quick=False):

@@ -68,11 +68,11 @@ def write(shop):
 
 def digests(shop):
     compiled = compile_project(shop.root)
-    assert not [each for each in compiled.diagnostics if each.severity == "error"]
+    assert not [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     ids = [id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "test"]
-    found = contents_of(load_project(shop.root, None, None, None), compiled, ids)
-    assert {id_.partition(".")[2] for id_ in ids} - {id_.partition(".")[2] for id_ in found} == ALWAYS
-    return {id_.partition(".")[2]: digest for id_, digest in found.items()}
+    contents = contents_of(load_project(shop.root, None, None, None), compiled, ids)
+    assert {id_.partition(".")[2] for id_ in ids} - {id_.partition(".")[2] for id_ in contents} == ALWAYS
+    return {id_.partition(".")[2]: digest for id_, digest in contents.items()}
 
 
 def changed(before, after):
@@ -108,22 +108,22 @@ def test_builds_tell_what_they_did_not_test_again(tmp_path):
         create_topics(shop.bootstrap, "events", partitions=1)
         write(shop)
         shop.send(event(1))
-        assert not any(each["unchanged"] for each in outcomes(shop).values())
+        assert not any(test["unchanged"] for test in outcomes(shop).values())
         again = outcomes(shop)
-        assert {id_ for id_, each in again.items() if not each["unchanged"]} == ALWAYS
-        assert {each["status"] for each in again.values()} == {"pass"}
-        assert not any(each["unchanged"] for each in outcomes(shop, "--all-tests").values())
+        assert {id_ for id_, test in again.items() if not test["unchanged"]} == ALWAYS
+        assert {test["status"] for test in again.values()} == {"pass"}
+        assert not any(test["unchanged"] for test in outcomes(shop, "--all-tests").values())
         stop_broker(tmp_path)
         chosen = outcomes(shop, "--select", "totals")
-        assert {id_ for id_, each in chosen.items() if each["unchanged"]} == OF_TABLE | {
+        assert {id_ for id_, test in chosen.items() if test["unchanged"]} == OF_TABLE | {
             "relationships_totals_user"
         }
         shop = Shop(tmp_path, keep_broker(tmp_path).address)
         shop.send(event(1, user="b"))
         failed = outcomes(shop, code=1)
         wrong = {"row_count_totals", "relationships_totals_user"}
-        assert {id_ for id_, each in failed.items() if each["status"] == "fail"} == wrong
-        assert not any(each["unchanged"] for each in failed.values())
+        assert {id_ for id_, test in failed.items() if test["status"] == "fail"} == wrong
+        assert not any(test["unchanged"] for test in failed.values())
         failed = outcomes(shop, code=1)
         assert not any(failed[id_]["unchanged"] for id_ in wrong)
         assert failed["unique_totals_user"]["unchanged"]
@@ -135,4 +135,4 @@ def outcomes(shop, *options, code=0):
     command = [*MILLSTREAM, "build", "--output", "json", *options]
     done = subprocess.run(command, cwd=shop.root, env=os.environ, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
-    return {each["id"].partition(".")[2]: each for each in json.loads(done.stdout)["tests"]}
+    return {test["id"].partition(".")[2]: test for test in json.loads(done.stdout)["tests"]}

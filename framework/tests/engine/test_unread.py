@@ -58,6 +58,6 @@ def test_the_jvm_compiles_as_much_as_the_records_are_worth():
 
 @pytest.mark.parametrize("amount", ["few", "endless"])
 def test_the_profile_decides_about_the_collector(amount):
-    found = options(amount, "-Xss4m -XX:+UseZGC")
-    assert found.endswith("-Xss4m -XX:+UseZGC")
-    assert "ParallelGC" not in found
+    java_options = options(amount, "-Xss4m -XX:+UseZGC")
+    assert java_options.endswith("-Xss4m -XX:+UseZGC")
+    assert "ParallelGC" not in java_options

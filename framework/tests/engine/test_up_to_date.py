@@ -38,12 +38,12 @@ def done(shop, first_spark):
 
 
 def idle(shop, **options):
-    return {each.name for each in up_to_date(job_of(shop.root, **options), shop.root / ".millstream") or ()}
+    return {query.name for query in up_to_date(job_of(shop.root, **options), shop.root / ".millstream") or ()}
 
 
 def test_a_build_has_nothing_to_do_until_records_come(done, first_spark):
     every = idle(done)
-    assert every == {each.name for each in job_of(done.root).physical.queries}
+    assert every == {query.name for query in job_of(done.root).physical.queries}
     assert idle(done, models=frozenset({"model.totals"})) < every
     done.send(event(9))
     assert idle(done) == set()
@@ -58,14 +58,18 @@ def test_an_edit_a_batch_that_did_not_end_and_a_topic_that_was_remade(done, firs
     done.model("plain", PLAIN)
     assert idle(done) == every
     (commits,) = done.root.glob(".millstream/*/checkpoints/totals/*/commits")
-    last = max((each for each in commits.iterdir() if each.name.isdigit()), key=lambda each: int(each.name))
+    last = max(
+        (commit for commit in commits.iterdir() if commit.name.isdigit()), key=lambda commit: int(commit.name)
+    )
     text = last.read_text()
     last.unlink()
     assert idle(done) == set()
     last.write_text(text)
     assert idle(done) == every
     (commits,) = done.root.glob(".millstream/*/checkpoints/windows/*/commits")
-    last = max((each for each in commits.iterdir() if each.name.isdigit()), key=lambda each: int(each.name))
+    last = max(
+        (commit for commit in commits.iterdir() if commit.name.isdigit()), key=lambda commit: int(commit.name)
+    )
     version, facts = last.read_text().splitlines()[:2]
     later = json.loads(facts) | {"nextBatchWatermarkMs": json.loads(facts)["nextBatchWatermarkMs"] + 1}
     before = last.read_text()
@@ -104,24 +108,24 @@ def test_without_spark_and_without_the_broker(tmp_path, tmp_path_factory):
         shop.model("totals", TOTALS)
         shop.send(event(1), event(2))
         first = build(shop)
-        assert [each["rows_read"] for each in first["results"]] == [2, 2]
+        assert [result["rows_read"] for result in first["results"]] == [2, 2]
         for stopped in (False, True):
             if stopped:
                 stop_broker(tmp_path)
             again = build(shop, **nothing)
-            assert [(each["id"], each["rows_read"], each["status"]) for each in again["results"]] == [
-                (each["id"], 0, "success") for each in first["results"]
+            assert [(result["id"], result["rows_read"], result["status"]) for result in again["results"]] == [
+                (result["id"], 0, "success") for result in first["results"]
             ]
-            assert [each["models"] for each in run(shop, "state", **nothing)["states"]] == [["totals"]]
+            assert [state["models"] for state in run(shop, "state", **nothing)["states"]] == [["totals"]]
             assert run(shop, "plan", **nothing)["rebuilds"] == []
             applied = run(shop, "apply", "--no-tests", **nothing)
-            assert [each["rows_read"] for each in applied["results"]] == [0, 0]
+            assert [result["rows_read"] for result in applied["results"]] == [0, 0]
             assert applied["compared"] == []
         shop = Shop(tmp_path, keep_broker(tmp_path).address)
         shop.model("plain", PLAIN)
         shop.model("totals", TOTALS)
         shop.send(event(3))
-        assert [each["rows_read"] for each in build(shop)["results"]] == [1, 1]
+        assert [result["rows_read"] for result in build(shop)["results"]] == [1, 1]
     finally:
         stop_broker(tmp_path, force=True)
 

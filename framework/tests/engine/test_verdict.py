@@ -14,8 +14,8 @@ NOW = Signature(("source.shop.events",), (COUNT,), ("model.counts",))
 
 
 def changed(**facts):
-    told = tuple((name, facts.get(name, value)) for name, value in COUNT.facts)
-    return replace(NOW, operators=(replace(COUNT, facts=told),))
+    new_facts = tuple((name, facts.get(name, value)) for name, value in COUNT.facts)
+    return replace(NOW, operators=(replace(COUNT, facts=new_facts),))
 
 
 def test_nothing_changed():
@@ -23,19 +23,19 @@ def test_nothing_changed():
 
 
 def test_another_window():
-    found = verdict(NOW, changed(window="2 hours"))
-    assert (found.kind, found.reasons) == ("rebuild", ("counts: window is `2 hours` instead of `1 hour`",))
+    result = verdict(NOW, changed(window="2 hours"))
+    assert (result.kind, result.reasons) == ("rebuild", ("counts: window is `2 hours` instead of `1 hour`",))
 
 
 def test_another_filter_before_the_state_would_count_by_both():
-    found = verdict(NOW, replace(NOW, operators=(replace(COUNT, below="b2"),)))
-    assert (found.kind, found.mixed, found.stored) == ("mixed", ("model.counts",), ())
-    assert "computed by the old SQL" in found.reasons[0]
+    result = verdict(NOW, replace(NOW, operators=(replace(COUNT, below="b2"),)))
+    assert (result.kind, result.mixed, result.stored) == ("mixed", ("model.counts",), ())
+    assert "computed by the old SQL" in result.reasons[0]
 
 
 def test_another_source():
-    found = verdict(NOW, replace(NOW, sources=("source.shop.hits",)))
-    assert (found.kind, found.reasons) == ("rebuild", ("it reads shop.hits instead of shop.events",))
+    result = verdict(NOW, replace(NOW, sources=("source.shop.hits",)))
+    assert (result.kind, result.reasons) == ("rebuild", ("it reads shop.hits instead of shop.events",))
 
 
 def test_models_in_another_order():
@@ -52,14 +52,14 @@ def test_models_come_to_a_state_and_leave_it():
 
 
 def test_more_states():
-    found = verdict(NOW, replace(NOW, operators=(COUNT, COUNT)))
-    assert found.reasons == ("it keeps 2 states instead of 1 state",)
+    result = verdict(NOW, replace(NOW, operators=(COUNT, COUNT)))
+    assert result.reasons == ("it keeps 2 states instead of 1 state",)
 
 
 def test_a_fact_that_is_new():
     with_watermark = replace(COUNT, facts=(*COUNT.facts, ("watermark", "at 10 seconds")))
-    found = verdict(NOW, replace(NOW, operators=(with_watermark,)))
-    assert (found.kind, found.reasons) == ("rebuild", ("counts: with watermark `at 10 seconds`",))
+    result = verdict(NOW, replace(NOW, operators=(with_watermark,)))
+    assert (result.kind, result.reasons) == ("rebuild", ("counts: with watermark `at 10 seconds`",))
 
 
 def test_another_time_zone_matters_to_states_alone():
@@ -97,8 +97,8 @@ def test_what_is_another_is_told_as_it_is_written():
 def test_another_topic_of_the_same_source():
     """The checkpoint has offsets of the old one."""
     old, new = (replace(NOW, topics=(topic,)) for topic in ("events", "events_v2"))
-    found = verdict(old, new)
-    assert (found.kind, found.reasons) == (
+    result = verdict(old, new)
+    assert (result.kind, result.reasons) == (
         "rebuild",
         ("it reads the topic events_v2 instead of the topic events",),
     )
@@ -118,10 +118,10 @@ def with_state(**facts):
 
 def test_what_a_state_depends_on_besides_its_sql():
     now = with_state()
-    found = verdict(now, with_state(depends=(replace(TYPE, content="string"),)))
-    assert (found.kind, found.reasons) == ("rebuild", ("counts: web.events.id is string instead of int",))
-    found = verdict(now, with_state(below_depends=(replace(KINDS, content="d2"),)))
-    assert (found.kind, found.reasons) == (
+    result = verdict(now, with_state(depends=(replace(TYPE, content="string"),)))
+    assert (result.kind, result.reasons) == ("rebuild", ("counts: web.events.id is string instead of int",))
+    result = verdict(now, with_state(below_depends=(replace(KINDS, content="d2"),)))
+    assert (result.kind, result.reasons) == (
         "mixed",
         ("counts: the rows of seed kinds changed; existing state was computed before",),
     )
@@ -136,15 +136,18 @@ def test_a_record_that_was_written_before_dependencies_were():
 
 
 def test_conditions_of_which_excluded_rows_would_be_emitted():
-    found = verdict(with_state(emitted=("a > 1",)), with_state(emitted=("a > 2",), below="b2"))
-    assert found.kind == "rebuild"
-    assert found.reasons[0].startswith("counts: the conditions upstream of it changed; groups ")
+    result = verdict(with_state(emitted=("a > 1",)), with_state(emitted=("a > 2",), below="b2"))
+    assert result.kind == "rebuild"
+    assert result.reasons[0].startswith("counts: the conditions upstream of it changed; groups ")
 
 
 def test_another_spark_setting():
     old = replace(NOW, settings={})
-    found = verdict(old, replace(old, settings={"spark.sql.ansi.enabled": "false"}))
-    assert (found.kind, found.reasons) == ("rebuild", ("spark.sql.ansi.enabled is false instead of not set",))
+    result = verdict(old, replace(old, settings={"spark.sql.ansi.enabled": "false"}))
+    assert (result.kind, result.reasons) == (
+        "rebuild",
+        ("spark.sql.ansi.enabled is false instead of not set",),
+    )
 
 
 def test_another_retention():

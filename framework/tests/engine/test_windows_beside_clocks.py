@@ -37,7 +37,7 @@ def test_what_shares_a_shuffle_does_not_keep_windows_open(tmp_path, broker, firs
 
     shop.send(minute(0))
     results, _ = built(shop.root, first_spark)
-    late = {each.id: each.late for each in results.results}
+    late = {result.id: result.late for result in results.results}
     assert late == {"model.minutes": 1, "model.grown": 0}
-    separations = {each.model: each.why for each in job_of(shop.root).physical.separations}
+    separations = {separation.model: separation.why for separation in job_of(shop.root).physical.separations}
     assert (grouping == "all") == any("expires by the clock" in why for why in separations.values())

@@ -71,7 +71,7 @@ def node(random, depth):
         "kind": random.choice("AB"),
         "nothing": None,
         "next": inner[0],
-        "children": [each for each in inner[1:3] if each],
+        "children": [child for child in inner[1:3] if child],
         "by_name": {random.choice(TEXTS): inner[3]} if depth and random.random() < 0.5 else {},
         "either": random.choice([None, 7]) if inner[4] is None else ("shop.Node", inner[4]),
         "item": {"of": inner[4]} if inner[4] else None,
@@ -99,8 +99,8 @@ def untexted(value):
     return {
         **value,
         "next": value["next"] and untexted(value["next"]),
-        "children": [untexted(each) for each in value["children"]],
-        "by_name": {name: each and untexted(each) for name, each in value["by_name"].items()},
+        "children": [untexted(child) for child in value["children"]],
+        "by_name": {name: child and untexted(child) for name, child in value["by_name"].items()},
         "either": either,
         "item": value["item"] and {"of": untexted(value["item"]["of"])},
     }
@@ -112,9 +112,9 @@ SCHEMA = parse_schema(json.dumps(NODE))
 def comparable(value):
     match value:
         case dict():
-            return {str(name): comparable(each) for name, each in value.items()}
+            return {str(name): comparable(member) for name, member in value.items()}
         case list():
-            return [comparable(each) for each in value]
+            return [comparable(member) for member in value]
         case bytes() | bytearray():
             return bytes(value)
         case datetime():
@@ -129,17 +129,17 @@ def parsed(value):
     """Return a value with texts of JSON as their values: objects of google.protobuf.Struct have no order."""
     match value:
         case dict():
-            return {name: parsed(each) for name, each in value.items()}
+            return {name: parsed(member) for name, member in value.items()}
         case list():
-            return [parsed(each) for each in value]
+            return [parsed(member) for member in value]
         case str() if value.startswith("{"):
             return json.loads(value)
         case _:
             return value
 
 
-def row_of(found):
-    row = {name: each for name, each in found.asDict(recursive=True).items() if name != "_bad"}
+def row_of(struct):
+    row = {name: value for name, value in struct.asDict(recursive=True).items() if name != "_bad"}
     return comparable(row)
 
 
@@ -147,34 +147,34 @@ def test_records_of_avro(first_spark):
     text, random = json.dumps(NODE), Random(1)
     values = [avro(node(random, depth)) for depth in (0, 1, 2, 3) for _ in range(3)]
     columns = ddl(columns_of(SCHEMA))
-    names = [f"d.{each.name}" for each in columns_of(SCHEMA)]
+    names = [f"d.{field.name}" for field in columns_of(SCHEMA)]
     rows = first_spark.createDataFrame(
-        [(at, bytearray(each)) for at, each in enumerate(values)], "row_number int, value binary"
+        [(index, bytearray(value)) for index, value in enumerate(values)], "row_number int, value binary"
     )
     decode = call("decode_avro", "value", columns, text, "plain", "")
     encode = call("encode_avro", f"struct({', '.join(names)})", columns, text, "plain", "")
-    found = (
+    decoded_rows = (
         rows.selectExpr("row_number", f"{decode} as d")
         .selectExpr("row_number", "d", f"{encode} as written")
         .collect()
     )
     local = local_codec(AvroEncoding(text))
-    for each in found:
-        value = values[each["row_number"]]
-        assert each["d"]["_bad"] is None
+    for spark_row in decoded_rows:
+        value = values[spark_row["row_number"]]
+        assert spark_row["d"]["_bad"] is None
         row = local.decode(value, ())
         for name, expected in row.items():
-            assert row_of(each["d"])[name] == comparable(expected)
+            assert row_of(spark_row["d"])[name] == comparable(expected)
         assert comparable(untexted(row)) == comparable(fast(value))
-        assert bytes(each["written"]) == local.encode(row, ())
-        assert comparable(fast(bytes(each["written"]))) == comparable(fast(value))
+        assert bytes(spark_row["written"]) == local.encode(row, ())
+        assert comparable(fast(bytes(spark_row["written"]))) == comparable(fast(value))
 
 
 def test_records_of_an_older_schema(first_spark):
     fields = [
-        each if each["name"] != "id" else {"name": "number", "type": "double", "aliases": ["id"]}
-        for each in NODE["fields"]
-        if each["name"] not in {"price", "either"}
+        field if field["name"] != "id" else {"name": "number", "type": "double", "aliases": ["id"]}
+        for field in NODE["fields"]
+        if field["name"] not in {"price", "either"}
     ]
     newer = {**NODE, "fields": [*fields, {"name": "note", "type": "string", "default": "é"}]}
     text, writer, random = json.dumps(newer), json.dumps(NODE), Random(2)
@@ -183,18 +183,18 @@ def test_records_of_an_older_schema(first_spark):
     values.append(avro({**parent, "children": [{**parent, "id": 6}]}))
     columns = ddl(columns_of(parse_schema(text)))
     rows = first_spark.createDataFrame(
-        [(at, bytearray(each)) for at, each in enumerate(values)], "row_number int, value binary"
+        [(index, bytearray(value)) for index, value in enumerate(values)], "row_number int, value binary"
     )
     decode = call("decode_avro", "value", columns, text, "plain", writer)
     local = local_codec(AvroEncoding(text, writer=writer))
-    for each in rows.selectExpr("row_number", f"{decode} as d").collect():
+    for spark_row in rows.selectExpr("row_number", f"{decode} as d").collect():
         try:
-            expected = {**local.decode(values[each["row_number"]], ()), "_bad": None}
+            expected = {**local.decode(values[spark_row["row_number"]], ()), "_bad": None}
         except UnfitError as error:
-            expected = {**dict.fromkeys(each["d"].asDict()), "_bad": str(error)}
-            assert comparable(plain(each["d"].asDict(recursive=True))) == comparable(expected)
+            expected = {**dict.fromkeys(spark_row["d"].asDict()), "_bad": str(error)}
+            assert comparable(plain(spark_row["d"].asDict(recursive=True))) == comparable(expected)
             continue
-        assert comparable({**row_of(each["d"]), "_bad": each["d"]["_bad"]}) == comparable(expected)
+        assert comparable({**row_of(spark_row["d"]), "_bad": spark_row["d"]["_bad"]}) == comparable(expected)
     (child,) = local.decode(values[-1], ())["children"]
     assert json.loads(child)["number"] == 6
     assert json.loads(child)["note"] == "é"
@@ -224,8 +224,10 @@ def test_wrong_texts_are_not_written(first_spark):
     text = json.dumps(SMALL)
     columns, local = ddl(columns_of(parse_schema(text))), local_codec(AvroEncoding(text))
 
-    def written(given):
-        return call("encode_avro", f"struct(1L as id, {literal(given)} as next)", columns, text, "plain", "")
+    def written(json_text):
+        return call(
+            "encode_avro", f"struct(1L as id, {literal(json_text)} as next)", columns, text, "plain", ""
+        )
 
     for wrong, reason in BAD_TEXTS.items():
         with pytest.raises(UnfitError) as error:
@@ -290,21 +292,21 @@ def test_messages_of_protobuf(first_spark, tmp_path, message):
     )
     values = []
     while len(values) < 30:
-        each = new_message(schema.descriptors, message)
-        fill(random, each, 4)
-        values.append(each.SerializeToString(deterministic=True))
+        sample = new_message(schema.descriptors, message)
+        fill(random, sample, 4)
+        values.append(sample.SerializeToString(deterministic=True))
     rows = first_spark.createDataFrame(
-        [(at, bytearray(each)) for at, each in enumerate(values)], "row_number int, value binary"
+        [(index, bytearray(value)) for index, value in enumerate(values)], "row_number int, value binary"
     )
-    found = rows.selectExpr("row_number", "value", decoding(schema, fields)).selectExpr(
+    decoded_rows = rows.selectExpr("row_number", "value", decoding(schema, fields)).selectExpr(
         "*", f"{encoding(schema, fields)} as written"
     )
     texts = 0
-    for row in found.collect():
+    for row in decoded_rows.collect():
         value = values[row["row_number"]]
         assert row["_bad"] is None
         decoded = local.decode(value, fields)
-        ours = {each.name: row.asDict(recursive=True)[each.name] for each in fields}
+        ours = {field.name: row.asDict(recursive=True)[field.name] for field in fields}
         assert parsed(comparable(ours)) == parsed(comparable(decoded))
         before, written, again = (new_message(schema.descriptors, message) for _ in range(3))
         before.ParseFromString(value)

@@ -178,15 +178,15 @@ def test_structs_are_what_the_hints_say():
 
 
 def test_maps_are_dicts():
-    given = pa.array([[("a", 2), ("b", 1)]], pa.map_(pa.string(), pa.int64()))
-    assert call("sizes", pa.list_(pa.int64()), given) == [[1, 2]]
+    maps = pa.array([[("a", 2), ("b", 1)]], pa.map_(pa.string(), pa.int64()))
+    assert call("sizes", pa.list_(pa.int64()), maps) == [[1, 2]]
 
 
 def test_times_are_in_utc():
-    at = pa.array([datetime(2026, 1, 1, 12, tzinfo=timezone.utc)], pa.timestamp("us", "Europe/Amsterdam"))
-    assert call("hour", pa.int64(), at) == [12]
-    made = call("next_day", pa.timestamp("us", "UTC"), at)
-    assert made == [datetime(2026, 1, 2, tzinfo=timezone.utc)]
+    times = pa.array([datetime(2026, 1, 1, 12, tzinfo=timezone.utc)], pa.timestamp("us", "Europe/Amsterdam"))
+    assert call("hour", pa.int64(), times) == [12]
+    next_days = call("next_day", pa.timestamp("us", "UTC"), times)
+    assert next_days == [datetime(2026, 1, 2, tzinfo=timezone.utc)]
 
 
 def test_a_table_function_gives_a_list():
@@ -199,15 +199,15 @@ def test_a_function_may_change_what_it_returned_before():
         [("bc", 2)],
     ]
     rows = call("same_points", pa.list_(TYPED), pa.array([2, 1]))
-    assert [[row["points"][0]["x"] for row in each] for each in rows] == [[0, 1], [0]]
+    assert [[row["points"][0]["x"] for row in points] for points in rows] == [[0, 1], [0]]
 
 
 def test_a_class_that_exits_fails_its_row_alone():
-    given = POINTS.filter(pa.array([True, True, True])).flatten()[0]
-    column = pa.StructArray.from_arrays([given], names=["x"])
-    found = guarded_call(Called(source(), "of_exits", pa.int64()))(pa.array([True] * 3), column).to_pylist()
-    assert [each["value"] for each in found[:1]] == [1]
-    assert found[1]["error"].startswith("of_exits(): SystemExit: 1")
+    coordinates = POINTS.filter(pa.array([True, True, True])).flatten()[0]
+    column = pa.StructArray.from_arrays([coordinates], names=["x"])
+    results = guarded_call(Called(source(), "of_exits", pa.int64()))(pa.array([True] * 3), column).to_pylist()
+    assert [result["value"] for result in results[:1]] == [1]
+    assert results[1]["error"].startswith("of_exits(): SystemExit: 1")
 
 
 def test_a_failing_call_names_function_line_and_error():
@@ -220,30 +220,30 @@ def test_a_failing_call_names_function_line_and_error():
 
 
 def test_a_guarded_call_is_made_for_the_rows_that_want_it():
-    wanted = pa.array([True, False, None, True])
+    mask = pa.array([True, False, None, True])
     module_of(source()).LOADED.clear()
-    found = guarded_call(Called(source(), "half", pa.float64()))(wanted, pa.array([5, 1, 2, 4]))
-    assert [each["value"] for each in found.to_pylist()] == [2.0, None, None, 2.5]
+    results = guarded_call(Called(source(), "half", pa.float64()))(mask, pa.array([5, 1, 2, 4]))
+    assert [result["value"] for result in results.to_pylist()] == [2.0, None, None, 2.5]
     assert module_of(source()).LOADED == [5, 4]
 
 
 def test_a_guarded_call_gives_its_failure():
-    found = guarded_call(Called(source(), "half", pa.float64()))(pa.array([True, True]), pa.array([0, 5]))
-    bad, good = found.to_pylist()
+    results = guarded_call(Called(source(), "half", pa.float64()))(pa.array([True, True]), pa.array([0, 5]))
+    bad, good = results.to_pylist()
     assert bad["value"] is None
     assert bad["error"].startswith("half(): ZeroDivisionError")
     assert good == {"value": 2.0, "error": None}
 
 
 def test_a_guarded_call_without_arguments():
-    found = guarded_call(Called(source(), "always", pa.int64()))(pa.array([True, False]))
-    assert [each["value"] for each in found.to_pylist()] == [1, None]
+    results = guarded_call(Called(source(), "always", pa.int64()))(pa.array([True, False]))
+    assert [result["value"] for result in results.to_pylist()] == [1, None]
 
 
 def test_arguments_that_have_defaults_may_be_left_out():
     text = "def more(a: int, b: int = 2) -> int:\n    return a + b\n"
-    known = callee(source(text), "more")
-    assert known.call(*known.converted([1])) == 3
+    function = callee(source(text), "more")
+    assert function.call(*function.converted([1])) == 3
 
 
 def test_a_literal_with_none_allows_none():
@@ -296,18 +296,20 @@ def test_what_fits_is_returned(name, returns, which, value):
     assert call(name, returns, pa.array([which])) == [value]
 
 
-@pytest.mark.parametrize(("name", "returns", "which", "problem"), UNFIT)
-def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, problem):
-    good = next(each[2] for each in FITTING if each[0] == name) if name != "given_date" else None
-    given = pa.array([good, which] if good else [which])
-    found = guarded_call(Called(source(), name, returns))(pa.array([True] * len(given)), given).to_pylist()
-    if problem:
-        assert found[-1] == {"value": None, "error": f"{name}(): {problem}"}
+@pytest.mark.parametrize(("name", "returns", "which", "reason"), UNFIT)
+def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, reason):
+    good = next(case[2] for case in FITTING if case[0] == name) if name != "given_date" else None
+    column = pa.array([good, which] if good else [which])
+    results = guarded_call(Called(source(), name, returns))(
+        pa.array([True] * len(column)), column
+    ).to_pylist()
+    if reason:
+        assert results[-1] == {"value": None, "error": f"{name}(): {reason}"}
         with pytest.raises(RuntimeError, match=r"a function failed: given_\w+\(\): returned"):
-            plain_call(Called(source(), name, returns))(given)
+            plain_call(Called(source(), name, returns))(column)
     if good:
-        assert found[0]["error"] is None
-        assert found[0]["value"] == next(each[3] for each in FITTING if each[0] == name)
+        assert results[0]["error"] is None
+        assert results[0]["value"] == next(case[3] for case in FITTING if case[0] == name)
 
 
 @pytest.mark.parametrize(
@@ -321,11 +323,11 @@ def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, p
     ],
 )
 def test_no_function_ends_its_worker(how, error):
-    found = guarded_call(Called(source(), "ends", pa.int64()))(
+    results = guarded_call(Called(source(), "ends", pa.int64()))(
         pa.array([True, True]), pa.array([how, ""])
     ).to_pylist()
-    assert found[0]["error"].partition(" (macros")[0] == f"ends(): {error}"
-    assert found[1] == {"value": 1, "error": None}
+    assert results[0]["error"].partition(" (macros")[0] == f"ends(): {error}"
+    assert results[1] == {"value": 1, "error": None}
 
 
 def die_in(name, driver):
@@ -353,9 +355,9 @@ def test_a_dead_worker_of_another_query_or_process_is_not_blamed():
     die_in("scores", os.getppid())
     assert message_of_death("scores") == "totals: a Python worker died"
     left = list(Path(tempfile.gettempdir()).glob(f"{CALLS}{os.getppid()}-*"))
-    assert [each.read_text() for each in left] == ["scores"]
-    for each in left:
-        each.unlink()
+    assert [file.read_text() for file in left] == ["scores"]
+    for file in left:
+        file.unlink()
 
 
 def test_a_worker_needs_no_millstream():

@@ -15,12 +15,12 @@ COPY = "{{{{ config(materialized='sink', {topic}) }}}} select id, kind from {{{{
 
 def test_the_topic_that_is_suggested_does_not_grow_by_what_is_written(shop, first_spark):
     shop.model("copy", COPY.format(topic="topic='events'"))
-    (problem,) = compile_project(shop.root).diagnostics
-    assert problem.code == "MS550"
-    shop.model("copy", COPY.format(topic=re.search(r"topic='\w+'", problem.help)[0]))
+    (diagnostic,) = compile_project(shop.root).diagnostics
+    assert diagnostic.code == "MS550"
+    shop.model("copy", COPY.format(topic=re.search(r"topic='\w+'", diagnostic.help)[0]))
     shop.send(*(("a", {"id": n, "kind": "x"}) for n in range(100)))
     for _ in range(2):
-        _, told = built(shop.root, first_spark)
-        assert problems(told) == []
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
         assert [row["id"] for row in shop.values("copy")] == [*range(100)]
         assert len(shop.values("events")) == 100
