@@ -81,7 +81,7 @@ class Arrived:
 
 
 @dataclass
-class Outcome:
+class RunResult:
     topics: dict[str, list[list[Record]]] = field(default_factory=dict)
     """What was sent to each topic, by batch of the query that writes it."""
     tables: dict[str, Table] = field(default_factory=dict)
@@ -92,10 +92,10 @@ class Outcome:
 
     def maker(self, model: str) -> str | None:
         """Return the query that stores a model."""
-        found = (
+        makers = (
             q.name for q in self.queries.values() if any(getattr(o, "model", "") == model for o in q.outputs)
         )
-        return next(found, None)
+        return next(makers, None)
 
 
 class Table:
@@ -111,18 +111,18 @@ class Table:
         changed = []
         for row in rows:
             deleted = bool(row.get("_deleted"))
-            own = {name: value for name, value in row.items() if name != "_deleted"}
-            key = tuple(_hashable(own[name]) for name in self.output.keys)
+            values = {name: value for name, value in row.items() if name != "_deleted"}
+            key = tuple(_hashable(values[name]) for name in self.output.keys)
             old = self.rows.get(key)
-            if old is not None and order and not _newer(own[order], old[order]):
+            if old is not None and order and not _newer(values[order], old[order]):
                 continue
             if old is None and deleted:
                 continue
-            changed.append({**own, "_deleted": deleted})
+            changed.append({**values, "_deleted": deleted})
             if deleted:
                 del self.rows[key]
             else:
-                self.rows[key] = own
+                self.rows[key] = values
         self.changes.append(changed)
 
 
@@ -134,33 +134,33 @@ def _hashable(value: Any) -> Any:
     return json.dumps(value, default=str) if isinstance(value, list | dict) else value
 
 
-class Bench:
+class QueryRunner:
     """Runs projects, one after another, in one Spark."""
 
     def __init__(self, spark) -> None:
         self.spark = spark
 
     def run(
-        self, project, catalog, queries: Sequence[Query], given: dict[str, list[Record]], corner: Corner
-    ) -> Outcome:
+        self, project, catalog, queries: Sequence[Query], records: dict[str, list[Record]], corner: Corner
+    ) -> RunResult:
         """Run all queries, each over all that those before it wrote."""
-        place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-        folder = Path(tempfile.mkdtemp(prefix="millstream-bench-", dir=place))
-        self.last = outcome = Outcome(queries={query.name: query for query in queries})
+        parent = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
+        folder = Path(tempfile.mkdtemp(prefix="millstream-bench-", dir=parent))
+        self.last = result = RunResult(queries={query.name: query for query in queries})
         try:
             for query in _ordered(queries):
                 _Running(
-                    self.spark, project, catalog, query, given, corner, folder / query.name, outcome
+                    self.spark, project, catalog, query, records, corner, folder / query.name, result
                 ).run()
         finally:
             shutil.rmtree(folder)
-        return outcome
+        return result
 
 
 def _ordered(queries: Sequence[Query]) -> list[Query]:
     waits, left, done = needs(queries), list(queries), []
     while left:
-        ready = next(query for query in left if waits[query.name] <= {each.name for each in done})
+        ready = next(query for query in left if waits[query.name] <= {earlier.name for earlier in done})
         left.remove(ready)
         done.append(ready)
     return done
@@ -169,31 +169,31 @@ def _ordered(queries: Sequence[Query]) -> list[Query]:
 class _Running:
     """One query."""
 
-    def __init__(self, spark, project, catalog, query, given, corner, folder, outcome) -> None:
+    def __init__(self, spark, project, catalog, query, records, corner, folder, result) -> None:
         self.spark, self.project, self.catalog, self.query = spark, project, catalog, query
-        self.given, self.corner, self.folder, self.outcome = given, corner, folder, outcome
+        self.records, self.corner, self.folder, self.result = records, corner, folder, result
         # With equal borders, queries also restart at the same one: keys expire when a run ends.
         self.random = Random(f"{corner.seed} {'' if corner.borders else query.name}")
         self.parts: dict[str, list[list[Any]]] = {}
         self.files: dict[str, list[int]] = {}
-        self.kept: Stored = {}
+        self.stored: Stored = {}
 
     def run(self) -> None:
         self.folder.mkdir()
         topics = {o.topic for o in self.query.outputs if getattr(o, "topic", None)}
         for topic in topics:
-            self.outcome.topics.setdefault(topic, [])
+            self.result.topics.setdefault(topic, [])
         self.own_topics = topics
         for output in self.query.outputs:
             if isinstance(output, TableOutput):
-                self.outcome.tables[output.model] = Table(output)
+                self.result.tables[output.model] = Table(output)
         for source in self.query.sources:
             self._cut(source)
         counts = [max(numbers, default=0) + 1 for numbers in self.files.values()]
         stops = [max(counts, default=1)]
         if self.corner.restart and stops[0] > 1:
             stops = [self.random.randint(1, stops[0] - 1), *stops]
-        arrived = self.outcome.arrived[self.query.name] = Arrived()
+        arrived = self.result.arrived[self.query.name] = Arrived()
         written = 0
         for stop in stops:
             for source in self.query.sources:
@@ -203,16 +203,16 @@ class _Running:
             arrived.starts.append(self._done())
         arrived.starts.pop()
         self._note(arrived)
-        self.outcome.micro_batches += arrived.batches
+        self.result.micro_batches += arrived.batches
 
     def _cut(self, source: SourceRead) -> None:
         """Decide which parts of a relation come in which file."""
         if not source.topic:
-            parts = self.outcome.tables[source.relation].changes
+            parts = self.result.tables[source.relation].changes
         elif source.relation.startswith("source."):
-            parts = [[record] for record in self.given[source.topic]]
+            parts = [[record] for record in self.records[source.topic]]
         else:
-            parts = self.outcome.topics.get(source.topic, [])
+            parts = self.result.topics.get(source.topic, [])
         self.parts[source.relation] = parts
         # What keeps no state gives the same rows however it is cut: little is tried.
         most = self.corner.cut if self.query.signature.stateful else min(self.corner.cut, 2)
@@ -225,8 +225,8 @@ class _Running:
         self.files[source.relation] = [sum(border <= i for border in borders) for i in range(len(parts))]
 
     def _write(self, source: SourceRead, first: int, stop: int) -> None:
-        place = self.folder / "input" / source.relation
-        place.mkdir(parents=True, exist_ok=True)
+        folder = self.folder / "input" / source.relation
+        folder.mkdir(parents=True, exist_ok=True)
         numbers, parts = self.files[source.relation], self.parts[source.relation]
         columns = _columns(source)
         schema = to_arrow_schema(StructType.fromDDL(columns), timezone="UTC")
@@ -241,7 +241,7 @@ class _Running:
                         else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
                     )
             names = set(schema.names)
-            file = place / f"{number:06}.parquet"
+            file = folder / f"{number:06}.parquet"
             pq.write_table(
                 pa.Table.from_pylist(
                     [{k: v for k, v in row.items() if k in names} for row in rows], schema=schema
@@ -267,7 +267,7 @@ class _Running:
             if kind == "seed":
                 reading.seed(session, read.view, self.project, self.project.seeds[name])
             else:
-                self._at_rest(session, read.view, self.outcome.tables[read.relation])
+                self._at_rest(session, read.view, self.result.tables[read.relation])
         for step in query.steps:
             make_view(session, step, self.project, query.output_mode)
         rows = counting.with_counts(session.sql(query.sql), query)
@@ -284,16 +284,16 @@ class _Running:
 
     def _batch(self, rows, number: int) -> None:
         sent: dict[str, list[Record]] = {topic: [] for topic in self.own_topics}
-        for made in batch_outputs(rows, self.query, number, self.kept):
-            if made.kind == "rows":
-                self.outcome.tables[made.output].merge(made.rows)
+        for output in batch_outputs(rows, self.query, number, self.stored):
+            if output.kind == "rows":
+                self.result.tables[output.output].merge(output.rows)
                 continue
-            for row in made.rows:
+            for row in output.rows:
                 if row["topic"] is not None:
                     headers = tuple((h["key"], h["value"]) for h in row.get("headers") or ())
                     sent[row["topic"]].append(Record(row["key"], row["value"], headers))
         for topic, records in sent.items():
-            self.outcome.topics[topic].append(records)
+            self.result.topics[topic].append(records)
 
     # -- what was in which batch, from the checkpoint
 
@@ -310,9 +310,9 @@ class _Running:
             offsets.append([-1 if line == "-" else json.loads(line)["logOffset"] for line in lines])
         came: dict[tuple[str, int], int] = {}
         for index, log in _logs(checkpoint / "sources"):
-            for path, at in log:
+            for path, log_offset in log:
                 relation, file = path.parent.name, int(path.stem)
-                batch = next(n for n, reached in enumerate(offsets) if reached[index] >= at)
+                batch = next(n for n, reached in enumerate(offsets) if reached[index] >= log_offset)
                 assert came.setdefault((relation, file), batch) == batch, (
                     "two reads of a topic are not in step"
                 )
@@ -322,13 +322,13 @@ class _Running:
 
 def _logs(folder: Path):
     for source in sorted(folder.iterdir()) if folder.is_dir() else ():
-        found = []
+        files = []
         for file in source.iterdir():
             if not file.name.startswith("."):
                 for line in file.read_text().splitlines()[1:]:
                     entry = json.loads(line)
-                    found.append((Path(urlparse(entry["path"]).path), entry["batchId"]))
-        yield int(source.name), sorted(set(found), key=lambda each: each[1])
+                    files.append((Path(urlparse(entry["path"]).path), entry["batchId"]))
+        yield int(source.name), sorted(set(files), key=lambda pair: pair[1])
 
 
 def _columns(source: SourceRead) -> str:

@@ -14,9 +14,9 @@ from millstream.engine.checkpoints.files import checkpoint_folder, read_record
 from millstream.project.folders import checkpoints_of
 from millstream.queries.values import TableOutput
 from millstream.stores.files import LocalFiles
-from streaming.bench import Arrived, Outcome, Record
+from streaming.bench import Arrived, Record, RunResult
 from streaming.oracle import Oracle, expected
-from streaming.running import Given, differences
+from streaming.running import Records, differences
 from streaming.shapes import Lookup, Model, Project
 from streaming.texts import write
 
@@ -30,46 +30,53 @@ def fits(project: Project) -> bool:
 def is_accepted(project: Project) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_project(write(Path(folder), project), use_cache=False)
-    return not any(each.severity == "error" for each in compiled.diagnostics)
+    return not any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics)
 
 
 def build_in_parts(
-    root: Path, bootstrap: str, spark, project: Project, given: Given, target: str, seed: int, builds: int = 3
+    root: Path,
+    bootstrap: str,
+    spark,
+    project: Project,
+    all_records: Records,
+    target: str,
+    seed: int,
+    builds: int = 3,
 ) -> list[str]:
     """Build a project several times; return what differs."""
     random = Random(f"builds {seed}")
     write(root, project)
-    create_topics(bootstrap, *given, partitions=1)
+    create_topics(bootstrap, *all_records, partitions=1)
     starts: dict[str, list[int]] = {}
-    left = {name: list(records) for name, records in given.items()}
+    left = {name: list(records) for name, records in all_records.items()}
     for number in range(builds):
         for name, records in left.items():
             # What is looked up comes first, as a whole.
-            whole = number == builds - 1 or project.by_name[name].table
-            count = len(records) if whole else random.randint(0, len(records))
+            sends_all = number == builds - 1 or project.by_name[name].table
+            count = len(records) if sends_all else random.randint(0, len(records))
             send(bootstrap, {name: [(record.key, record.value) for record in records[:count]]})
             del records[:count]
-        _, told = built(root, spark, target=target)
-        if failed := problems(told):
-            return [f"refused at run time: {each.code} {each.message}" for each in failed]
+        _, events = built(root, spark, target=target)
+        if failed := problems(events):
+            return [f"refused at run time: {diagnostic.code} {diagnostic.message}" for diagnostic in failed]
         for query, folder in _checkpoints(root, target).items():
             starts.setdefault(query, []).append(_done(folder))
-    outcome = _Read(root, bootstrap, project, target, starts).outcome
-    oracle = Oracle(project, given)
-    makers = {model.id: made for model in project.models if (made := outcome.maker(model.id))}
-    return differences(project, oracle, expected(oracle, outcome.arrived, makers), outcome, given)
+    result = _Read(root, bootstrap, project, target, starts).result
+    oracle = Oracle(project, all_records)
+    makers = {model.id: maker for model in project.models if (maker := result.maker(model.id))}
+    return differences(project, oracle, expected(oracle, result.arrived, makers), result, all_records)
 
 
 def _checkpoints(root: Path, target: str) -> dict[str, Path]:
     """Return Spark's folder of each query."""
     job = job_of(root, target=target)
-    found = {}
+    folders = {}
     for query in job.physical.queries:
-        place = checkpoint_folder(checkpoints_of(job.project.target, root), query.name)
-        record = read_record(LocalFiles(), place)
+        location = checkpoint_folder(checkpoints_of(job.project.target, root), query.name)
+        record = read_record(LocalFiles(), location)
         if record is not None:
-            found[query.name] = Path(place.spark(record))
-    return found
+            folders[query.name] = Path(location.spark(record))
+    return folders
 
 
 def _done(folder: Path) -> int:
@@ -91,23 +98,23 @@ class _Read:
         job = job_of(root, target=target)
         folders = _checkpoints(root, target)
         queries = {query.name: query for query in job.physical.queries}
-        self.outcome = Outcome(queries=queries)
+        self.result = RunResult(queries=queries)
         topics = {o.topic for query in queries.values() for o in query.outputs if getattr(o, "topic", None)}
         self.messages = {topic: received(bootstrap, topic) for topic in topics}
         for topic, messages in self.messages.items():
             records = [Record(m.key(), m.value(), tuple(m.headers() or ())) for m in messages]
-            self.outcome.topics[topic] = [records]
+            self.result.topics[topic] = [records]
         for query in queries.values():
             for output in query.outputs:
                 if isinstance(output, TableOutput):
-                    self.outcome.tables[output.model] = _Rows(table_rows(root, output.model, target))
+                    self.result.tables[output.model] = _Rows(table_rows(root, output.model, target))
         self.offsets = {name: _offsets(folder) for name, folder in folders.items()}
         for name, query in queries.items():
             arrived = Arrived(batches=_done(folders[name]), starts=starts[name][:-1])
             for source in query.sources:
                 if source.topic:
                     arrived.parts[source.relation] = self._parts(name, source.relation, source.topic)
-            self.outcome.arrived[name] = arrived
+            self.result.arrived[name] = arrived
 
     def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:
         """Return the micro-batch of a query in which a record was."""
@@ -117,15 +124,15 @@ class _Read:
 
     def _parts(self, query: str, relation: str, topic: str) -> list[int]:
         if relation.startswith("source."):
-            ends = [found.get((topic, 0), 0) for found in self.offsets[query]]
+            ends = [ends_of_batch.get((topic, 0), 0) for ends_of_batch in self.offsets[query]]
             return [self._batch(query, topic, 0, offset) for offset in range(max(ends, default=0))]
-        writer = self.outcome.maker(relation)
+        writer = self.result.maker(relation)
         assert writer is not None
-        found = [0] * len(self.offsets[writer])
+        batches = [0] * len(self.offsets[writer])
         for message in self.messages[topic]:
             of = self._written_in(writer, dict(message.headers() or ()))
-            found[of] = self._batch(query, topic, message.partition(), message.offset())
-        return found
+            batches[of] = self._batch(query, topic, message.partition(), message.offset())
+        return batches
 
     def _written_in(self, writer: str, headers: dict[str, bytes]) -> int:
         """Return the batch of the query that wrote a record."""
@@ -142,12 +149,12 @@ class _Rows:
 
 def _offsets(folder: Path) -> list[dict[tuple[str, int], int]]:
     """Return where each batch of a query ends: by topic and partition, the record after its last."""
-    found = []
+    offsets = []
     for number in range(_done(folder)):
         ends: dict[tuple[str, int], int] = {}
         for line in (folder / "offsets" / str(number)).read_text().splitlines()[2:]:
             for topic, partitions in (json.loads(line) if line != "-" else {}).items():
                 if isinstance(partitions, dict):
                     ends |= {(topic, int(n)): end for n, end in partitions.items()}
-        found.append(ends)
-    return found
+        offsets.append(ends)
+    return offsets

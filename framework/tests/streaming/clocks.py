@@ -23,25 +23,25 @@ class Clock:
 
     def __init__(self, query: Within) -> None:
         self.query = query
-        self.made = ""
+        self.table_name = ""
         self.chained = False
         """States are above each other: for those, Spark takes the watermark of the batch before for what is late."""
 
     def table(self) -> str:
         """Return a table with the watermark by batch, for what is `late` and for what to `evict`; empty: there is none."""
-        if not self.made:
+        if not self.table_name:
             nodes = self._nodes(self.query.model, {})
             if not nodes:
                 return ""
             arrived, duck = self.query.arrived, self.query.oracle.duck
-            told = [(self._times(name, column), delay) for (name, column), delay in nodes.items()]
-            found = watermarks(arrived.batches, arrived.starts, told)
-            late = [0, *found] if self.chained else found
-            self.made = self.query.oracle.new()
-            duck.execute(f"create temp table {self.made} (b integer, late bigint, evict bigint)")
-            rows = [(b, late[b], found[b]) for b in range(arrived.batches)] or [(0, 0, 0)]
-            duck.executemany(f"insert into {self.made} values (?, ?, ?)", rows)
-        return self.made
+            timed_nodes = [(self._times(name, column), delay) for (name, column), delay in nodes.items()]
+            evict = watermarks(arrived.batches, arrived.starts, timed_nodes)
+            late = [0, *evict] if self.chained else evict
+            self.table_name = self.query.oracle.new()
+            duck.execute(f"create temp table {self.table_name} (b integer, late bigint, evict bigint)")
+            rows = [(b, late[b], evict[b]) for b in range(arrived.batches)] or [(0, 0, 0)]
+            duck.executemany(f"insert into {self.table_name} values (?, ?, ?)", rows)
+        return self.table_name
 
     def _times(self, name: str, column: str) -> list[tuple[int, int]]:
         rows = self.query.relation(name)
@@ -102,7 +102,7 @@ def _check_topic(above: Model | None, sink: Model) -> None:
     """Refuse a state over rows of a topic that it does not read, where their own event times would count."""
     if above is None:
         return
-    timed = not isinstance(sink.body, Group) or sink.body.whole
+    timed = not isinstance(sink.body, Group) or sink.body.is_window_column
     if (
         above.body.window is not None
         if isinstance(above.body, Group)

@@ -1,6 +1,6 @@
 import pytest
 
-from streaming.bench import QUICK, Bench
+from streaming.bench import QUICK, QueryRunner
 
 
 @pytest.fixture(scope="module")
@@ -13,5 +13,5 @@ def spark(first_spark):
 
 
 @pytest.fixture(scope="module")
-def bench(spark):
-    return Bench(spark)
+def query_runner(spark):
+    return QueryRunner(spark)

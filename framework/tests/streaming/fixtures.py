@@ -14,7 +14,7 @@ from streaming.shapes import Project
 FOLDER = Path(__file__).parent / "found"
 
 
-def text_of(why: str, project: Project, given: dict[str, list[Record]], corners: list[Corner]) -> str:
+def text_of(why: str, project: Project, all_records: dict[str, list[Record]], corners: list[Corner]) -> str:
     """Return a fixture."""
     return json.dumps(
         {
@@ -23,7 +23,7 @@ def text_of(why: str, project: Project, given: dict[str, list[Record]], corners:
             "models": [_plain(model) for model in project.models],
             "rows": {
                 name: [[_text(record.key), _text(record.value)] for record in records]
-                for name, records in given.items() if records
+                for name, records in all_records.items() if records
             },
         },
         indent=1,
@@ -36,13 +36,13 @@ def read(
     said = json.loads(path.read_text())
     project = Project(sources, seeds, tuple(_value(model) for model in said["models"]))
     rows = {source.name: [] for source in sources}
-    rows |= {name: [Record(_bytes(k), _bytes(v)) for k, v in found] for name, found in said["rows"].items()}
+    rows |= {name: [Record(_bytes(k), _bytes(v)) for k, v in pairs] for name, pairs in said["rows"].items()}
     return project, rows, [_corner(*corner) for corner in said["corners"]]
 
 
-def _corner(*given: Any) -> Corner:
+def _corner(*parts: Any) -> Corner:
     # JSON has no tuples.
-    return Corner(*(tuple(each) if isinstance(each, list) else each for each in given))
+    return Corner(*(tuple(part) if isinstance(part, list) else part for part in parts))
 
 
 def _text(value: bytes | None) -> str | None:
@@ -55,13 +55,13 @@ def _bytes(value: str | None) -> bytes | None:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        found = {
+        members = {
             f.name: _plain(getattr(value, f.name))
             for f in fields(value)
             if getattr(value, f.name) != f.default
         }
-        return {"is": type(value).__name__, **found}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+        return {"is": type(value).__name__, **members}
+    return [_plain(member) for member in value] if isinstance(value, tuple) else value
 
 
 def _value(said: Any) -> Any:
@@ -69,5 +69,5 @@ def _value(said: Any) -> Any:
         case {"is": name, **rest}:
             return getattr(shapes, name)(**{key: _value(value) for key, value in rest.items()})
         case list():
-            return tuple(_value(each) for each in said)
+            return tuple(_value(member) for member in said)
     return said

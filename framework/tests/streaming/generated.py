@@ -51,20 +51,20 @@ Rows = dict[str, Counter[str]]
 
 
 def rows_of_build(
-    server, root: Path, spark, target: str, given: Records, **options: object
+    server, root: Path, spark, target: str, records: Records, **options: object
 ) -> tuple[Rows, list[str]]:
     """Build a project over records; return the rows of its tables and sinks, and what failed."""
     bootstrap = lend(server, root)
-    create_topics(bootstrap, *given, partitions=2)
-    send(bootstrap, given)
-    results, told = built(root, spark, target=target, **options)
+    create_topics(bootstrap, *records, partitions=2)
+    send(bootstrap, records)
+    results, events = built(root, spark, target=target, **options)
     failed = [
-        f"{each.result.query}: {each.result.diagnostic.code} {each.result.diagnostic.message}"
-        for each in told
-        if getattr(each, "result", None) and each.result.diagnostic
+        f"{event.result.query}: {event.result.diagnostic.code} {event.result.diagnostic.message}"
+        for event in events
+        if getattr(event, "result", None) and event.result.diagnostic
     ]
-    failed += [f"{each.id}: {each.status}" for each in results.results if each.status != "success"]
-    stored = {each.id.partition(".")[2] for each in results.results if each.status == "success"}
+    failed += [f"{node.id}: {node.status}" for node in results.results if node.status != "success"]
+    stored = {node.id.partition(".")[2] for node in results.results if node.status == "success"}
     rows: Rows = {}
     for path in sorted(root.glob("models/*/*.sql")):
         if path.stem not in stored:

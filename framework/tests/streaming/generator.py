@@ -74,9 +74,9 @@ class Generator:
         self.models: list[Model] = []
 
     def project(self) -> Project:
-        wanted = self.random.choice([3, 3, 4, 4, 5, 5, 6, 7, 8, 10, 12])
+        count = self.random.choice([3, 3, 4, 4, 5, 5, 6, 7, 8, 10, 12])
         tries = 0
-        while len(self.models) < wanted and tries < 200:
+        while len(self.models) < count and tries < 200:
             tries += 1
             self._model(f"m{len(self.models)}")
         if all(model.kind == "view" for model in self.models):
@@ -88,12 +88,12 @@ class Generator:
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
 
-    def _any(self, *, changing: bool = False, wanted=lambda _: True) -> Relation | None:
-        found = [r for r in self.relations if (changing or not r.changing) and wanted(r)]
-        if not found:
+    def _any(self, *, changing: bool = False, condition=lambda _: True) -> Relation | None:
+        candidates = [r for r in self.relations if (changing or not r.changing) and condition(r)]
+        if not candidates:
             return None
-        recent = [r for r in found if r.kind != "source"]
-        return self.random.choice(recent if recent and self._chance(0.6) else found)
+        recent = [r for r in candidates if r.kind != "source"]
+        return self.random.choice(recent if recent and self._chance(0.6) else candidates)
 
     def _one(self, columns: dict[str, str], kind: str) -> str:
         return self.random.choice([n for n, k in columns.items() if k == kind] or [""])
@@ -146,10 +146,10 @@ class Generator:
             self._select: 5, self._windows: 6, self._sessions: 1.5, self._group: 2, self._above_closed: 4,
             self._distinct: 1, self._dedupe: 2, self._lookup: 3, self._explode: 1, self._union: 1.5, self._join: 2.5,
         }  # fmt: skip
-        made = self.random.choices(list(makers), list(makers.values()))[0](name)
-        if made is None:
+        pair = self.random.choices(list(makers), list(makers.values()))[0](name)
+        if pair is None:
             return
-        model, relation = made
+        model, relation = pair
         model, relation = self._stored(model, relation)
         self.models.append(model)
         self.relations.append(relation)
@@ -195,8 +195,8 @@ class Generator:
     def _view(self, name: str, body, columns: dict[str, str], of: Relation, **more) -> tuple[Model, Relation]:
         times = {n: d for n, d in of.times.items() if columns.get(n) == "t"}
         options = {key: more.pop(key) for key in ("emit", "dedupe") if key in more}
-        known = {"times": times, "changing": of.changing, "keys": of.keys, "states": of.states}
-        return Model(name, "view", body, **options), Relation(name, columns, "view", **{**known, **more})
+        inherited = {"times": times, "changing": of.changing, "keys": of.keys, "states": of.states}
+        return Model(name, "view", body, **options), Relation(name, columns, "view", **{**inherited, **more})
 
     def _select(self, name: str):
         of = self._any(changing=True)
@@ -206,20 +206,20 @@ class Generator:
                 items.append((column, ("col", column)))
         for index in range(self.random.randint(0, 2)):
             value = self._value(of.columns)
-            own = f"x{index}_{name}"
+            alias = f"x{index}_{name}"
             if value is not None:
-                items.append((own, value))
+                items.append((alias, value))
         if not items:
             return None
-        columns = {own: kind_of(e, of.columns) for own, e in items}
+        columns = {alias: kind_of(e, of.columns) for alias, e in items}
         closed = of.closed if set(of.closed) <= set(columns) else ()
         unique = of.unique if of.unique in columns else ""
         body = Select(of.name, tuple(items), self._maybe(of.columns))
         return self._view(name, body, columns, of, closed=closed, unique=unique)
 
     def _measures(self, columns: dict[str, str]) -> tuple[tuple[str, str, Expr | None], ...]:
-        found: list[tuple[str, str, Expr | None]] = [("n0", "count", None)] if self._chance(0.7) else []
-        for index in range(self.random.randint(0 if found else 1, 2)):
+        measures: list[tuple[str, str, Expr | None]] = [("n0", "count", None)] if self._chance(0.7) else []
+        for index in range(self.random.randint(0 if measures else 1, 2)):
             kind = self.random.choice("iiist")
             column = self._one(columns, kind)
             if not column:
@@ -228,8 +228,8 @@ class Generator:
             argument: Expr = (
                 ("doubled", ("col", column)) if kind == "i" and self._chance(0.1) else ("col", column)
             )
-            found.append((f"a{index}", self.random.choice(functions), argument))
-        return tuple(found) or (("n0", "count", None),)
+            measures.append((f"a{index}", self.random.choice(functions), argument))
+        return tuple(measures) or (("n0", "count", None),)
 
     def _keys(self, columns: dict[str, str], least: int) -> Items:
         texts = [n for n, kind in columns.items() if kind == "s"]
@@ -249,28 +249,30 @@ class Generator:
                 if emit and not window.session and self._chance(0.25)
                 else (f"s_{name}", f"e_{name}")
             )
-        taken = {own for own, _ in keys}
+        taken = {alias for alias, _ in keys}
         measures = tuple(
-            (f"{own}_{name}", function, argument) for own, function, argument in measures if own not in taken
+            (f"{alias}_{name}", function, argument)
+            for alias, function, argument in measures
+            if alias not in taken
         )
         having = self.random.randint(0, 2) if self._chance(0.2) and measures[0][1] == "count" else None
         body = Group(of.name, keys, measures, window, bounds, self._maybe(of.columns), having, watermark)
-        columns = {own: kind_of(e, of.columns) for own, e in keys}
-        columns |= dict.fromkeys(bounds, "w" if body.whole else "t")
+        columns = {alias: kind_of(e, of.columns) for alias, e in keys}
+        columns |= dict.fromkeys(bounds, "w" if body.is_window_column else "t")
         columns |= {
-            own: "i" if function == "count" else kind_of(argument, of.columns)
-            for own, function, argument in measures
+            alias: "i" if function == "count" else kind_of(argument, of.columns)
+            for alias, function, argument in measures
         }
         closes = emit == "on_close"
-        all_keys = (*(own for own, _ in keys), *bounds[:1])
-        times = {bounds[0]: 0} if closes and body.whole else {}
+        all_keys = (*(alias for alias, _ in keys), *bounds[:1])
+        times = {bounds[0]: 0} if closes and body.is_window_column else {}
         return self._view(
             name, body, columns, of, emit=emit, changing=not closes, keys=() if closes else all_keys, times=times,
             closed=bounds if closes else (), states=of.states + 1, unique="",
         )  # fmt: skip
 
     def _timed(self) -> Relation | None:
-        return self._any(wanted=lambda r: any(r.columns.get(t) == "t" for t in r.times))
+        return self._any(condition=lambda r: any(r.columns.get(t) == "t" for t in r.times))
 
     def _windows(self, name: str):
         of = self._timed()
@@ -297,16 +299,16 @@ class Generator:
 
     def _above_closed(self, name: str):
         """Aggregate closed windows: once more by window, or by their bounds."""
-        of = self._any(wanted=lambda r: r.closed)
+        of = self._any(condition=lambda r: r.closed)
         if of is None:
             return None
         keys = self._keys(of.columns, 0)
         emit = self.random.choice(["on_close", "on_close", ""])
         if len(of.closed) == 1:
-            whole = of.closed[0]
+            window_column = of.closed[0]
             choices = [
-                Window(("window", whole), 0),
-                Window(("window_time", whole), self.random.choice([60, 120])),
+                Window(("window", window_column), 0),
+                Window(("window_time", window_column), self.random.choice([60, 120])),
             ]
             return self._grouped(name, of, keys, self.random.choice(choices), emit)
         start = of.closed[0]
@@ -327,7 +329,7 @@ class Generator:
         )
 
     def _dedupe(self, name: str):
-        of = self._any(wanted=lambda r: r.unique and any(r.columns.get(t) == "t" for t in r.times))
+        of = self._any(condition=lambda r: r.unique and any(r.columns.get(t) == "t" for t in r.times))
         if of is None:
             return None
         time = next(t for t in of.times if of.columns.get(t) == "t")
@@ -353,7 +355,7 @@ class Generator:
         if not names and not added:
             return None
         kind = self.random.choice(["left join", "join"])
-        columns = {n: of.columns[n] for n in names} | {own: rest.columns[n] for own, n in added}
+        columns = {n: of.columns[n] for n in names} | {alias: rest.columns[n] for alias, n in added}
         closed = of.closed if set(of.closed) <= set(columns) else ()
         body = Lookup(of.name, rest.name, on, rest.keys[0], kind, names, added)
         return self._view(
@@ -366,9 +368,9 @@ class Generator:
         if not text:
             return None
         names = tuple(n for n in of.columns if self._chance(0.7))
-        made = f"part_{name}"
-        columns = {n: of.columns[n] for n in names} | {made: "s"}
-        body = Explode(of.name, text, made, names, self._chance(0.5))
+        part = f"part_{name}"
+        columns = {n: of.columns[n] for n in names} | {part: "s"}
+        body = Explode(of.name, text, part, names, self._chance(0.5))
         return self._view(name, body, columns, of, unique="")
 
     def _union(self, name: str):
@@ -381,26 +383,27 @@ class Generator:
                 chosen = [next((t for t in side.times if side.columns.get(t) == "t"), "") for side in sides]
             if all(chosen):
                 columns[f"u_{kind}"] = kind
-                for own, column in zip(items, chosen, strict=True):
-                    own.append((f"u_{kind}", ("col", column)))
+                for side_items, column in zip(items, chosen, strict=True):
+                    side_items.append((f"u_{kind}", ("col", column)))
         if not columns:
             return None
         selects = tuple(
-            Select(side.name, tuple(own), self._maybe(side.columns))
-            for side, own in zip(sides, items, strict=True)
+            Select(side.name, tuple(side_items), self._maybe(side.columns))
+            for side, side_items in zip(sides, items, strict=True)
         )
         delays = {
-            side.times.get(dict(own).get("u_t", ("", ""))[1]) for side, own in zip(sides, items, strict=True)
+            side.times.get(dict(side_items).get("u_t", ("", ""))[1])
+            for side, side_items in zip(sides, items, strict=True)
         }
         times = {"u_t": delays.pop()} if "u_t" in columns and len(delays) == 1 else {}
         return self._view(name, Union(selects), columns, sides[0], times=times, unique="",
                           states=max(side.states for side in sides))  # fmt: skip
 
     def _join(self, name: str):
-        def wanted(relation):
+        def is_joinable(relation):
             return relation.states == 0 and any(relation.columns.get(t) == "t" for t in relation.times)
 
-        left, right = self._any(wanted=wanted), self._any(wanted=wanted)
+        left, right = self._any(condition=is_joinable), self._any(condition=is_joinable)
         if left is None or right is None:
             return None
         on = self._one(left.columns, "s"), self._one(right.columns, "s")
@@ -414,13 +417,13 @@ class Generator:
         if kind != "left semi join":
             names += [("r", n, f"r_{n}"[-24:]) for n in right.columns if n != times[1] and self._chance(0.6)]
         sides = {"l": left, "r": right}
-        columns = {own: sides[side].columns[n] for side, n, own in names}
+        columns = {alias: sides[side].columns[n] for side, n, alias in names}
         if len(columns) < len(names) or "w" in columns.values():
             return None
-        kept = {own: left.times[n] for side, n, own in names if side == "l" and n == times[0]}
+        left_times = {alias: left.times[n] for side, n, alias in names if side == "l" and n == times[0]}
         before, after = self.random.choice([(0, 60), (20, 20), (10, 40), (60, 0)])
         body = Join(left.name, right.name, kind, on, times, before, after, tuple(names))
-        return self._view(name, body, columns, left, times=kept, unique="", states=1)
+        return self._view(name, body, columns, left, times=left_times, unique="", states=1)
 
 
 def project(seed: int) -> Project:

@@ -14,7 +14,7 @@ START = int((datetime(2024, 1, 1, tzinfo=timezone.utc) - EPOCH).total_seconds())
 TEXTS = ["a", "b", "c", "ab", "dada", None]
 
 
-def given(project: Project, seed: int) -> dict[str, list[Record]]:
+def generated_records(project: Project, seed: int) -> dict[str, list[Record]]:
     """Return the records of all topics."""
     random = Random(f"rows {seed}")
     return {source.name: _records(source, random) for source in project.sources}
@@ -23,16 +23,16 @@ def given(project: Project, seed: int) -> dict[str, list[Record]]:
 def _records(source: Source, random: Random) -> list[Record]:
     if source.table:
         return _updates(source, random)
-    found: list[Record] = []
+    records: list[Record] = []
     now = START
     step = random.choice([1, 3, 8, 20])
     for number in range(random.randint(10, 40)):
         draw = random.random()
         if draw < 0.05:
-            found.append(Record(b"bad", f"not JSON {number}".encode()))
+            records.append(Record(b"bad", f"not JSON {number}".encode()))
             continue
-        if draw < 0.12 and found:
-            found.append(random.choice(found))
+        if draw < 0.12 and records:
+            records.append(random.choice(records))
             continue
         now += random.randint(0, 2 * step) * SECOND
         back = random.choice([0, 0, 0, 0, 5, 10, 30, 90, 600])
@@ -41,29 +41,29 @@ def _records(source: Source, random: Random) -> list[Record]:
         row[source.time] = None if random.random() < 0.04 else max(START, now - back * SECOND)
         if random.random() < 0.04:
             row[source.time] = (now // (60 * SECOND) + 1) * 60 * SECOND
-        found.append(record(source, row))
-    return _unique(source, found)
+        records.append(record(source, row))
+    return _unique(source, records)
 
 
 def _unique(source: Source, records: list[Record]) -> list[Record]:
     """Let the dead letters of a source be told apart: repeated ones are others."""
     return [
-        Record(each.key, f"{each.value.decode()} {i}".encode()) if each.key == b"bad" else each
-        for i, each in enumerate(records)
+        Record(record.key, f"{record.value.decode()} {i}".encode()) if record.key == b"bad" else record
+        for i, record in enumerate(records)
     ]
 
 
 def _updates(source: Source, random: Random) -> list[Record]:
-    found = []
+    records = []
     for _ in range(random.randint(2, 14)):
         row = {name: _value(kind, random) for name, kind in source.columns.items()}
         row[source.key] = random.choice(TEXTS[:-1])
         for name, kind in source.columns.items():
             if kind == "s" and name != source.key and row[name] is None:
                 row[name] = "none"
-        made = record(source, row)
-        found.append(Record(made.key, None) if random.random() < 0.2 else made)
-    return found
+        update = record(source, row)
+        records.append(Record(update.key, None) if random.random() < 0.2 else update)
+    return records
 
 
 def _value(kind: str, random: Random) -> Any:
@@ -88,24 +88,24 @@ def record(source: Source, row: dict[str, Any]) -> Record:
     return Record(None if key is None else str(key).encode(), json.dumps(value).encode())
 
 
-def value_of(source: Source, made: Record) -> dict[str, Any] | None:
+def value_of(source: Source, record: Record) -> dict[str, Any] | None:
     """Return what a record says, times in microseconds; None for one that is no JSON.
 
     A record without a value is one of a reference topic: all but its key is NULL.
     """
-    if made.value is None:
+    if record.value is None:
         said: dict[str, Any] = {}
     else:
         try:
-            said = json.loads(made.value)
+            said = json.loads(record.value)
         except ValueError:
             return None
-    key = made.key.decode() if made.key is not None else None
-    found: dict[str, Any] = {}
+    key = record.key.decode() if record.key is not None else None
+    row: dict[str, Any] = {}
     for name, kind in source.columns.items():
         value = key if name == source.key else said.get(name)
-        found[name] = micros(value) if kind == "t" and value is not None else value
-    return found
+        row[name] = micros(value) if kind == "t" and value is not None else value
+    return row
 
 
 def micros(text: str) -> int:

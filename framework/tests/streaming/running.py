@@ -13,14 +13,14 @@ from typing import Any
 from millstream.compile import compile_project
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
-from streaming.bench import Bench, Corner, Outcome, Record
+from streaming.bench import Corner, QueryRunner, Record, RunResult
 from streaming.clocks import UnknownMeaningError
 from streaming.given import micros
 from streaming.oracle import Expected, Oracle, Rows, expected
 from streaming.shapes import Model, Project
 from streaming.texts import write
 
-Given = dict[str, list[Record]]
+Records = dict[str, list[Record]]
 CORNERS = [("all", "all"), ("none", "off"), ("all", "off"), ("none", "all")]
 
 
@@ -51,7 +51,11 @@ def corners(seed: int, count: int = 2) -> list[Corner]:
 
 
 def check(
-    bench: Bench, project: Project, given: Given, ways: list[Corner], told: Given | None = None
+    runner: QueryRunner,
+    project: Project,
+    records: Records,
+    ways: list[Corner],
+    oracle_records: Records | None = None,
 ) -> Report:
     """Run a project in some corners and compare; the oracle is told other rows where `told` says so."""
     report = Report()
@@ -68,83 +72,87 @@ def check(
         if report.refused:
             return report
         for way in ways:
-            said = _corner(bench, folder, project, given, told or given, way, report)
+            said = _corner(runner, folder, project, records, oracle_records or records, way, report)
             if said:
                 report.differences.append(f"{way}\n{said}")
     return report
 
 
-def _corner(bench, folder, project, given, told, way: Corner, report: Report) -> str:
+def _corner(runner, folder, project, records, oracle_records, way: Corner, report: Report) -> str:
     compiled = compile_project(folder, target=way.target, use_cache=False)
     topology = compiled_topology(compiled)
     loaded = load_project(folder, way.target, None, None)
     physical = physical_of(topology)
     try:
-        outcome = bench.run(loaded, topology.catalog, physical.queries, given, way)
+        result = runner.run(loaded, topology.catalog, physical.queries, records, way)
     except Exception as error:  # noqa: BLE001 - whatever Spark refuses is a difference
         return f"refused at run time: {type(error).__name__}: {str(error)[:1500]}"
     report.queries += len(physical.queries)
-    report.micro_batches += outcome.micro_batches
-    makers = {model.id: made for model in project.models if (made := outcome.maker(model.id))}
+    report.micro_batches += result.micro_batches
+    makers = {model.id: maker for model in project.models if (maker := result.maker(model.id))}
     try:
-        oracle = Oracle(project, told)
-        wanted = expected(oracle, outcome.arrived, makers)
+        oracle = Oracle(project, oracle_records)
+        expected_rows = expected(oracle, result.arrived, makers)
     except UnknownMeaningError as error:
         return str(error)
-    return "\n".join(differences(project, oracle, wanted, outcome, given))
+    return "\n".join(differences(project, oracle, expected_rows, result, records))
 
 
-def differences(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcome, given) -> list[str]:
+def differences(
+    project: Project, oracle: Oracle, expected_rows: Expected, result: RunResult, records
+) -> list[str]:
     said = []
     for model in project.models:
         if model.kind == "view":
             continue
-        rows = wanted.stored[model.name]
+        rows = expected_rows.stored[model.name]
         expect = _texts(oracle.rows(rows), rows)
         if model.kind == "table":
-            found = _texts([_plain(row, rows) for row in outcome.tables[model.id].rows.values()], rows)
+            stored = _texts([_plain(row, rows) for row in result.tables[model.id].rows.values()], rows)
         elif rows.changing:
-            found = _texts(_newest(outcome, model, rows), rows)
+            stored = _texts(_newest(result, model, rows), rows)
         else:
-            found = _texts(
-                [_decoded(record, rows) for batch in outcome.topics[model.name] for record in batch], rows
+            stored = _texts(
+                [_decoded(record, rows) for batch in result.topics[model.name] for record in batch], rows
             )
-        if expect != found:
+        if expect != stored:
             said.append(
-                f"{model.kind} {model.name}: missing {_few(expect - found)}, extra {_few(found - expect)}"
+                f"{model.kind} {model.name}: missing {_few(expect - stored)}, extra {_few(stored - expect)}"
             )
-    return said + _letters(project, oracle, wanted, outcome, given)
+    return said + _letters(project, oracle, expected_rows, result, records)
 
 
 def _few(rows: Counter[str]) -> str:
     return f"{rows.total()}: {dict(list(rows.items())[:4])}" if rows else "none"
 
 
-def _letters(project: Project, oracle: Oracle, wanted: Expected, outcome: Outcome, given) -> list[str]:
+def _letters(
+    project: Project, oracle: Oracle, expected_rows: Expected, result: RunResult, records
+) -> list[str]:
     said = []
-    read = {source.relation for query in outcome.queries.values() for source in query.sources}
+    read = {source.relation for query in result.queries.values() for source in query.sources}
     for source in project.sources:
         if source.id not in read:
             continue
-        bad = Counter(r.value.decode() for r in given[source.name] if r.key == b"bad" and r.value)
+        bad = Counter(r.value.decode() for r in records[source.name] if r.key == b"bad" and r.value)
         topic = f"{source.name}.dead_letter"
-        found = Counter(
-            r.value.decode() for batch in outcome.topics.get(topic, []) for r in batch
+        letters = Counter(
+            r.value.decode() for batch in result.topics.get(topic, []) for r in batch
             if r.value and "not JSON: " in dict(r.headers)["millstream.reason"].decode()
         )  # fmt: skip
-        if bad != found:
+        if bad != letters:
             said.append(
-                f"dead letters of {source.name}: missing {_few(bad - found)}, extra {_few(found - bad)}"
+                f"dead letters of {source.name}: missing {_few(bad - letters)}, extra {_few(letters - bad)}"
             )
-    for name, rows in wanted.refused.items():
+    for name, rows in expected_rows.refused.items():
         expect = _texts(oracle.rows(rows), rows)
-        found = _texts(
-            [_decoded(r, rows) for batch in outcome.topics.get(f"{name}.dead_letter", []) for r in batch],
+        letters = _texts(
+            [_decoded(r, rows) for batch in result.topics.get(f"{name}.dead_letter", []) for r in batch],
             rows,
         )
-        if expect != found:
+        if expect != letters:
             said.append(
-                f"dead letters of {name}: missing {_few(expect - found)}, extra {_few(found - expect)}"
+                f"dead letters of {name}: missing {_few(expect - letters)}, extra {_few(letters - expect)}"
             )
     return said
 
@@ -173,12 +181,12 @@ def _value(value: Any, kind: str) -> Any:
     return value
 
 
-def _newest(outcome: Outcome, model: Model, of: Rows) -> list[dict[str, Any]]:
+def _newest(result: RunResult, model: Model, of: Rows) -> list[dict[str, Any]]:
     """Return what is left of a topic when only the newest record of each key is."""
-    kept: dict[bytes | None, Record] = {}
-    for batch in outcome.topics[model.name]:
+    newest: dict[bytes | None, Record] = {}
+    for batch in result.topics[model.name]:
         for record in batch:
-            kept.pop(record.key, None)
+            newest.pop(record.key, None)
             if record.value is not None:
-                kept[record.key] = record
-    return [_decoded(record, of) for record in kept.values()]
+                newest[record.key] = record
+    return [_decoded(record, of) for record in newest.values()]

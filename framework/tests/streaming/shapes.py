@@ -71,7 +71,7 @@ class Group:
     """`watermark <column> delay of interval <seconds>` on what is read."""
 
     @property
-    def whole(self) -> bool:
+    def is_window_column(self) -> bool:
         """Tell whether the window is a column as it is."""
         return len(self.bounds) == 1
 
@@ -156,7 +156,9 @@ class Project:
     by_name: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
     def __post_init__(self) -> None:
-        self.by_name.update({each.name: each for each in (*self.sources, *self.seeds, *self.models)})
+        self.by_name.update(
+            {relation.name: relation for relation in (*self.sources, *self.seeds, *self.models)}
+        )
 
 
 def reads(body: Body) -> tuple[str, ...]:

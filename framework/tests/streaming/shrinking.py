@@ -6,51 +6,51 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streaming.bench import Bench, Corner, Record
+from streaming.bench import Corner, QueryRunner, Record
 from streaming.fixtures import text_of
 from streaming.generator import project as generated
-from streaming.given import given as records
+from streaming.given import generated_records
 from streaming.running import check, corners
 from streaming.shapes import Model, Project, Select, reads
 from streaming.texts import sql
 
-Given = dict[str, list[Record]]
-Differs = Callable[[Project, Given, Corner], bool]
+Records = dict[str, list[Record]]
+Differs = Callable[[Project, Records, Corner], bool]
 
 
 def shrunk(
-    project: Project, given: Given, corner: Corner, differs: Differs, most: int = 60
-) -> tuple[Project, Given, Corner]:
+    project: Project, records: Records, corner: Corner, differs: Differs, most: int = 60
+) -> tuple[Project, Records, Corner]:
     """Leave out what is not needed, trying at most so often."""
     left = [most]
 
-    def still(project: Project, given: Given, corner: Corner) -> bool:
+    def still(project: Project, records: Records, corner: Corner) -> bool:
         left[0] -= 1
-        return left[0] >= 0 and differs(project, given, corner)
+        return left[0] >= 0 and differs(project, records, corner)
 
     changed = True
     while changed and left[0] > 0:
         changed = False
         for smaller in _fewer_models(project):
-            if still(smaller, given, corner):
+            if still(smaller, records, corner):
                 project, changed = smaller, True
                 break
-    for name in list(given):
-        size = max(len(given[name]) // 2, 1)
+    for name in list(records):
+        size = max(len(records[name]) // 2, 1)
         while size:
             start = 0
-            while start < len(given[name]) and left[0] > 0:
-                fewer = {**given, name: given[name][:start] + given[name][start + size :]}
+            while start < len(records[name]) and left[0] > 0:
+                fewer = {**records, name: records[name][:start] + records[name][start + size :]}
                 if still(project, fewer, corner):
-                    given = fewer
+                    records = fewer
                 else:
                     start += size
             size //= 2
     for simpler in ({"restart": False}, {"grouping": "all"}, {"cut": 1}):
         less = corner._replace(**simpler)
-        if less != corner and still(project, given, less):
+        if less != corner and still(project, records, less):
             corner = less
-    return project, given, corner
+    return project, records, corner
 
 
 def _fewer_models(project: Project) -> Iterable[Project]:
@@ -92,33 +92,35 @@ def _needed(project: Project, model: Model) -> list[Model]:
             if isinstance(of, Model) and name not in names:
                 names.add(name)
                 waiting.append(of)
-    return [each for each in project.models if each.name in names]
+    return [other for other in project.models if other.name in names]
 
 
-def shrink_report(bench: Bench, seed: int) -> str:
+def shrink_report(runner: QueryRunner, seed: int) -> str:
     """Return the least project and rows that differ as those of a number do, as text and as a fixture."""
     project = generated(seed)
-    given = records(project, seed)
+    records = generated_records(project, seed)
     kinds: dict[Corner, str] = {}
     for way in corners(seed):
-        if said := check(bench, project, given, [way]).differences:
+        if said := check(runner, project, records, [way]).differences:
             kinds[way] = _kind(said[0])
     if not kinds:
         return f"{seed}: only its corners differ from each other"
     way, kind = next(iter(kinds.items()))
 
-    def differs(project: Project, given: Given, way: Corner) -> bool:
-        return any(_kind(each) == kind for each in check(bench, project, given, [way]).differences)
+    def differs(project: Project, records: Records, way: Corner) -> bool:
+        return any(
+            _kind(difference) == kind for difference in check(runner, project, records, [way]).differences
+        )
 
-    project, given, way = shrunk(project, given, way, differs)
-    said = "\n".join(check(bench, project, given, [way]).differences)
+    project, records, way = shrunk(project, records, way, differs)
+    said = "\n".join(check(runner, project, records, [way]).differences)
     texts = "\n".join(
         f"-- {model.name} {model.test or ''}\n{sql(project, model)}" for model in project.models
     )
-    return f"project {seed}\n{said}\n{texts}\n{text_of(said, project, given, [way])}"
+    return f"project {seed}\n{said}\n{texts}\n{text_of(said, project, records, [way])}"
 
 
 def _kind(said: str) -> str:
     """Return what is alike of a difference before and after a project has shrunk."""
-    told = said.partition("\n")[2]
-    return "rows" if "missing" in told else told[:40]
+    details = said.partition("\n")[2]
+    return "rows" if "missing" in details else details[:40]

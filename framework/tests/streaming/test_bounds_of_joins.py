@@ -73,10 +73,13 @@ def said_by_the_compiler(root):
         + re.sub(r"\b(events|hits)\b", lambda name: SOURCE[name[1]], relations + on)
         for number, (relations, on) in enumerate(CASES)
     }
-    found = compile_project(project(root, models), use_cache=False).diagnostics
-    assert {each.code for each in found} == {"MS562"}, found
-    kept = {each.location.path[7:-4]: re.search(r"of (.*) forever", each.message)[1] for each in found}
-    return [kept.get(name, NEITHER) for name in models]
+    diagnostics = compile_project(project(root, models), use_cache=False).diagnostics
+    assert {diagnostic.code for diagnostic in diagnostics} == {"MS562"}, diagnostics
+    sides = {
+        diagnostic.location.path[7:-4]: re.search(r"of (.*) forever", diagnostic.message)[1]
+        for diagnostic in diagnostics
+    }
+    return [sides.get(name, NEITHER) for name in models]
 
 
 def said_by_spark(spark, folder):
@@ -91,10 +94,12 @@ def said_by_spark(spark, folder):
         "hits": ("visitor string, seen timestamp", "seen"),
     }
     for name, (schema, time) in schemas.items():
-        place = folder / name
-        place.mkdir()
-        (place / "0.json").write_text(json.dumps({"user_id": "a", "visitor": "a", time: START.isoformat()}))
-        rows = session.readStream.schema(schema).json(str(place))
+        source_folder = folder / name
+        source_folder.mkdir()
+        (source_folder / "0.json").write_text(
+            json.dumps({"user_id": "a", "visitor": "a", time: START.isoformat()})
+        )
+        rows = session.readStream.schema(schema).json(str(source_folder))
         rows.withWatermark(time, "10 seconds").createOrReplaceTempView(name)
     sql = " union all ".join(f"select {n} as one from {rows}{on}" for n, (rows, on) in enumerate(CASES))
     query = session.sql(sql).writeStream.format("noop").trigger(availableNow=True).start()

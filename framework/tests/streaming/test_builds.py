@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 
 from streaming.builds import build_in_parts, fits, is_accepted
 from streaming.generator import project
-from streaming.given import given
+from streaming.given import generated_records
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -19,13 +19,24 @@ COUNT = max(2, min(10, STREAMED // 60 * 2))
 @cache
 def seeds() -> list[int]:
     """Return the numbers of projects that a build accepts."""
-    found = (seed for seed in range(10_000, 11_000) if fits(project(seed)) and is_accepted(project(seed)))
-    return list(islice(found, COUNT))
+    accepted = (seed for seed in range(10_000, 11_000) if fits(project(seed)) and is_accepted(project(seed)))
+    return list(islice(accepted, COUNT))
 
 
 @pytest.mark.parametrize("index", range(COUNT))
 def test_a_project_in_several_builds(tmp_path, broker, first_spark, index):
     seed = seeds()[index]
-    made = project(seed)
+    generated_project = project(seed)
     target = ["all_all", "none_off"][index % 2]
-    assert build_in_parts(tmp_path, broker, first_spark, made, given(made, seed), target, seed) == []
+    assert (
+        build_in_parts(
+            tmp_path,
+            broker,
+            first_spark,
+            generated_project,
+            generated_records(generated_project, seed),
+            target,
+            seed,
+        )
+        == []
+    )

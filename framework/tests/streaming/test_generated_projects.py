@@ -21,8 +21,8 @@ def test_a_generated_project_builds_and_has_the_same_rows_without_optimization(
     for target in ("all", "none"):
         root = tmp_path / target
         write(root, GENERATED, seed)
-        given = records(root, seed)
-        rows[target], failed = rows_of_build(broker_server, root, first_spark, target, given)
+        inputs = records(root, seed)
+        rows[target], failed = rows_of_build(broker_server, root, first_spark, target, inputs)
         assert not failed, failed
     assert any(rows["all"].values())
     assert differences(rows["all"], rows["none"]) == []

@@ -56,8 +56,8 @@ def written(folder, models):
 def batches():
     return [
         [
-            {"_key": user, "value": float(value), "at": (START + timedelta(seconds=at)).isoformat()}
-            for user, value, at in batch
+            {"_key": user, "value": float(value), "at": (START + timedelta(seconds=second)).isoformat()}
+            for user, value, second in batch
         ]
         for batch in SECONDS
     ]
@@ -66,8 +66,10 @@ def batches():
 def expected():
     """Return the highest bids of each window that closes, as plain Python finds them."""
     rows = [row for batch in SECONDS for row in batch]
-    top = {at // 10: max(v for _, v, t in rows if t // 10 == at // 10) for _, _, at in rows}
-    return sorted((user, at) for user, value, at in rows if value == top[at // 10] and at < 190)
+    top = {second // 10: max(v for _, v, t in rows if t // 10 == second // 10) for _, _, second in rows}
+    return sorted(
+        (user, second) for user, value, second in rows if value == top[second // 10] and second < 190
+    )
 
 
 def seconds(text):
@@ -88,9 +90,9 @@ def test_each_way_to_write_it_has_the_same_rows(first_spark, tmp_path):
 
 def test_two_event_times_of_one_side_are_refused_at_their_join(tmp_path):
     for name, models in REFUSED.items():
-        found, problems = attempted(written(tmp_path / name.replace(" ", "_"), models))
-        assert found is None, name
-        assert [(each.code, each.location.path, each.help) for each in problems] == [
+        run, problems = attempted(written(tmp_path / name.replace(" ", "_"), models))
+        assert run is None, name
+        assert [(diagnostic.code, diagnostic.location.path, diagnostic.help) for diagnostic in problems] == [
             ("MS541", "models/m.sql", REMEDY)
         ], name
 
@@ -101,7 +103,7 @@ def test_two_event_times_of_a_dedupe_are_refused(tmp_path):
     for number, (seen, codes) in enumerate([("h.seen", ["MS541"]), ("cast(h.seen as string) as seen", [])]):
         models = {"m": f"{config}select e.user_id, e.at, {seen} {joined}"}
         _, problems = attempted(project(tmp_path / str(number), models))
-        assert [each.code for each in problems] == codes
+        assert [diagnostic.code for diagnostic in problems] == codes
 
 
 # -- a timestamp of a side that is not its event time
@@ -117,11 +119,13 @@ def test_rows_stay_that_match_by_another_timestamp_than_their_event_time(first_s
     """Spark would drop them by the event time, long before they match."""
     models = {"m": "{{ config(materialized='sink') }}\n" + LATER.format(BIDS, HITS)}
     run = streamed(project(tmp_path, models), target)
-    at = [START + timedelta(hours=hours) for hours in (0, 5, 10, 24)]
-    events = [[{"_key": "x" if index == 0 else "y", "at": time.isoformat()}] for index, time in enumerate(at)]
+    times = [START + timedelta(hours=hours) for hours in (0, 5, 10, 24)]
+    events = [
+        [{"_key": "x" if index == 0 else "y", "at": time.isoformat()}] for index, time in enumerate(times)
+    ]
     hits = [
         [{"_key": "x" if index == 3 else "z", "path": "/", "seen": time.isoformat()}]
-        for index, time in enumerate(at)
+        for index, time in enumerate(times)
     ]
     stored = run.run(first_spark, run.query_of("m"), {"events": events, "hits": hits})
     assert [row["user_id"] for _, row in stored] == ["x"]
@@ -184,7 +188,7 @@ def test_a_remedy_for_a_join_without_bounds_makes_it_compile_without_a_warning(
 ):
     """That Spark then drops rows of both sides is tested in `test_bounds_of_joins`."""
     before = compile_project(project(tmp_path / "before", {"m": WARNED + sql}), use_cache=False)
-    assert [(each.code, each.help) for each in before.diagnostics] == [(code, remedy)]
+    assert [(diagnostic.code, diagnostic.help) for diagnostic in before.diagnostics] == [(code, remedy)]
     after = compile_project(project(tmp_path / "after", {"m": WARNED + edited}), use_cache=False)
     assert not after.diagnostics
 

@@ -32,7 +32,7 @@ class Stream:
             self.session.conf.set(name, value)
         self.folder = folder
         self.files = 0
-        self.made: list[list[tuple]] = []
+        self.batches: list[list[tuple]] = []
 
     def run(self, make, *batches, mode="append"):
         """Go on from the checkpoint with more batches, each with rows by view; return the rows of all batches.
@@ -41,29 +41,31 @@ class Stream:
         """
         for batch in batches:
             for view in "ab":
-                place = self.folder / view
-                place.mkdir(exist_ok=True)
+                view_folder = self.folder / view
+                view_folder.mkdir(exist_ok=True)
                 rows = [
-                    {"k": k, "n": n, "at": None if at is None else START + timedelta(seconds=at)}
-                    for k, n, at in batch.get(view, [])
+                    {"k": k, "n": n, "at": None if second is None else START + timedelta(seconds=second)}
+                    for k, n, second in batch.get(view, [])
                 ]
                 schema = to_arrow_schema(StructType.fromDDL(COLUMNS), timezone="UTC")
-                pq.write_table(pa.Table.from_pylist(rows, schema=schema), place / f"{self.files:06}.parquet")
-                os.utime(place / f"{self.files:06}.parquet", (10**9 + self.files, 10**9 + self.files))
+                pq.write_table(
+                    pa.Table.from_pylist(rows, schema=schema), view_folder / f"{self.files:06}.parquet"
+                )
+                os.utime(view_folder / f"{self.files:06}.parquet", (10**9 + self.files, 10**9 + self.files))
             self.files += 1
         for view in "ab":
             reader = self.session.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
             reader.parquet(str(self.folder / view)).createOrReplaceTempView(view)
         rows = self.session.sql(make) if isinstance(make, str) else make(self.session)
 
-        def keep(found, number) -> None:
-            self.made.append(sorted(map(tuple, found.collect()), key=repr))
+        def keep(batch_rows, number) -> None:
+            self.batches.append(sorted(map(tuple, batch_rows.collect()), key=repr))
 
         writer = rows.writeStream.outputMode(mode).option(
             "checkpointLocation", str(self.folder / "checkpoint")
         )
         writer.foreachBatch(keep).trigger(availableNow=True).start().awaitTermination()
-        return self.made
+        return self.batches
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def stream(spark, tmp_path):
 
 def a(*times):
     """Return a batch with rows of one key."""
-    return {"a": [("x", number, at) for number, at in enumerate(times)]}
+    return {"a": [("x", number, second) for number, second in enumerate(times)]}
 
 
 def test_windows_close_by_the_watermark_of_their_batch_and_a_last_one_without_rows(stream):
@@ -82,8 +84,8 @@ def test_windows_close_by_the_watermark_of_their_batch_and_a_last_one_without_ro
 
 def test_rows_are_late_by_the_watermark_of_the_batch_before(stream):
     """After the first batch it is at 15, and closes the first window; a row of that one still gets into it."""
-    made = stream.run(WINDOWS, a(1, 25), a(2), a(3), a(61))
-    assert made == [[], [(0, 2)], [], [], [(20, 1)]]
+    batches = stream.run(WINDOWS, a(1, 25), a(2), a(3), a(61))
+    assert batches == [[], [(0, 2)], [], [], [(20, 1)]]
 
 
 def test_a_batch_without_rows_makes_rows_late_that_would_not_be(stream):
@@ -121,8 +123,8 @@ def test_what_is_dropped_as_repeated_is_late_where_rows_have_their_time(stream, 
         rows = session.sql(f"select {columns} from a watermark at delay of interval 10 seconds")
         return rows.dropDuplicates().select("n")
 
-    made = stream.run(make, a(2, 50), a(1), {"a": [("x", 2, 1), ("x", 3, 3)]})
-    assert [rows for rows in made if rows] == [
+    batches = stream.run(make, a(2, 50), a(1), {"a": [("x", 2, 1), ("x", 3, 3)]})
+    assert [rows for rows in batches if rows] == [
         [(0,), (1,)],
         *([[(0,)]] if "at" in columns else []),
         *([late] if late else []),
@@ -136,7 +138,7 @@ def test_what_is_dropped_within_a_time_is_forgotten_with_the_watermark(stream):
         rows = session.sql("select * from a watermark at delay of interval 10 seconds")
         return rows.dropDuplicatesWithinWatermark(["k"]).selectExpr("k", "n")
 
-    made = stream.run(
+    batches = stream.run(
         make,
         {"a": [("x", 1, 0), ("y", 2, 5)]},
         {"a": [("x", 3, 9)]},
@@ -144,14 +146,14 @@ def test_what_is_dropped_within_a_time_is_forgotten_with_the_watermark(stream):
         {"a": [("x", 5, 23), ("y", 6, 24)]},
     )
     # When the watermark is at 12, `x` is forgotten after the rows of that batch; `y` is not before it is at 15.
-    assert made == [[("x", 1), ("y", 2)], [], [], [], []]
+    assert batches == [[("x", 1), ("y", 2)], [], [], [], []]
     assert stream.run(make, {"a": [("x", 7, 24), ("y", 8, 24)]})[5] == [("x", 7)]
 
 
 def test_the_least_watermark_counts_and_none_is_at_the_beginning(stream):
     sql = "select unix_seconds(window.start) - 1704067200 as s, count(*) as c from (select at from a watermark at delay of interval 10 seconds union all select at from b watermark at delay of interval 30 seconds) group by window(at, '10 seconds')"
-    made = stream.run(sql, a(1, 60), {"b": [("x", 1, 45)]})
-    assert made == [[], [], [(0, 1)]]
+    batches = stream.run(sql, a(1, 60), {"b": [("x", 1, 45)]})
+    assert batches == [[], [], [(0, 1)]]
 
 
 def test_a_query_that_is_started_again_knows_its_watermark_but_not_whose_it_was(stream):
@@ -170,41 +172,41 @@ def test_windows_over_windows_close_together(stream):
 
 def test_late_rows_of_either_side_meet_none(stream):
     sql = f"select l.n, r.n {SIDES.format(kind='', near=NEAR)}"
-    made = stream.run(
+    batches = stream.run(
         sql,
         {"a": [("x", 1, 0)], "b": [("x", 2, 10), ("x", 3, 60)]},
         {"a": [("x", 4, 60)]},
         {"b": [("x", 5, 12)]},
         {"b": [("x", 6, 12)]},
     )
-    assert made[0] == [(1, 2)]
-    assert made[1] == [(4, 3)]
+    assert batches[0] == [(1, 2)]
+    assert batches[1] == [(4, 3)]
     # The second batch moved it to 50, by which rows are late from the fourth on.
-    assert made[2:] == [[(1, 5)], []]
+    assert batches[2:] == [[(1, 5)], []]
 
 
 @pytest.mark.parametrize(
-    ("kind", "found"), [("", [(5, 6)]), ("left", [(5, 6), (7, None)]), ("left semi", [])]
+    ("kind", "expected"), [("", [(5, 6)]), ("left", [(5, 6), (7, None)]), ("left semi", [])]
 )
-def test_late_rows_of_both_sides_meet_within_a_batch_unless_in_a_semi_join(stream, kind, found):
+def test_late_rows_of_both_sides_meet_within_a_batch_unless_in_a_semi_join(stream, kind, expected):
     """Below another state, rows are late by the watermark of the batch before."""
     chosen = "l.n" if kind == "left semi" else "l.n, r.n as m"
     sql = f"select {chosen} {SIDES.format(kind=kind, near=NEAR)}"
-    made = stream.run(
+    batches = stream.run(
         lambda session: session.sql(sql).dropDuplicates(["n"]),
         {"a": [("x", 1, 0)], "b": [("x", 2, 0)]},
         {"a": [("y", 3, 300)], "b": [("z", 4, 300)]},
         {"a": [("x", 5, 100), ("w", 7, 100)], "b": [("x", 6, 100)]},
     )
-    assert sorted(row for batch in made[2:] for row in batch) == found
+    assert sorted(row for batch in batches[2:] for row in batch) == expected
 
 
 def test_a_row_that_met_none_is_told_when_the_watermark_is_past_its_last_partner(stream):
     sql = f"select l.n, r.n {SIDES.format(kind='left', near=NEAR)}"
     both = {"a": [("y", 0, 30)], "b": [("y", 0, 30)]}
-    made = stream.run(sql, {"a": [("x", 1, 0)], "b": []}, both)
+    batches = stream.run(sql, {"a": [("x", 1, 0)], "b": []}, both)
     # 20 is not past 0 and 20 seconds.
-    assert made == [[], [(0, 0)], []]
+    assert batches == [[], [(0, 0)], []]
     later = {"a": [("y", 2, 31)], "b": [("y", 3, 31)]}
     assert (1, None) in stream.run(sql, later)[-1]
 

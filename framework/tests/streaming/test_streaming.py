@@ -18,7 +18,7 @@ from support.spark import SPARK_WARNINGS
 
 from streaming.fixtures import FOLDER, read, text_of
 from streaming.generator import SEEDS, SOURCES, project
-from streaming.given import given
+from streaming.given import generated_records
 from streaming.running import Report, check, corners
 from streaming.shrinking import shrink_report
 
@@ -28,90 +28,92 @@ AT_ONCE = 2
 
 
 def search(
-    bench, seeds: Iterable[int], tell: Callable[[str], None] = lambda _: None
+    runner, seeds: Iterable[int], tell: Callable[[str], None] = lambda _: None
 ) -> tuple[str, dict[int, Report]]:
     """Check projects, and say how many there were of which kind; `tell` hears of each hundred."""
 
     def one(seed: int) -> tuple[int, Report]:
-        made = project(seed)
-        return seed, check(bench, made, given(made, seed), corners(seed))
+        generated_project = project(seed)
+        return seed, check(
+            runner, generated_project, generated_records(generated_project, seed), corners(seed)
+        )
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found: dict[int, Report] = {}
+        reports: dict[int, Report] = {}
         for seed, report in pool.map(one, seeds):
-            found[seed] = report
-            if len(found) % 100 == 0:
-                tell(_said(found))
-    return _said(found), found
+            reports[seed] = report
+            if len(reports) % 100 == 0:
+                tell(_said(reports))
+    return _said(reports), reports
 
 
-def _said(found: dict[int, Report]) -> str:
-    refused = Counter(code for report in found.values() for code in report.refused)
-    accepted = sum(not report.refused for report in found.values())
-    differing = [seed for seed, report in found.items() if report.differences]
+def _said(reports: dict[int, Report]) -> str:
+    refused = Counter(code for report in reports.values() for code in report.refused)
+    accepted = sum(not report.refused for report in reports.values())
+    differing = [seed for seed, report in reports.items() if report.differences]
     return (
-        f"{len(found)} projects: {accepted} accepted, {len(found) - accepted} refused {dict(refused)}; "
-        f"{sum(r.queries for r in found.values())} queries ran {sum(r.micro_batches for r in found.values())} micro-batches; differing: {differing}"
+        f"{len(reports)} projects: {accepted} accepted, {len(reports) - accepted} refused {dict(refused)}; "
+        f"{sum(r.queries for r in reports.values())} queries ran {sum(r.micro_batches for r in reports.values())} micro-batches; differing: {differing}"
     )
 
 
-def again(bench, ways: int | None) -> dict[str, list[str]]:
+def again(runner, ways: int | None) -> dict[str, list[str]]:
     """Run what differed once, in its first ways or in all; return what differs."""
 
     def one(path: Path) -> tuple[str, list[str]]:
-        made, rows, corners = read(path, SOURCES, SEEDS)
-        return path.stem, check(bench, made, rows, corners[:ways]).differences
+        saved_project, rows, corners = read(path, SOURCES, SEEDS)
+        return path.stem, check(runner, saved_project, rows, corners[:ways]).differences
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return {name: said for name, said in pool.map(one, sorted(FOLDER.glob("*.json"))) if said}
 
 
 @pytest.mark.long
-def test_what_differed_once(bench):
-    assert again(bench, 1) == {}
+def test_what_differed_once(query_runner):
+    assert again(query_runner, 1) == {}
 
 
 @pytest.mark.long
 @pytest.mark.skipif(BUILDS < 4, reason="the ways that differed are tested")
-def test_what_differed_once_in_all_ways(bench):
-    assert again(bench, None) == {}
+def test_what_differed_once_in_all_ways(query_runner):
+    assert again(query_runner, None) == {}
 
 
 @pytest.mark.long
-def test_a_few_projects(bench):
-    said, found = search(bench, [26, 27, 32, 52, 56])
-    assert {seed: report.differences for seed, report in found.items() if report.differences} == {}, said
+def test_a_few_projects(query_runner):
+    said, reports = search(query_runner, [26, 27, 32, 52, 56])
+    assert {seed: report.differences for seed, report in reports.items() if report.differences} == {}, said
 
 
 @pytest.mark.long
-def test_projects(bench, capsys):
+def test_projects(query_runner, capsys):
     def tell(said: str) -> None:
         with capsys.disabled():
             print(f"\n{said}", flush=True)  # noqa: T201 - for people
 
-    said, found = search(bench, range(FIRST, FIRST + STREAMED), tell)
+    said, reports = search(query_runner, range(FIRST, FIRST + STREAMED), tell)
     tell(said)
-    differing = [seed for seed, report in found.items() if report.differences]
-    fixtures = [shrink_report(bench, seed) for seed in differing[:3]]
+    differing = [seed for seed, report in reports.items() if report.differences]
+    fixtures = [shrink_report(query_runner, seed) for seed in differing[:3]]
     assert differing == [], "\n".join(
-        [said, *(d for seed in differing for d in found[seed].differences), *fixtures]
+        [said, *(d for seed in differing for d in reports[seed].differences), *fixtures]
     )
-    accepted = sum(not report.refused for report in found.values())
-    assert accepted >= 0.6 * len(found), said
+    accepted = sum(not report.refused for report in reports.values())
+    assert accepted >= 0.6 * len(reports), said
 
 
-def test_a_wrong_row_would_be_found(bench):
+def test_a_wrong_row_would_be_found(query_runner):
     """An oracle that agrees with everything would prove nothing."""
-    made = project(27)
-    rows = given(made, 27)
+    generated_project = project(27)
+    rows = generated_records(generated_project, 27)
     ways = corners(27)
     fewer = {name: records[: len(records) // 2] for name, records in rows.items()}
-    assert check(bench, made, rows, ways, told=fewer).differences != []
+    assert check(query_runner, generated_project, rows, ways, oracle_records=fewer).differences != []
 
 
 def test_a_project_is_read_back_as_it_was_written(tmp_path):
-    made = project(3)
-    rows = given(made, 3)
+    generated_project = project(3)
+    rows = generated_records(generated_project, 3)
     path = tmp_path / "one.json"
-    path.write_text(text_of("", made, rows, corners(3)))
-    assert read(path, SOURCES, SEEDS) == (made, rows, corners(3))
+    path.write_text(text_of("", generated_project, rows, corners(3)))
+    assert read(path, SOURCES, SEEDS) == (generated_project, rows, corners(3))

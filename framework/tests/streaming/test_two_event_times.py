@@ -79,27 +79,27 @@ SECONDS = (0, 100, 8000)
 
 
 def written(folder, models):
-    found = project(folder, models)
-    (found / "macros/keyed.py").write_text(FUNCTIONS)
-    return found
+    root = project(folder, models)
+    (root / "macros/keyed.py").write_text(FUNCTIONS)
+    return root
 
 
-def at(second):
+def timestamp(second):
     return (datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=second)).isoformat()
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_spark_refuses_is_refused_at_its_place(tmp_path, name):
     models, code, remedy = REFUSED[name]
-    found, problems = attempted(written(tmp_path, models))
-    assert found is None
+    run, problems = attempted(written(tmp_path, models))
+    assert run is None
     assert [(p.code, p.location.path, p.help) for p in problems] == [(code, "models/m.sql", remedy)]
 
 
 def test_what_compiles_runs(first_spark, tmp_path):
-    events = [[{"_key": "a", "value": 1.0, "at": at(second)}] for second in SECONDS]
-    hits = [[{"_key": "a", "path": "/", "seen": at(second + 5)}] for second in SECONDS]
-    pairs = [[{"user_id": "a", "value": 1.0, "at": at(s), "seen": at(s + 5)}] for s in SECONDS]
+    events = [[{"_key": "a", "value": 1.0, "at": timestamp(second)}] for second in SECONDS]
+    hits = [[{"_key": "a", "path": "/", "seen": timestamp(second + 5)}] for second in SECONDS]
+    pairs = [[{"user_id": "a", "value": 1.0, "at": timestamp(s), "seen": timestamp(s + 5)}] for s in SECONDS]
     for name, models in RUNS.items():
         run = streamed(written(tmp_path / name.replace(" ", "_"), models), "plain")
         topics = {"events": events, "hits": hits, "pairs": pairs}

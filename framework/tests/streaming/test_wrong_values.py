@@ -68,7 +68,7 @@ class Event(NamedTuple):
     value: bytes
 
 
-class Made(NamedTuple):
+class ModelCase(NamedTuple):
     """A model: its SQL, the columns of the source that it reads, and how Python computes its rows."""
 
     sql: str
@@ -94,7 +94,7 @@ def counted(measure):
         groups = {}
         for row in good:
             groups.setdefault(row["k"], []).append(row)
-        return Counter(json.dumps({"k": k, "n": measure(each)}) for k, each in groups.items())
+        return Counter(json.dumps({"k": k, "n": measure(group)}) for k, group in groups.items())
 
     return rows
 
@@ -104,26 +104,26 @@ def picked(pick, keep=lambda _: True):
 
 
 MODELS = {
-    "ids": Made(sink(f"select id from {SRC}"), "id", picked(lambda r: {"id": r["id"]})),
-    "nothing": Made(sink(f"select 1 as one from {SRC}"), "", picked(lambda _: {"one": 1})),
-    "filtered": Made(
+    "ids": ModelCase(sink(f"select id from {SRC}"), "id", picked(lambda r: {"id": r["id"]})),
+    "nothing": ModelCase(sink(f"select 1 as one from {SRC}"), "", picked(lambda _: {"one": 1})),
+    "filtered": ModelCase(
         sink(f"select id, a from {SRC} where k = 'long text'"), "id a k",
         picked(lambda r: {"id": r["id"], "a": r["a"]}, lambda r: r["k"] == "long text"),
     ),
-    "everything": Made(f"select *, a + 1 as more from {SRC}"),
-    "of_view": Made(sink("select id, b from {{ ref('everything') }}"), "id b", picked(lambda r: {"id": r["id"], "b": r["b"]}), ("everything",)),
-    "more": Made(sink("select id, more from {{ ref('everything') }}"), "id a", picked(lambda r: {"id": r["id"], "more": r["a"] + 1}), ("everything",)),
-    "of_topic": Made(sink("select id from {{ ref('filtered') }}"), "id a k", picked(lambda r: {"id": r["id"]}, lambda r: r["k"] == "long text"), ("filtered",)),
-    "calls": Made(sink(f"select id, twice(a) as x from {SRC}"), "id a", picked(lambda r: {"id": r["id"], "x": 2 * r["a"]})),
-    "counts": Made(table(f"select k, count(*) as n from {SRC} group by k"), "k", counted(len)),
-    "sums": Made(table(f"select k, sum(a) as n from {SRC} group by k"), "k a", counted(lambda each: sum(r["a"] for r in each))),
-    "both": Made(f"select k, count(*) as n, max(a) as a, sum(b) as b from {SRC} group by k"),
-    "one_of_both": Made(table("select k, n from {{ ref('both') }}"), "k a b", counted(len), ("both",)),
-    "other_of_both": Made(table("select k, a as n from {{ ref('both') }}"), "k a b", counted(lambda each: max(r["a"] for r in each)), ("both",)),
-    "windows": Made(sink(f"select k, window(at, '1 minute').start as s, count(*) as n from {SRC} group by k, window(at, '1 minute')", ", emit='on_close'"), "k ts"),
-    "wide_windows": Made(sink(f"select window(at, '1 minute').start as s, sum(a) as n from {SRC} group by window(at, '1 minute')", ", emit='on_close'"), "a ts"),
-    "firsts": Made(sink(f"select id, k, b, at from {SRC}", ", dedupe={'keys': ['k'], 'within': '2 minutes'}, unbounded_state='accept'"), "id b k ts"),
-    "united": Made(sink(f"select id, a from {SRC} union all select id, a from {{{{ ref('everything') }}}}"), "id a", picked(lambda r: {"id": r["id"], "a": r["a"]}), ("everything",)),
+    "everything": ModelCase(f"select *, a + 1 as more from {SRC}"),
+    "of_view": ModelCase(sink("select id, b from {{ ref('everything') }}"), "id b", picked(lambda r: {"id": r["id"], "b": r["b"]}), ("everything",)),
+    "more": ModelCase(sink("select id, more from {{ ref('everything') }}"), "id a", picked(lambda r: {"id": r["id"], "more": r["a"] + 1}), ("everything",)),
+    "of_topic": ModelCase(sink("select id from {{ ref('filtered') }}"), "id a k", picked(lambda r: {"id": r["id"]}, lambda r: r["k"] == "long text"), ("filtered",)),
+    "calls": ModelCase(sink(f"select id, twice(a) as x from {SRC}"), "id a", picked(lambda r: {"id": r["id"], "x": 2 * r["a"]})),
+    "counts": ModelCase(table(f"select k, count(*) as n from {SRC} group by k"), "k", counted(len)),
+    "sums": ModelCase(table(f"select k, sum(a) as n from {SRC} group by k"), "k a", counted(lambda group: sum(r["a"] for r in group))),
+    "both": ModelCase(f"select k, count(*) as n, max(a) as a, sum(b) as b from {SRC} group by k"),
+    "one_of_both": ModelCase(table("select k, n from {{ ref('both') }}"), "k a b", counted(len), ("both",)),
+    "other_of_both": ModelCase(table("select k, a as n from {{ ref('both') }}"), "k a b", counted(lambda group: max(r["a"] for r in group)), ("both",)),
+    "windows": ModelCase(sink(f"select k, window(at, '1 minute').start as s, count(*) as n from {SRC} group by k, window(at, '1 minute')", ", emit='on_close'"), "k ts"),
+    "wide_windows": ModelCase(sink(f"select window(at, '1 minute').start as s, sum(a) as n from {SRC} group by window(at, '1 minute')", ", emit='on_close'"), "a ts"),
+    "firsts": ModelCase(sink(f"select id, k, b, at from {SRC}", ", dedupe={'keys': ['k'], 'within': '2 minutes'}, unbounded_state='accept'"), "id b k ts"),
+    "united": ModelCase(sink(f"select id, a from {SRC} union all select id, a from {{{{ ref('everything') }}}}"), "id a", picked(lambda r: {"id": r["id"], "a": r["a"]}), ("everything",)),
 }  # fmt: skip
 TWICE = {"united"}
 WRONG = {"id": ["x"], "a": ["many", 1.5], "b": ["y"], "ts": ["soon"], "k": []}
@@ -131,7 +131,7 @@ WRONG = {"id": ["x"], "a": ["many", 1.5], "b": ["y"], "ts": ["soon"], "k": []}
 
 def events(random, format_):
     """Return records, in the order of time but for some that are late."""
-    found, now = [], START
+    sent, now = [], START
     for number in range(random.randint(25, 45)):
         now += random.randint(0, 25) * 1000
         row = {
@@ -142,35 +142,35 @@ def events(random, format_):
             "ts": now - random.choice([0, 0, 0, 0, 5, 40, 400]) * 1000,
         }
         if random.random() < 0.07:
-            found.append(Event(row, frozenset("*"), f"none of it {number}".encode()))
+            sent.append(Event(row, frozenset("*"), f"none of it {number}".encode()))
             continue
-        given, bad = dict(row), set()
+        values, bad = dict(row), set()
         for name in COLUMNS:
             if random.random() < 0.08:
                 if format_ == "avro" and name == "k":
                     bad.add("k")
                 elif format_ != "avro" and WRONG[name]:
-                    given[name] = random.choice(WRONG[name])
+                    values[name] = random.choice(WRONG[name])
                     bad.add(name)
-        found.append(Event(row, frozenset(bad), written(given, bad, format_)))
-    return found
+        sent.append(Event(row, frozenset(bad), written(values, bad, format_)))
+    return sent
 
 
-def written(given, bad, format_):
+def written(values, bad, format_):
     match format_:
         case "csv":
-            return ",".join(map(str, given.values())).encode()
+            return ",".join(map(str, values.values())).encode()
         case "avro":
             out = io.BytesIO()
             schema = {
                 **AVRO,
                 "fields": [{**f, "type": "bytes"} if f["name"] == "k" else f for f in AVRO["fields"]],
             }
-            k = b"\xff\xfe" if bad else given["k"].encode()
-            fastavro.schemaless_writer(out, fastavro.parse_schema(schema), given | {"k": k})
+            k = b"\xff\xfe" if bad else values["k"].encode()
+            fastavro.schemaless_writer(out, fastavro.parse_schema(schema), values | {"k": k})
             return out.getvalue()
         case _:
-            return json.dumps(given).encode()
+            return json.dumps(values).encode()
 
 
 def project(folder, models, format_, policy):
@@ -204,71 +204,71 @@ def project(folder, models, format_, policy):
 
 def closed(names):
     """Return models with those that they read."""
-    return sorted({each for name in names for each in (name, *MODELS[name].needs)})
+    return sorted({model for name in names for model in (name, *MODELS[name].needs)})
 
 
-def rows_of(bench, found, names, format_, policy, way):
+def rows_of(runner, sent, names, format_, policy, way):
     """Run a project; return the rows of each stored model, its dead letters, and the skipped records of each query."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = project(Path(place), names, format_, policy)
+    with tempfile.TemporaryDirectory() as root:
+        folder = project(Path(root), names, format_, policy)
         compiled = compile_project(folder, target=way.target, use_cache=False)
         assert [d for d in compiled.diagnostics if d.severity == "error"] == []
         topology = compiled_topology(compiled)
         queries = physical_of(topology).queries
-        given = {"events": [Record(None, each.value) for each in found]}
-        outcome = bench.run(
-            load_project(folder, way.target, None, None), topology.catalog, queries, given, way
+        records = {"events": [Record(None, event.value) for event in sent]}
+        result = runner.run(
+            load_project(folder, way.target, None, None), topology.catalog, queries, records, way
         )
     rows = {}
     for name in names:
-        if f"model.{name}" in outcome.tables:
+        if f"model.{name}" in result.tables:
             rows[name] = Counter(
-                json.dumps(row, default=str) for row in outcome.tables[f"model.{name}"].rows.values()
+                json.dumps(row, default=str) for row in result.tables[f"model.{name}"].rows.values()
             )
-        elif name in outcome.topics:
+        elif name in result.topics:
             rows[name] = Counter(
-                json.dumps(json.loads(r.value)) for batch in outcome.topics[name] for r in batch
+                json.dumps(json.loads(r.value)) for batch in result.topics[name] for r in batch
             )
-    letters = [r for batch in outcome.topics.get("events.dead_letter", []) for r in batch]
+    letters = [r for batch in result.topics.get("events.dead_letter", []) for r in batch]
     return rows, letters
 
 
-def check(bench, seed):
+def check(runner, seed):
     random = Random(f"wrong {seed}")
     format_ = random.choice(["json", "json", "csv", "avro", "python:decode_event"])
     policy = random.choice(["skip", "dead_letter", "dead_letter", "fail"])
     names = closed(random.sample(list(MODELS), random.randint(3, 7)))
-    found = events(random, format_)
+    sent = events(random, format_)
     stored = [name for name in names if MODELS[name].reads or MODELS[name].rows]
     if policy == "fail":
         # What no model reads may be wrong.
-        read = {each for name in stored for each in MODELS[name].reads.split()}
-        found = [each for each in found if "*" not in each.bad and not each.bad & read]
+        read = {column for name in stored for column in MODELS[name].reads.split()}
+        sent = [event for event in sent if "*" not in event.bad and not event.bad & read]
     borders = tuple(sorted(random.random() for _ in range(random.randint(0, 3))))
     # Keys expire with batches, also with those without records at the end of a run.
     again = random.random() < 0.5
     ways = [Corner(1, restart=again, optimization=o, grouping=g, seed=seed, borders=borders or (1.0,))
             for o, g in (("all", "all"), random.choice([("none", "all"), ("none", "off"), ("all", "off")]))]  # fmt: skip
-    seen = [rows_of(bench, found, names, format_, policy, way) for way in ways]
+    seen = [rows_of(runner, sent, names, format_, policy, way) for way in ways]
     for name in random.sample(stored, min(len(stored), 3)):
-        alone, _ = rows_of(bench, found, closed([name]), format_, policy, random.choice(ways))
+        alone, _ = rows_of(runner, sent, closed([name]), format_, policy, random.choice(ways))
         for way, (rows, _) in zip(ways, seen, strict=True):
             assert rows[name] == alone[name], (seed, format_, policy, way, name, names)
     for name in stored:
         reads = frozenset(MODELS[name].reads.split())
-        good = [each.row for each in found if "*" not in each.bad and not each.bad & reads]
+        good = [event.row for event in sent if "*" not in event.bad and not event.bad & reads]
         if MODELS[name].rows:
             expected = MODELS[name].rows(good * (2 if name in TWICE else 1))
             for way, (rows, _) in zip(ways, seen, strict=True):
                 assert rows[name] == expected, (seed, format_, policy, way, name, names)
     if policy == "dead_letter":
         read = {"*"}.union(*(MODELS[name].reads.split() for name in stored))
-        expected = Counter(each.value for each in found if each.bad & read)
+        expected = Counter(event.value for event in sent if event.bad & read)
         for way, (_, letters) in zip(ways, seen, strict=True):
-            assert Counter(each.value for each in letters) == expected, (seed, format_, way, names)
-            for each in letters:
-                check_reason(dict(each.headers), {e.value: e.bad for e in found}[each.value], read)
-    return sum(bool(each.bad) for each in found)
+            assert Counter(letter.value for letter in letters) == expected, (seed, format_, way, names)
+            for letter in letters:
+                check_reason(dict(letter.headers), {e.value: e.bad for e in sent}[letter.value], read)
+    return sum(bool(event.bad) for event in sent)
 
 
 def check_reason(headers, bad, read):
@@ -281,5 +281,5 @@ def check_reason(headers, bad, read):
 
 
 @pytest.mark.long
-def test_projects(bench):
-    assert sum(check(bench, seed) for seed in range(100 + FIRST, 100 + FIRST + LONG)) > LONG
+def test_projects(query_runner):
+    assert sum(check(query_runner, seed) for seed in range(100 + FIRST, 100 + FIRST + LONG)) > LONG

@@ -113,19 +113,19 @@ def _body(project: Project, body: Body) -> str:
                 f"select distinct {', '.join(body.names)}\nfrom {_call(project, body.of)}{_where(body.where)}"
             )
         case Explode():
-            kept = ", ".join([*(f"r.{name}" for name in body.names), f"e.{body.name}"])
+            selected = ", ".join([*(f"r.{name}" for name in body.names), f"e.{body.name}"])
             outer = "outer " if body.outer else ""
             view = f"lateral view {outer}explode(split(r.{body.text}, 'a')) e as {body.name}"
-            return f"select {kept}\nfrom {_call(project, body.of)} as r\n{view}"
+            return f"select {selected}\nfrom {_call(project, body.of)} as r\n{view}"
         case Union():
             return "\nunion all\n".join(_body(project, side) for side in body.sides)
         case Lookup():
-            kept = [f"l.{name}" for name in body.names] + [
+            selected = [f"l.{name}" for name in body.names] + [
                 f"r.{there} as {name}" for name, there in body.added
             ]
             on = f"r.{body.key} = l.{body.on}"
             left, right = _call(project, body.of), _call(project, body.at_rest)
-            return f"select {', '.join(kept)}\nfrom {left} as l\n{body.kind} {right} as r on {on}"
+            return f"select {', '.join(selected)}\nfrom {left} as l\n{body.kind} {right} as r on {on}"
         case Join():
             return _join(project, body)
 
@@ -136,7 +136,7 @@ def _group(project: Project, body: Group) -> str:
     if body.window is not None:
         column = "session_window" if body.window.session else "window"
         column = body.window.time[1] if body.window.time[0] == "window" else column
-        parts = ["", ""] if body.whole else [".start", ".end"]
+        parts = ["", ""] if body.is_window_column else [".start", ".end"]
         items += [f"{column}{part} as {name}" for name, part in zip(body.bounds, parts, strict=False)]
         groups.append(_window(body.window))
     items += [f"{measure(function, argument)} as {name}" for name, function, argument in body.measures]
@@ -167,10 +167,12 @@ def _window(window: Window) -> str:
 
 def _join(project: Project, body: Join) -> str:
     (one, other), (early, late) = body.on, body.times
-    kept = ", ".join(f"{side}.{column} as {name}" for side, column, name in body.names)
+    selected = ", ".join(f"{side}.{column} as {name}" for side, column, name in body.names)
     bound = f"r.{late} between l.{early} - interval {body.before} seconds and l.{early} + interval {body.after} seconds"
     left, right = _call(project, body.left), _call(project, body.right)
-    return f"select {kept}\nfrom {left} as l\n{body.kind} {right} as r\non l.{one} = r.{other} and {bound}"
+    return (
+        f"select {selected}\nfrom {left} as l\n{body.kind} {right} as r\non l.{one} = r.{other} and {bound}"
+    )
 
 
 def _call(project: Project, name: str) -> str:

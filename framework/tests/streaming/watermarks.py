@@ -15,18 +15,18 @@ def watermarks(batches: int, starts: Iterable[int], nodes: Sequence[tuple[Times,
     It never goes back. A query that is started again knows where it was, but no more which column said what:
     until each of several has had rows, it stays.
     """
-    found, current = [], 0
+    marks, current = [], 0
     news = {*starts}
     newest: list[int | None] = [None] * len(nodes)
     for batch in range(batches + 1):
         if batch > 0:
             for index, (times, delay) in enumerate(nodes):
-                own = [time - delay for of, time in times if of == batch - 1]
-                if own:
-                    newest[index] = max([*own, *(n for n in [newest[index]] if n is not None)])
+                latest = [time - delay for of, time in times if of == batch - 1]
+                if latest:
+                    newest[index] = max([*latest, *(n for n in [newest[index]] if n is not None)])
             if nodes:
                 current = max(current, min(n or 0 for n in newest))
         if batch in news:
             newest = [None] * len(nodes)
-        found.append(current)
-    return found
+        marks.append(current)
+    return marks
