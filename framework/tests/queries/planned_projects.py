@@ -32,6 +32,6 @@ def query_text(query: Query) -> str:
     parts += [f"# view {s.name}\n{s.sql}" if isinstance(s, SqlView) else str(s) for s in query.steps]
     parts.append(query.sql)
     if isinstance(query.deliver, PerBatch):
-        for each in query.deliver.deliveries:
-            parts.append(f"# of {query.deliver.view}: {type(each.target).__name__}\n{each.sql}")
+        for delivery in query.deliver.deliveries:
+            parts.append(f"# of {query.deliver.view}: {type(delivery.target).__name__}\n{delivery.sql}")
     return "\n".join(parts)

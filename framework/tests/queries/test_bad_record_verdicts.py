@@ -57,8 +57,8 @@ PEOPLE = {"name": "string", "age": "int", "town": "string"}
 @pytest.fixture
 def signatures(tmp_path):
     def of(policy="skip", columns=COLUMNS, people=PEOPLE, optimization="all", **edited):
-        listed = [
-            ", ".join(f"{{name: {n}, type: {t}}}" for n, t in each.items()) for each in (columns, people)
+        column_lists = [
+            ", ".join(f"{{name: {n}, type: {t}}}" for n, t in types.items()) for types in (columns, people)
         ]
         texts = {
             "pyproject.toml": '[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n',
@@ -72,7 +72,9 @@ def signatures(tmp_path):
                     }
                 }
             ),
-            "models/sources.yml": SOURCE.format(policy=policy, columns=listed[0], people=listed[1]),
+            "models/sources.yml": SOURCE.format(
+                policy=policy, columns=column_lists[0], people=column_lists[1]
+            ),
             **{f"models/{name}.sql": sql for name, sql in (MODELS | edited).items()},
         }
         for name, text in texts.items():
@@ -80,7 +82,7 @@ def signatures(tmp_path):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text)
         compiled = compile_project(tmp_path, use_cache=False)
-        assert [each for each in compiled.diagnostics if each.severity == "error"] == []
+        assert [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"] == []
         queries = physical_of(compiled_topology(compiled)).queries
         return {
             output.model.partition(".")[2]: query.signature
@@ -94,8 +96,12 @@ def signatures(tmp_path):
 
 def changed(before: dict[str, Signature], after: dict[str, Signature]):
     """Return the verdicts other than `same`."""
-    found = {name: verdict(each, after[name]) for name, each in before.items()}
-    return {name: (each.kind, " ".join(each.reasons)) for name, each in found.items() if each.kind != "same"}
+    verdicts = {name: verdict(signature, after[name]) for name, signature in before.items()}
+    return {
+        name: (change.kind, " ".join(change.reasons))
+        for name, change in verdicts.items()
+        if change.kind != "same"
+    }
 
 
 @pytest.mark.parametrize("optimization", ["all", "none"])
@@ -110,62 +116,62 @@ def test_a_neighbour_that_reads_more_changes_nothing(signatures, optimization):
 
 
 def test_a_sink_that_reads_more_leaves_out_more_records_for_those_that_read_it(signatures):
-    found = changed(signatures(), signatures(sent=sink(f"select id, k, b from {EVENTS} where k > 'a'")))
-    assert found.keys() == {"of_sent"}
-    kind, why = found["of_sent"]
+    verdicts = changed(signatures(), signatures(sent=sink(f"select id, k, b from {EVENTS} where k > 'a'")))
+    assert verdicts.keys() == {"of_sent"}
+    kind, why = verdicts["of_sent"]
     assert kind == "mixed"
     assert "wrong values of web.events.b make records bad" in why
-    found = changed(signatures(), signatures(sent=sink(f"select k from {EVENTS} where k > 'a'")))
-    assert "wrong values of web.events.id no longer make records bad" in found["of_sent"][1]
+    verdicts = changed(signatures(), signatures(sent=sink(f"select k from {EVENTS} where k > 'a'")))
+    assert "wrong values of web.events.id no longer make records bad" in verdicts["of_sent"][1]
 
 
 def test_a_view_with_state_that_reads_more_does_so_too(signatures):
     edited = f"select k, count(*) as n, max(a) as a, sum(b) as b from {EVENTS} group by k"
-    found = changed(signatures(), signatures(both=edited))
-    assert found.keys() == {"of_both"}
-    assert found["of_both"][0] in {"mixed", "rebuild"}
+    verdicts = changed(signatures(), signatures(both=edited))
+    assert verdicts.keys() == {"of_both"}
+    assert verdicts["of_both"][0] in {"mixed", "rebuild"}
 
 
 def test_the_type_of_a_column_that_only_decides_counts(signatures):
     edited = {**COLUMNS, "a": "double"}
-    found = changed(signatures(), signatures(columns=edited))
-    assert "web.events.a is double instead of int" in found["of_both"][1]
-    assert found.keys() == {"newest", "of_both"}
+    verdicts = changed(signatures(), signatures(columns=edited))
+    assert "web.events.a is double instead of int" in verdicts["of_both"][1]
+    assert verdicts.keys() == {"newest", "of_both"}
 
 
 def test_all_columns_of_a_topic_of_newest_rows_count(signatures):
-    found = changed(signatures(), signatures(people={**PEOPLE, "shoes": "int"}))
-    assert found.keys() == {"of_people"}
-    assert "wrong values of web.people.shoes make records bad" in found["of_people"][1]
-    found = changed(signatures(), signatures(people={**PEOPLE, "town": "int"}))
-    assert found.keys() == {"of_people"}
-    assert "web.people.town is int instead of string" in found["of_people"][1]
+    verdicts = changed(signatures(), signatures(people={**PEOPLE, "shoes": "int"}))
+    assert verdicts.keys() == {"of_people"}
+    assert "wrong values of web.people.shoes make records bad" in verdicts["of_people"][1]
+    verdicts = changed(signatures(), signatures(people={**PEOPLE, "town": "int"}))
+    assert verdicts.keys() == {"of_people"}
+    assert "web.people.town is int instead of string" in verdicts["of_people"][1]
 
 
-def older(found):
+def older(by_model):
     """Return signatures without what older records lack."""
 
     def without(depends):
-        return tuple(each for each in depends if each.kind != "bad")
+        return tuple(dependency for dependency in depends if dependency.kind != "bad")
 
     return {
         name: replace(
-            each,
+            signature,
             operators=tuple(
                 replace(o, depends=without(o.depends), below_depends=without(o.below_depends))
-                for o in each.operators
+                for o in signature.operators
             ),
-            stored=tuple(replace(s, depends=without(s.depends)) for s in each.stored),
+            stored=tuple(replace(s, depends=without(s.depends)) for s in signature.stored),
         )
-        for name, each in found.items()
+        for name, signature in by_model.items()
     }
 
 
 def test_records_of_an_older_version_say_that_all_columns_counted(signatures):
-    found = changed(older(signatures()), signatures())
-    assert found.keys() == MODELS.keys() - {"view", "both", "sent", "looked_up"}
-    kind, why = found["counts"]
+    verdicts = changed(older(signatures()), signatures())
+    assert verdicts.keys() == MODELS.keys() - {"view", "both", "sent", "looked_up"}
+    kind, why = verdicts["counts"]
     assert kind == "mixed"
     assert "bad records of web.events are those with wrong values that this model reads" in why
-    assert found["newest"][0] == "stored"
+    assert verdicts["newest"][0] == "stored"
     assert changed(older(signatures("fail")), signatures("fail")) == {}

@@ -78,15 +78,17 @@ EXPECTED = {
     ["all", "plain", "apart"],
 )
 def test_no_name_is_captured(spark, tmp_path, target):
-    found = streamed(project(tmp_path, MODELS), target)
-    made = {}
-    for query in found.physical.queries:
-        for model, row in found.run(spark, query, {"events": ROWS}):
+    run = streamed(project(tmp_path, MODELS), target)
+    stored_rows = {}
+    for query in run.physical.queries:
+        for model, row in run.run(spark, query, {"events": ROWS}):
             if not row.pop("_deleted", False):
-                made.setdefault(model, []).append(row)
-    assert made.keys() == EXPECTED.keys()
+                stored_rows.setdefault(model, []).append(row)
+    assert stored_rows.keys() == EXPECTED.keys()
     for model, rows in EXPECTED.items():
-        assert sorted(map(str, map(_ordered, made[model]))) == sorted(map(str, map(_ordered, rows))), model
+        assert sorted(map(str, map(_ordered, stored_rows[model]))) == sorted(map(str, map(_ordered, rows))), (
+            model
+        )
 
 
 def _ordered(row):

@@ -25,7 +25,7 @@ def members(*names):
 
 
 def shape(assigned):
-    return [(each.name, [m.models[0].removeprefix("model.") for m in each.members]) for each in assigned]
+    return [(group.name, [m.models[0].removeprefix("model.") for m in group.members]) for group in assigned]
 
 
 def test_what_is_new_is_grouped_as_wanted():
@@ -39,10 +39,10 @@ def test_a_recorded_order_stays():
 
 def test_a_new_model_starts_on_its_own_and_is_told_so():
     lock = Lock((LockedGroup("by_a", members("x", "y")),))
-    found = assign([LockedGroup("by_a", members("x", "new", "y"))], lock)
-    assert shape(found) == [("by_a", ["x", "y"]), ("new", ["new"])]
-    assert found[1].why[0][0] == "model.new"
-    assert "regroup" in found[1].why[0][1]
+    groups = assign([LockedGroup("by_a", members("x", "new", "y"))], lock)
+    assert shape(groups) == [("by_a", ["x", "y"]), ("new", ["new"])]
+    assert groups[1].why[0][0] == "model.new"
+    assert "regroup" in groups[1].why[0][1]
 
 
 def test_a_model_alone_stays_alone_when_another_could_join_it():
@@ -55,8 +55,8 @@ def test_a_model_alone_stays_alone_when_another_could_join_it():
 
 def test_a_former_model_keeps_its_place_as_long_as_others_do():
     lock = Lock((LockedGroup("by_a", (*members("x"), FORMER, *members("y"))),))
-    wanted = [LockedGroup("by_a", (FORMER, *members("x", "y")))]
-    assert assign(wanted, lock) == (Assigned("by_a", lock.groups[0].members),)
+    requested = [LockedGroup("by_a", (FORMER, *members("x", "y")))]
+    assert assign(requested, lock) == (Assigned("by_a", lock.groups[0].members),)
     assert assign([LockedGroup("by_a", (FORMER,))], lock) == ()
     assert shape(assign([LockedGroup("by_a", members("x"))], lock)) == [("by_a", ["x"])]
 
@@ -64,8 +64,8 @@ def test_a_former_model_keeps_its_place_as_long_as_others_do():
 def test_models_that_share_a_state_stay_in_their_queries():
     alone = Lock((LockedGroup("x", members("x")), LockedGroup("y", members("y"))))
     shared = [LockedGroup("x", (Member(("model.x", "model.y", "model.new")),))]
-    found = assign(shared, alone)
-    assert shape(found) == [("x", ["x"]), ("y", ["y"]), ("new", ["new"])]
+    groups = assign(shared, alone)
+    assert shape(groups) == [("x", ["x"]), ("y", ["y"]), ("new", ["new"])]
 
 
 def test_a_group_that_starts_again_keeps_its_models_only():
@@ -84,9 +84,9 @@ def test_a_name_of_a_recorded_group_is_never_given_again():
 
 def test_once_recorded_nothing_changes():
     lock = Lock((LockedGroup("by_a", (*members("x", "y"), FORMER)), LockedGroup("z", members("z"))))
-    wanted = [LockedGroup("by_a", (*members("x", "y", "z", "new"), FORMER))]
-    once = recorded(assign(wanted, lock))
-    assert recorded(assign(wanted, once)) == once
+    requested = [LockedGroup("by_a", (*members("x", "y", "z", "new"), FORMER))]
+    once = recorded(assign(requested, lock))
+    assert recorded(assign(requested, once)) == once
 
 
 def test_a_lock_is_read_as_it_was_written_one_line_a_member():
@@ -112,4 +112,6 @@ def test_a_plan_keeps_to_its_lock():
     lock = Lock((LockedGroup("events_by_a", (*members("x"), Member((left.model,)))),))
     (less,) = planned(*outputs("x"), left, lock=lock).queries
     assert ([*less.stored], less.sql.count("union all"), less.sql.count("< 0")) == (["model.x"], 1, 2)
-    assert [each.facts for each in less.signature.former] == [first.queries[0].signature.operators[1].facts]
+    assert [member.facts for member in less.signature.former] == [
+        first.queries[0].signature.operators[1].facts
+    ]

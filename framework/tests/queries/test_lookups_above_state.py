@@ -66,23 +66,23 @@ class Stream:
                     rows = session.table(step.of)
                     drop = rows.dropDuplicatesWithinWatermark if step.within else rows.dropDuplicates
                     drop(list(step.keys)).createOrReplaceTempView(step.name)
-        found = []
+        stored_rows = []
 
         def keep(batch, _number):
             if isinstance(query.deliver, PerBatch):
                 batch.persist()
                 batch.createOrReplaceTempView(query.deliver.view)
-                for each in query.deliver.deliveries:
-                    found.extend(map(tuple, batch.sparkSession.sql(each.sql).collect()))
+                for delivery in query.deliver.deliveries:
+                    stored_rows.extend(map(tuple, batch.sparkSession.sql(delivery.sql).collect()))
                 batch.unpersist()
             else:
-                found.extend(json.loads(row["value"])["id"] for row in batch.collect())
+                stored_rows.extend(json.loads(row["value"])["id"] for row in batch.collect())
 
         writer = session.sql(query.sql).writeStream.outputMode(query.output_mode).foreachBatch(keep)
         running = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start()
         running.awaitTermination()
         self.progress = running.recentProgress
-        return sorted(found)
+        return sorted(stored_rows)
 
 
 @pytest.fixture
@@ -162,8 +162,8 @@ def test_state_is_stored_while_a_lookup_is_empty(spark, send, tmp_path, mode, mo
     send(3, 1, wide=wide)
     for name, query in queries.items():
         assert streams[name].run(query, nothing) == ([1, 2, 3] if name == "anti_join" else []), name
-        batches = [each for each in streams[name].progress if each["numInputRows"]]
-        assert [each["stateOperators"][0]["numRowsTotal"] for each in batches] == [2, 3], name
+        batches = [progress for progress in streams[name].progress if progress["numInputRows"]]
+        assert [batch["stateOperators"][0]["numRowsTotal"] for batch in batches] == [2, 3], name
     send(1, 2, 3, 4, 5, 6, wide=wide)
     for name, query in queries.items():
         # 1, 2 and 3 are known.
@@ -181,8 +181,8 @@ def test_state_is_stored_while_the_lookups_of_all_outputs_are_empty(spark, send,
     send(1, 2)
     assert stream.run(query, lambda s: s.sql("select * from values (1, 1) as t(a, price) where a > 1")) == []
     send(1, 3)
-    found = stream.run(query, lambda s: s.createDataFrame([(1, 10), (3, 30)], "a int, price int"))
-    assert found == [(3,), (3, 3, 30)]
+    stored_rows = stream.run(query, lambda s: s.createDataFrame([(1, 10), (3, 30)], "a int, price int"))
+    assert stored_rows == [(3,), (3, 3, 30)]
 
 
 def test_a_watermark_follows_all_rows_while_a_lookup_is_empty(spark, send, tmp_path):

@@ -25,7 +25,8 @@ def planned(*conditions):
     )
     groups = group(EVENTS, ("a",), *measures)
     outputs = [
-        output(select(where(groups, each), "a", "n"), f"m{i}", "a") for i, each in enumerate(conditions)
+        output(select(where(groups, condition), "a", "n"), f"m{i}", "a")
+        for i, condition in enumerate(conditions)
     ]
     (query,) = physical_plan(Plan(tuple(outputs)), PhysicalSettings(shuffle_partitions=1)).queries
     return query

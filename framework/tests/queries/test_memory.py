@@ -25,9 +25,9 @@ def test_a_group_has_a_row_for_each_value_of_its_keys():
 
 
 def test_what_nobody_says_is_told_in_words():
-    found = memory(group(by(topic("a"), "a"), ("a",), "n = count(*)"))
-    assert found.bytes is None
-    assert "one row for each a, of unknown cardinality" in found.why
+    estimate = memory(group(by(topic("a"), "a"), ("a",), "n = count(*)"))
+    assert estimate.bytes is None
+    assert "one row for each a, of unknown cardinality" in estimate.why
 
 
 def test_a_join_has_two_entries_for_each_row():
@@ -45,12 +45,12 @@ def test_windows_close():
 
 
 def test_positions_are_bits_in_pages():
-    found = memory(replace(dedupe(by(topic("a", "b"), "a"), "a", "b"), by_position=True))
-    assert found.why.endswith("a bit for each record of each sender, in pages of 8,192 records")
-    (state,) = found.states
+    estimate = memory(replace(dedupe(by(topic("a", "b"), "a"), "a", "b"), by_position=True))
+    assert estimate.why.endswith("a bit for each record of each sender, in pages of 8,192 records")
+    (state,) = estimate.states
     assert (state.unit, state.width, state.rows) == ("page", 64 + 1024, None)
 
 
 def test_a_dedupe_forgets_after_a_time():
-    found = memory(dedupe(by(topic("a"), "a"), "a", within="1 hour"), rates=2.0)
-    assert found.bytes == 7200 * (64 + 4)
+    estimate = memory(dedupe(by(topic("a"), "a"), "a", within="1 hour"), rates=2.0)
+    assert estimate.bytes == 7200 * (64 + 4)

@@ -72,7 +72,7 @@ def test_columns_from_metadata(tmp_path, extra, versions, optimization):
         text = READERS[name] + (" and u.valid_to is null" if versions else "")
         (tmp_path / f"models/{name}.sql").write_text(text)
     compiled = compile_project(tmp_path, use_cache=False)
-    assert [each for each in compiled.diagnostics if each.severity == "error"] == []
+    assert [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"] == []
     physical = physical_of(compiled_topology(compiled))
     (users,) = (
         output

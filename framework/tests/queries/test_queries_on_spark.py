@@ -28,8 +28,8 @@ EVENTS = [
 @pytest.fixture
 def records(spark, tmp_path):
     """Write records to the files of a topic; texts are written as they are."""
-    place = tmp_path / "topic"
-    place.mkdir()
+    folder = tmp_path / "topic"
+    folder.mkdir()
     written = []
 
     def write(*values):
@@ -46,29 +46,29 @@ def records(spark, tmp_path):
             for i, v in enumerate(values)
         ]
         written.extend(rows)
-        spark.createDataFrame(rows, RAW).coalesce(1).write.mode("append").parquet(str(place))
-        return place
+        spark.createDataFrame(rows, RAW).coalesce(1).write.mode("append").parquet(str(folder))
+        return folder
 
     return write
 
 
-def step(spark, each):
-    match each:
+def step(spark, view):
+    match view:
         case SqlView():
-            spark.sql(each.sql).createOrReplaceTempView(each.name)
+            spark.sql(view.sql).createOrReplaceTempView(view.name)
         case CountedView():
-            without_bad(spark.table(each.of), each).createOrReplaceTempView(each.name)
+            without_bad(spark.table(view.of), view).createOrReplaceTempView(view.name)
         case DedupeView():
-            found = spark.table(each.of)
-            keys = list(each.keys)
-            found = found.dropDuplicatesWithinWatermark(keys) if each.within else found.dropDuplicates(keys)
-            found.createOrReplaceTempView(each.name)
+            frame = spark.table(view.of)
+            keys = list(view.keys)
+            frame = frame.dropDuplicatesWithinWatermark(keys) if view.within else frame.dropDuplicates(keys)
+            frame.createOrReplaceTempView(view.name)
 
 
-def as_batch(spark, query, place):
-    spark.read.schema(RAW).parquet(str(place)).createOrReplaceTempView("events_records")
-    for each in query.steps:
-        step(spark, each)
+def as_batch(spark, query, folder):
+    spark.read.schema(RAW).parquet(str(folder)).createOrReplaceTempView("events_records")
+    for view in query.steps:
+        step(spark, view)
     return as_records(spark.sql(query.sql).collect())
 
 
@@ -76,47 +76,47 @@ def calling(spark, function):
     """Make a function known as a fan-out calls it: for the rows that want it, failures as values."""
     from pyspark.sql.functions import udf
 
-    def guarded(wanted, *arguments):
-        if not wanted:
+    def guarded(is_called, *arguments):
+        if not is_called:
             return None, None
         try:
             return function(*arguments), None
         except ValueError as error:
             return None, repr(error)
 
-    made = udf(guarded, "struct<value:int,error:string>", useArrow=False).asNondeterministic()
-    spark.udf.register(f"{function.__name__}_where", made)
+    registered = udf(guarded, "struct<value:int,error:string>", useArrow=False).asNondeterministic()
+    spark.udf.register(f"{function.__name__}_where", registered)
 
 
 def as_records(rows):
-    found = {}
+    by_topic = {}
     for row in rows:
         value = row["value"] and json.loads(bytes(row["value"]))
-        found.setdefault(row["topic"], []).append((row["key"] and bytes(row["key"]).decode(), value))
-    return {name: sorted(found[name], key=repr) for name in found}
+        by_topic.setdefault(row["topic"], []).append((row["key"] and bytes(row["key"]).decode(), value))
+    return {name: sorted(by_topic[name], key=repr) for name in by_topic}
 
 
 class Stream:
     """A query over one checkpoint, run over what there is, again and again."""
 
-    def __init__(self, spark, place, checkpoint):
-        self.spark, self.place, self.checkpoint = spark, place, checkpoint
+    def __init__(self, spark, folder, checkpoint):
+        self.spark, self.folder, self.checkpoint = spark, folder, checkpoint
 
     def run(self, query):
         self.spark.conf.set(CHAINS, str(query.chained).lower())
-        stream = self.spark.readStream.schema(RAW).option("maxFilesPerTrigger", 100).parquet(str(self.place))
+        stream = self.spark.readStream.schema(RAW).option("maxFilesPerTrigger", 100).parquet(str(self.folder))
         stream.createOrReplaceTempView("events_records")
-        for each in query.steps:
-            step(self.spark, each)
+        for view in query.steps:
+            step(self.spark, view)
         rows = []
 
         def keep(batch, number):
             if isinstance(query.deliver, PerBatch):
                 batch.persist()
                 batch.createOrReplaceTempView(query.deliver.view)
-                for each in query.deliver.deliveries:
-                    of = batch.sparkSession.sql(each.sql).collect()
-                    rows.extend((each.target.model, row.asDict(recursive=True)) for row in of)
+                for delivery in query.deliver.deliveries:
+                    of = batch.sparkSession.sql(delivery.sql).collect()
+                    rows.extend((delivery.target.model, row.asDict(recursive=True)) for row in of)
                 batch.unpersist()
             else:
                 rows.extend(batch.collect())
@@ -175,8 +175,8 @@ def test_dead_letters_keep_their_bytes_and_say_why(spark, records):
 def test_headers_and_several_keys(spark, records):
     events = topic("a", "type")
     (query,) = planned(sink(where(events, "a = 3"), "threes", "a", "type", headers={"kind": "type"})).queries
-    place = records(*EVENTS)
-    assert as_batch(spark, query, place) == {"threes": [('{"a":3,"type":"z"}', {"a": 3, "type": "z"})]}
+    folder = records(*EVENTS)
+    assert as_batch(spark, query, folder) == {"threes": [('{"a":3,"type":"z"}', {"a": 3, "type": "z"})]}
     (row,) = spark.sql(query.sql).collect()
     headers = [(h["key"], bytes(h["value"])) for h in row["headers"]]
     assert headers == [("millstream.position", b"events-0-3"), ("kind", b"z")]
@@ -192,9 +192,9 @@ def test_a_python_function_is_called_once_for_the_rows_that_it_is_for(spark, rec
     calling(spark, py_double)
     scored = select(where(topic("a"), "a < 3"), "a", "d = py_double(a)")
     (query,) = planned(sink(where(scored, "d > 2"), "doubled"), sink(topic("a"), "all")).queries
-    found = as_batch(spark, query, records(*EVENTS))
-    assert found["doubled"] == [(None, {"a": 2, "d": 4})]
-    assert len(found["all"]) == len(EVENTS)
+    by_topic = as_batch(spark, query, records(*EVENTS))
+    assert by_topic["doubled"] == [(None, {"a": 2, "d": 4})]
+    assert len(by_topic["all"]) == len(EVENTS)
     assert called.value == 3  # events whose `a` is below 3
 
 
@@ -207,9 +207,9 @@ def test_a_row_on_which_a_function_fails_is_a_dead_letter(spark, records):
     calling(spark, py_double)
     output = sink(select(topic("a"), "d = py_double(a)"), "doubled")
     (query,) = planned(replace(output, options={**output.options, "on_bad_record": "dead_letter"})).queries
-    found = as_batch(spark, query, records(*EVENTS))
-    assert [value for _, value in found["events.dead_letter"]] == [EVENTS[-1]]
-    assert len(found["doubled"]) == len(EVENTS) - 1
+    by_topic = as_batch(spark, query, records(*EVENTS))
+    assert [value for _, value in by_topic["events.dead_letter"]] == [EVENTS[-1]]
+    assert len(by_topic["doubled"]) == len(EVENTS) - 1
 
 
 def test_aggregates_of_one_group_read_and_move_once(spark, stream, records):
@@ -237,7 +237,7 @@ def left(lock, *outputs):
     """Return a lock with models that have left the query."""
     names = {output.model: former(output).model for output in outputs}
     (group,) = lock.groups
-    members = (Member(tuple(names.get(model, model) for model in each.models)) for each in group.members)
+    members = (Member(tuple(names.get(model, model) for model in member.models)) for member in group.members)
     return Lock((LockedGroup(group.name, tuple(members)),))
 
 
@@ -250,8 +250,8 @@ def test_a_former_model_leaves_the_others_their_state(spark, stream, records):
     records({"a": 2, "b": 50})
     (query,) = planned(counts, former(tops), lock=left(both.lock, tops)).queries
     assert stream.run(query) == {"counts": [("2", {"a": 2, "n": 2})]}
-    assert [each["numRowsTotal"] for each in stream.progress["stateOperators"]] == [3, 3]
-    assert [each["numRowsUpdated"] for each in stream.progress["stateOperators"]] == [0, 1]
+    assert [state["numRowsTotal"] for state in stream.progress["stateOperators"]] == [3, 3]
+    assert [state["numRowsUpdated"] for state in stream.progress["stateOperators"]] == [0, 1]
 
 
 def test_a_former_model_leaves_others_the_state_that_it_shares(spark, stream, records):
@@ -287,9 +287,9 @@ def test_windows_of_a_former_model_close_in_silence(spark, stream, records):
     stream.run(both.queries[0])
     records({"a": 9, "ts": "2024-01-03T00:00:00Z"})
     (query,) = planned(days, former(hours), lock=left(both.lock, hours)).queries
-    found = stream.run(query)
-    assert set(found) == {"days"}
-    assert [each["numRowsTotal"] for each in stream.progress["stateOperators"]] == [0, 1]
+    by_topic = stream.run(query)
+    assert set(by_topic) == {"days"}
+    assert [state["numRowsTotal"] for state in stream.progress["stateOperators"]] == [0, 1]
 
 
 def test_windows_of_a_group(spark, stream):
@@ -312,9 +312,9 @@ def test_windows_of_a_group(spark, stream):
         ),
     ).queries
     assert query.output_mode == "append"
-    found = stream.run(query)
-    assert [(key, value["n"]) for key, value in found["hours"]] == [("1", 2), ("2", 1)]
-    assert found["days"] == [("1", {"a": 1, "n": 2}), ("2", {"a": 2, "n": 1})]
+    by_topic = stream.run(query)
+    assert [(key, value["n"]) for key, value in by_topic["hours"]] == [("1", 2), ("2", 1)]
+    assert by_topic["days"] == [("1", {"a": 1, "n": 2}), ("2", {"a": 2, "n": 1})]
     assert "ReusedExchange" in stream.plan
 
 
@@ -327,9 +327,9 @@ def test_each_branch_forgets_by_the_watermark(spark, stream, records):
     ).queries
     stream.run(query)
     records({"a": 1, "ts": "2024-01-01T00:00:30Z"}, {"a": 4, "ts": "2024-01-01T06:00:00Z"})
-    found = stream.run(query)
-    assert [len(found[name]) for name in ("hours", "days")] == [1, 1]  # the late row counts nowhere
-    assert [each["numRowsTotal"] for each in stream.progress["stateOperators"]] == [1, 1]
+    by_topic = stream.run(query)
+    assert [len(by_topic[name]) for name in ("hours", "days")] == [1, 1]  # the late row counts nowhere
+    assert [state["numRowsTotal"] for state in stream.progress["stateOperators"]] == [1, 1]
     assert "ReusedExchange" in stream.plan
 
 

@@ -25,7 +25,7 @@ def signature(node, functions=None):
 
 
 def facts(node, functions=None):
-    return [each.facts for each in signature(node, functions).operators]
+    return [operator.facts for operator in signature(node, functions).operators]
 
 
 WINDOW = "window = window(ts, '1 hour')"

@@ -23,22 +23,22 @@ select e.user_id, e.amount, h.path from {{{{ source('shop', 'events') }}}} as e
 
 def rows(seed):
     """Return events and hits in the order of their times, so that none is late."""
-    made = random.Random(seed)
-    times = sorted(START + timedelta(seconds=made.randrange(6 * 3600)) for _ in range(120))
-    found = []
+    generator = random.Random(seed)
+    times = sorted(START + timedelta(seconds=generator.randrange(6 * 3600)) for _ in range(120))
+    rows_by_time = []
     for number, time in enumerate(times):
-        user, text = made.choice("abc"), f"{time:%Y-%m-%dT%H:%M:%S}Z"
-        if made.random() < 0.5:
-            found.append(("events", {"_key": user, "amount": number, "at": text}))
+        user, text = generator.choice("abc"), f"{time:%Y-%m-%dT%H:%M:%S}Z"
+        if generator.random() < 0.5:
+            rows_by_time.append(("events", {"_key": user, "amount": number, "at": text}))
         else:
-            found.append(("hits", {"_key": user, "path": f"/{number}", "seen": text}))
-    return found
+            rows_by_time.append(("hits", {"_key": user, "path": f"/{number}", "seen": text}))
+    return rows_by_time
 
 
-def batches(found, count):
+def batches(rows_by_time, count):
     """Split rows into batches, with later ones that close what came before."""
-    size = -(-len(found) // count)
-    parts = [found[at : at + size] for at in range(0, len(found), size)]
+    size = -(-len(rows_by_time) // count)
+    parts = [rows_by_time[start : start + size] for start in range(0, len(rows_by_time), size)]
     last = f"{START + timedelta(days=2):%Y-%m-%dT%H:%M:%S}Z"
     after = [
         ("events", {"_key": "z", "amount": 0, "at": last}),
@@ -50,12 +50,12 @@ def batches(found, count):
     }
 
 
-def joined(found, kind):
+def joined(rows_by_time, kind):
     """Join all rows at once."""
     duck = duckdb.connect()
     duck.execute("create table events (user_id text, amount bigint, time timestamp)")
     duck.execute("create table hits (visitor text, path text, seen timestamp)")
-    for topic, row in found:
+    for topic, row in rows_by_time:
         duck.execute(
             f"insert into {topic} values (?, ?, ?)",
             [value.rstrip("Z") if isinstance(value, str) else value for value in row.values()],
@@ -84,21 +84,21 @@ def joined(found, kind):
     ],
 )
 def test_rows_match_within_the_ttl_and_no_others(spark, tmp_path, target, kind, count):
-    found = rows(seed=count)
+    rows_by_time = rows(seed=count)
     project(tmp_path, {"m": MODEL.format(kind=kind)})
     run = streamed(tmp_path, target)
-    made = as_stream(spark, run.trial(run.query_of("m"), batches(found, count), {}), "spark.log")
+    stream = as_stream(spark, run.trial(run.query_of("m"), batches(rows_by_time, count), {}), "spark.log")
     got = [
         (row["user_id"], row["amount"], row.get("path"))
-        for _, row in decoded(made)
+        for _, row in decoded(stream)
         if row["user_id"] not in {"y", "z"}
     ]
-    expected = joined(found, kind)
+    expected = joined(rows_by_time, kind)
     assert sorted(got, key=str) == expected
     assert len(expected) > 20
     # Rows are in the state until they can't match any more; of a left join, Spark counts those of one side.
-    counted = found if kind == "inner" else [row for topic, row in found if topic == "hits"]
-    assert made.expired == len(counted)
+    counted = rows_by_time if kind == "inner" else [row for topic, row in rows_by_time if topic == "hits"]
+    assert stream.expired == len(counted)
 
 
 def test_another_ttl_is_another_state(tmp_path):

@@ -30,7 +30,7 @@ def test_only_what_keeps_rows_out_of_a_table_changes_it(tmp_path, name, severity
     deployed = signature(tmp_path / "deployed", MODELS[name], severity, 10)
     stored = severity in {"drop", "dead_letter"} and name != "sink"
     for limit, does in ((20, "keeps other rows out"), (None, "no longer keeps rows out")):
-        found = verdict(deployed, signature(tmp_path / str(limit), MODELS[name], severity, limit))
-        assert found.kind == ("stored" if stored else "same")
+        change = verdict(deployed, signature(tmp_path / str(limit), MODELS[name], severity, limit))
+        assert change.kind == ("stored" if stored else "same")
         reasons = (f"totals: the test expression_totals {does}; stored rows would stay unchanged",)
-        assert found.reasons == (reasons if stored else ())
+        assert change.reasons == (reasons if stored else ())

@@ -82,7 +82,7 @@ KEYS = [b"k", b"\xff\xfe", None, b"12", b"1" * 30]
 
 @pytest.fixture(scope="module")
 def keyed(spark):
-    rows = [(key, b'{"a": 1}', "events", 0, at, None, None) for at, key in enumerate(KEYS)]
+    rows = [(key, b'{"a": 1}', "events", 0, offset, None, None) for offset, key in enumerate(KEYS)]
     schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     schema += "headers array<struct<key: string, value: binary>>"
     spark.createDataFrame(rows, schema).createOrReplaceTempView("keyed_records")

@@ -24,8 +24,8 @@ def rows(spark):
         return node.label if isinstance(node, Decode | SeedScan | TableScan) else None
 
     def run(node, *, deletes=False):
-        found = spark.sql(emit((node,), leaf, deletes=deletes).statement()).collect()
-        return sorted((tuple(row) for row in found), key=repr)
+        stored_rows = spark.sql(emit((node,), leaf, deletes=deletes).statement()).collect()
+        return sorted((tuple(row) for row in stored_rows), key=repr)
 
     return run
 
@@ -51,8 +51,8 @@ def test_groups_with_conditions_before_and_after(rows):
 
 def test_rows_to_delete_are_told(rows):
     counted = group(by(events(), "a"), ("a",), "n = count(*)")
-    found = rows(select(where(counted, "n <> 1", "a > 0"), "a", "n"), deletes=True)
-    assert found == [(1, 2, False), (2, 1, True)]
+    result_rows = rows(select(where(counted, "n <> 1", "a > 0"), "a", "n"), deletes=True)
+    assert result_rows == [(1, 2, False), (2, 1, True)]
 
 
 def test_rows_that_never_matched_are_not_deleted(rows):
@@ -62,34 +62,34 @@ def test_rows_that_never_matched_are_not_deleted(rows):
 
 def test_division_by_what_is_deleted_does_not_fail(rows):
     counted = group(by(events(), "a"), ("a",), "n = count(b) - 1")
-    found = rows(select(where(counted, "n <> 0"), "a", "share = 1 / n"), deletes=True)
-    assert [row[-1] for row in found] == [True, True, True]
+    result_rows = rows(select(where(counted, "n <> 0"), "a", "share = 1 / n"), deletes=True)
+    assert [row[-1] for row in result_rows] == [True, True, True]
 
 
 def test_an_inner_lookup_over_rows_that_change_marks_those_that_meet_none(rows):
     counted = group(by(events(), "a"), ("a",), "n = count(*)")
-    found = rows(select(lookup(counted, table("a", "age"), "a = r_a"), "a", "age"), deletes=True)
-    assert found == [(1, 7, False), (2, None, True), (None, None, True)]
+    result_rows = rows(select(lookup(counted, table("a", "age"), "a = r_a"), "a", "age"), deletes=True)
+    assert result_rows == [(1, 7, False), (2, None, True), (None, None, True)]
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("semi", [1, 2]), ("anti", [None])])
-def test_a_semi_lookup_over_rows_that_change(rows, kind, kept):
+@pytest.mark.parametrize(("kind", "present"), [("semi", [1, 2]), ("anti", [None])])
+def test_a_semi_lookup_over_rows_that_change(rows, kind, present):
     counted = group(by(events(), "a"), ("a",), "n = count(*)")
     looked = select(lookup(counted, seed("a", "price"), "a = r_a", kind), "a", "n")
-    found = rows(looked, deletes=True)
-    assert len(found) == 3
-    assert [row[0] for row in found if not row[-1]] == kept
-    assert [row[0] for row in rows(looked)] == kept
+    result_rows = rows(looked, deletes=True)
+    assert len(result_rows) == 3
+    assert [row[0] for row in result_rows if not row[-1]] == present
+    assert [row[0] for row in rows(looked)] == present
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("semi", [2]), ("anti", [1, None])])
-def test_a_semi_lookup_over_rows_that_change_asks_something_of_one_side(rows, kind, kept):
+@pytest.mark.parametrize(("kind", "present"), [("semi", [2]), ("anti", [1, None])])
+def test_a_semi_lookup_over_rows_that_change_asks_something_of_one_side(rows, kind, present):
     counted = group(by(events(), "a"), ("a",), "n = count(*)")
     looked = lookup(counted, seed("a", "price"), "a = r_a and price > 200 and n < 5", kind)
-    found = rows(select(looked, "a", "n"), deletes=True)
-    assert len(found) == 3
-    assert [row[0] for row in found if not row[-1]] == kept
-    assert [row[0] for row in rows(select(looked, "a", "n"))] == kept
+    result_rows = rows(select(looked, "a", "n"), deletes=True)
+    assert len(result_rows) == 3
+    assert [row[0] for row in result_rows if not row[-1]] == present
+    assert [row[0] for row in rows(select(looked, "a", "n"))] == present
 
 
 def test_a_draw_among_rows(rows):

@@ -20,44 +20,44 @@ def test_without_such_a_node_there_are_no_steps():
 
 
 def test_a_dedupe_of_a_view_needs_no_other():
-    found = in_steps((dedupe(by(topic("a"), "a"), "a", within="1 hour"),), leaf)
-    assert found.steps == (DedupeView("events_deduplicated", "events", ("a",), "1 hour"),)
-    assert found.emitted.statement() == "select\n  a\nfrom events_deduplicated"
+    planned = in_steps((dedupe(by(topic("a"), "a"), "a", within="1 hour"),), leaf)
+    assert planned.steps == (DedupeView("events_deduplicated", "events", ("a",), "1 hour"),)
+    assert planned.emitted.statement() == "select\n  a\nfrom events_deduplicated"
 
 
 def test_what_a_dedupe_reads_is_a_view():
-    found = in_steps(
+    planned = in_steps(
         (group(dedupe(where(topic("a"), "a > 1", label="big"), "a"), ("a",), "n = count(*)"),), leaf
     )
-    assert found.steps == (
+    assert planned.steps == (
         SqlView("big", "select\n  a\nfrom events\nwhere a > 1"),
         DedupeView("big_deduplicated", "big", ("a",)),
     )
-    assert "from big_deduplicated" in found.emitted.statement()
+    assert "from big_deduplicated" in planned.emitted.statement()
 
 
 def test_keyed_state_in_python_is_a_step():
-    made = (Column("seen", INT),)
+    columns = (Column("seen", INT),)
     node = Stateful(
-        input=by(topic("a", "b"), "a"), function="visits", keys=("a",), generated=made, models=("m",)
+        input=by(topic("a", "b"), "a"), function="visits", keys=("a",), generated=columns, models=("m",)
     )
     (step,) = in_steps((select(node, "seen"),), leaf).steps
-    assert step == StatefulView("events_visits", "events", "visits", ("a",), made)
+    assert step == StatefulView("events_visits", "events", "visits", ("a",), columns)
 
 
 def test_rows_brought_together_for_a_dedupe_and_others_are_a_view():
     together = by(where(topic("a", "b"), "b > 1"), "a")
-    found = in_steps(
+    planned = in_steps(
         (dedupe(together, "a"), group(together, ("a",), "n = count(*)")),
         leaf,
         how=EmitOptions(shared={id(together): "repartition(2, a)"}),
     )
-    first, second = found.steps
+    first, second = planned.steps
     assert isinstance(first, SqlView)
     assert "/*+ repartition(2, a) */" in first.sql
     assert isinstance(second, DedupeView)
     assert second.of == first.name
-    assert f"from {first.name}" in found.emitted.statement(1)
+    assert f"from {first.name}" in planned.emitted.statement(1)
 
 
 def above_state(kind):
@@ -109,6 +109,6 @@ def test_a_semi_lookup_above_state_is_a_condition():
 
 def test_each_reader_of_a_lookup_above_state_has_its_own_copy():
     """Spark would put one copy behind an exchange, and its state would have another place in the checkpoint."""
-    found = above_state("left")
-    both = statement(union(where(found, "price > 1"), where(found, "price < 1")))
+    joined = above_state("left")
+    both = statement(union(where(joined, "price > 1"), where(joined, "price < 1")))
     assert both.count("from events_deduplicated") == 2

@@ -10,8 +10,8 @@ from millstream.queries.emit.walk import EmitOptions, emit
 
 
 def text(node):
-    def view(each):
-        return "events" if isinstance(each, Decode) else ("products" if not each.inputs else None)
+    def view(leaf):
+        return "events" if isinstance(leaf, Decode) else ("products" if not leaf.inputs else None)
 
     return emit((node,), view, how=EmitOptions(locate_calls=True)).statement()
 
@@ -24,39 +24,39 @@ def counted(call, condition):
 
 def test_a_call_within_an_aggregate_becomes_a_column_below_it():
     node = group(by(topic("a", "b"), "a"), "a", "n = sum(py_f(b))", "most = max(py_f(b))")
-    found = text(node)
-    assert found.count("py_f_at(") == 1
-    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), b) as _py_f" in found
-    assert "sum(_py_f) as n" in found
-    assert "max(_py_f) as most" in found
+    sql = text(node)
+    assert sql.count("py_f_at(") == 1
+    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), b) as _py_f" in sql
+    assert "sum(_py_f) as n" in sql
+    assert "max(_py_f) as most" in sql
     assert nested_calls(in_order((node,))) == ()
 
 
 def test_it_is_called_for_the_rows_that_the_aggregate_wants():
-    found = text(counted("sum(py_f(b))", "b > 1"))
-    assert "py_f_at(if(b > 1, named_struct('model', 'm', 'a', cast(a as string)), null), b) as _py_f" in found
-    assert "sum(_py_f) filter (where b > 1)" in found
+    sql = text(counted("sum(py_f(b))", "b > 1"))
+    assert "py_f_at(if(b > 1, named_struct('model', 'm', 'a', cast(a as string)), null), b) as _py_f" in sql
+    assert "sum(_py_f) filter (where b > 1)" in sql
 
 
 def test_a_condition_that_calls_is_a_column_too():
-    found = text(counted("count(*)", "py_f(b) > 1"))
-    assert "count(*) filter (where _py_f > 1)" in found
+    sql = text(counted("count(*)", "py_f(b) > 1"))
+    assert "count(*) filter (where _py_f > 1)" in sql
 
 
 def test_a_call_above_an_aggregate_tells_the_group():
-    found = text(select(group(topic("a", "b"), "a", "n = sum(b)"), "a", "s = py_f(n)"))
-    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), (sum(b))) as s" in found
+    sql = text(select(group(topic("a", "b"), "a", "n = sum(b)"), "a", "s = py_f(n)"))
+    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), (sum(b))) as s" in sql
 
 
 def test_a_call_above_a_join_tells_what_it_was_joined_by():
     joined = lookup(topic("a", "b"), seed("id"), "a = id")
-    found = text(where(select(joined, "key = a", "b"), "py_f(b) > 1"))
-    assert "py_f_at(named_struct('model', 'm', 'key', cast(" in found
+    sql = text(where(select(joined, "key = a", "b"), "py_f(b) > 1"))
+    assert "py_f_at(named_struct('model', 'm', 'key', cast(" in sql
 
 
 def test_calls_in_calls_and_calls_without_arguments():
-    found = text(select(topic("a"), "s = py_f(py_g())"))
-    assert "py_f_at(named_struct('model', 'm'), py_g_at(named_struct('model', 'm')))" in found
+    sql = text(select(topic("a"), "s = py_f(py_g())"))
+    assert "py_f_at(named_struct('model', 'm'), py_g_at(named_struct('model', 'm')))" in sql
 
 
 def test_a_call_in_a_struct_stays_within():
