@@ -42,7 +42,7 @@ def compiled(tmp_path_factory):
 
     def model(form):
         return re.sub(
-            r"(from|join|,) ([eh])\b(?!\.)", lambda found: f"{found[1]} {RELATIONS[found[2]]}", form
+            r"(from|join|,) ([eh])\b(?!\.)", lambda match: f"{match[1]} {RELATIONS[match[2]]}", form
         )
 
     models = {
@@ -57,16 +57,18 @@ def compiled(tmp_path_factory):
 def test_the_compiler_refuses_a_join_without_an_equality(compiled, number):
     root, wrong = compiled
     path = f"models/m{number}.sql"
-    found = [each for each in wrong if each.location and each.location.path == path]
+    diagnostics = [
+        diagnostic for diagnostic in wrong if diagnostic.location and diagnostic.location.path == path
+    ]
     if FORMS[number] in MATCHED:
-        assert found == []
+        assert diagnostics == []
         return
-    (problem,) = found
-    place = problem.location
-    assert problem.code == "MS513"
-    assert problem.help == "compare a column of each side by = in ON, such as e.user_id = h.visitor"
-    line = (root / path).read_text().splitlines()[place.line - 1]
-    assert line[place.column - 1 : place.end - 1] == "source('shop', 'hits')"
+    (diagnostic,) = diagnostics
+    location = diagnostic.location
+    assert diagnostic.code == "MS513"
+    assert diagnostic.help == "compare a column of each side by = in ON, such as e.user_id = h.visitor"
+    line = (root / path).read_text().splitlines()[location.line - 1]
+    assert line[location.column - 1 : location.end - 1] == "source('shop', 'hits')"
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +79,9 @@ def streams(spark, tmp_path_factory):
         "h": ("select 'u' as visitor, 'a' as path, timestamp '2026-01-01 00:00:00' as seen", "seen"),
     }
     for name, (sql, time) in rows.items():
-        given = spark.sql(sql)
-        given.write.parquet(f"{folder}/{name}")
-        stream = spark.readStream.schema(given.schema).parquet(f"{folder}/{name}")
+        frame = spark.sql(sql)
+        frame.write.parquet(f"{folder}/{name}")
+        stream = spark.readStream.schema(frame.schema).parquet(f"{folder}/{name}")
         stream.withWatermark(time, "1 minute").createOrReplaceTempView(name)
     return spark
 

@@ -19,8 +19,8 @@ USERS = "{{ source('shop', 'users') }}"
 def above_topics(text: str) -> str:
     """Leave out how topics are read, which is the same everywhere."""
     lines = text.splitlines()
-    kept = [line for line in lines if not line.strip().startswith(("watermark", "decode", "topic"))]
-    return "\n".join(kept)
+    above = [line for line in lines if not line.strip().startswith(("watermark", "decode", "topic"))]
+    return "\n".join(above)
 
 
 def built(**models: str) -> str:
@@ -28,8 +28,8 @@ def built(**models: str) -> str:
 
 
 def test_a_topic_is_scanned_decoded_and_given_its_watermark():
-    found = plan_text(plan_of(m=f"select type from {EVENTS}")).splitlines()
-    assert [line.split(":")[0].strip() for line in found] == [
+    lines = plan_text(plan_of(m=f"select type from {EVENTS}")).splitlines()
+    assert [line.split(":")[0].strip() for line in lines] == [
         "view m",
         "project type",
         "watermark at delay 10 seconds",

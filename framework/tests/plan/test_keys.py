@@ -43,7 +43,7 @@ COLUMNS = {
     ),
 }
 RELATION = InputRelation(
-    "model.r", tuple(RelationColumn(name, known.type, known.nullable) for name, known in COLUMNS.items())
+    "model.r", tuple(RelationColumn(name, column.type, column.nullable) for name, column in COLUMNS.items())
 )
 
 
@@ -57,7 +57,7 @@ def value(sql, zone="UTC"):
     return determined(expression(sql), COLUMNS.get, fixed_offset=has_fixed_offset(zone))
 
 
-KEPT = {
+PRESERVED = {
     "s": "s",
     "cast(i as bigint)": "i",
     "i::string": "i",
@@ -167,10 +167,10 @@ LOST = [
 """Expressions that don't: columns, and two rows of which they make the same value."""
 
 
-@pytest.mark.parametrize(("sql", "columns"), KEPT.items())
+@pytest.mark.parametrize(("sql", "columns"), PRESERVED.items())
 def test_what_keeps_columns_apart(sql, columns):
-    found = value(sql)
-    assert (found.columns, found.why) == (frozenset(columns.split()), "")
+    determined_by = value(sql)
+    assert (determined_by.columns, determined_by.why) == (frozenset(columns.split()), "")
 
 
 @pytest.mark.long
@@ -178,9 +178,9 @@ def test_what_merges_values_is_refused_and_does_so_on_spark(spark):
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     parts = []
     for sql, names, one, other in LOST:
-        found = value(sql)
-        assert found.why, sql
-        assert found.columns == frozenset()
+        determined_by = value(sql)
+        assert determined_by.why, sql
+        assert determined_by.columns == frozenset()
         cast = ", ".join(f"cast({n} as {COLUMNS[n].type}) as {n}" for n in names.split(", "))
         rows = f"select {cast} from values ({one}), ({other}) as t({names})"
         parts.append(f"select {len(parts)} as place, count(distinct struct({sql})) as n from ({rows})")
@@ -244,7 +244,7 @@ def spacings(minutes):
 
 
 def window(minutes):
-    return spacings(minutes).map(lambda at: {"start": at, "end": at + timedelta(minutes=minutes)})
+    return spacings(minutes).map(lambda start: {"start": start, "end": start + timedelta(minutes=minutes)})
 
 
 VALUES = {
@@ -319,29 +319,31 @@ def test_different_values_never_become_equal(spark, zone):
         phases=[Phase.generate],
     )
     @given(rows, st.lists(composed(), min_size=60, max_size=60, unique=True))
-    def holds(listed, made):
-        kept = {}
-        for sql in [*KEPT, *made]:
+    def holds(input_rows, expressions):
+        preserved = {}
+        for sql in [*PRESERVED, *expressions]:
             try:
-                found = value(sql, zone)
+                determined_by = value(sql, zone)
             except AssertionError:
                 continue  # of a type that the function does not take
-            if not found.why and found.columns:
-                kept[sql] = sorted(found.columns)
-        assert len(kept) > len(KEPT) - 15
-        selected = ", ".join(f"struct({', '.join(columns)}), struct({sql})" for sql, columns in kept.items())
-        table = pa.Table.from_pylist(listed, schema=arrow())
+            if not determined_by.why and determined_by.columns:
+                preserved[sql] = sorted(determined_by.columns)
+        assert len(preserved) > len(PRESERVED) - 15
+        selected = ", ".join(
+            f"struct({', '.join(columns)}), struct({sql})" for sql, columns in preserved.items()
+        )
+        table = pa.Table.from_pylist(input_rows, schema=arrow())
         spark.createDataFrame(table).createOrReplaceTempView("given")
-        found = (
+        computed = (
             spark.sql(f"select {selected} from given")
-            .toDF(*(f"c{n}" for n in range(2 * len(kept))))
+            .toDF(*(f"c{n}" for n in range(2 * len(preserved))))
             .toArrow()
         )
-        for index, sql in enumerate(kept):
-            inputs = [repr(v) for v in found.column(2 * index).to_pylist()]
-            results = [repr(v) for v in found.column(2 * index + 1).to_pylist()]
+        for index, sql in enumerate(preserved):
+            inputs = [repr(v) for v in computed.column(2 * index).to_pylist()]
+            results = [repr(v) for v in computed.column(2 * index + 1).to_pylist()]
             met = {}
-            for given_, result in zip(inputs, results, strict=True):
-                assert met.setdefault(result, given_) == given_, (sql, met[result], given_)
+            for input_, result in zip(inputs, results, strict=True):
+                assert met.setdefault(result, input_) == input_, (sql, met[result], input_)
 
     holds()

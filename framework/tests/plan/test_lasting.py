@@ -58,11 +58,11 @@ NOT_LASTING = [
 
 def filters(sql, **views):
     plan = plan_of(m=sql, **views)
-    return [each for each in in_order(plan.outputs) if isinstance(each, Filter) and each.input.names != ()]
+    return [node for node in in_order(plan.outputs) if isinstance(node, Filter) and node.input.names != ()]
 
 
 def lasting(sql, **views):
-    return [bool(lasting_conditions(each)) for each in filters(sql, **views)][-1]
+    return [bool(lasting_conditions(node)) for node in filters(sql, **views)][-1]
 
 
 @pytest.mark.parametrize("condition", LASTING)
@@ -76,11 +76,11 @@ def test_a_condition_that_may_become_false(condition):
 
 
 def test_only_some_conditions_stay_true():
-    (found,) = filters(
+    (node,) = filters(
         f"select user_id from {EVENTS} group by user_id having count(*) > 2 and sum(amount) > 1"
     )
-    assert [str(each) for each in found.conditions if each in lasting_conditions(found)] != []
-    assert len(lasting_conditions(found)) == 1
+    assert [str(condition) for condition in node.conditions if condition in lasting_conditions(node)] != []
+    assert len(lasting_conditions(node)) == 1
 
 
 def test_a_filter_above_views_of_an_aggregate():

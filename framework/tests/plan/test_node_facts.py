@@ -92,9 +92,11 @@ def held(value: object) -> list[Expression]:
         case Node():
             return []
         case Struct():
-            return [found for name in value.__struct_fields__ for found in held(getattr(value, name))]
+            return [
+                expression for name in value.__struct_fields__ for expression in held(getattr(value, name))
+            ]
         case tuple():
-            return [found for each in value for found in held(each)]
+            return [expression for part in value for expression in held(part)]
     return []
 
 
@@ -124,8 +126,8 @@ def test_what_keeps_state_is_in_the_table_of_what_spark_runs_together(node):
 @KINDS
 def test_a_column_comes_from_an_input_that_has_it(node):
     for column in node.columns:
-        if (found := node.origin(column.name)) is not None:
-            below, name = found
+        if (origin := node.origin(column.name)) is not None:
+            below, name = origin
             assert below in node.inputs
             assert below.column(name).type == column.type
 

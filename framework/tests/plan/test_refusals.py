@@ -71,8 +71,8 @@ def test_every_refusal_has_a_form():
 def as_model(sql: str) -> str:
     """Return the SQL of a model that reads topics and a seed where a form reads views."""
 
-    def relation(found: re.Match[str]) -> str:
-        before, name, sample = found.groups()
+    def relation(match: re.Match[str]) -> str:
+        before, name, sample = match.groups()
         return f"{before}{RELATIONS[name]}{sample or ''} as {name}"
 
     return re.sub(r"((?:from|join) )([ehp])\b( tablesample \(.*?\))?", relation, sql)
@@ -92,12 +92,16 @@ def refused(tmp_path_factory):
 @pytest.mark.parametrize("number", range(len(FORMS)), ids=IDS)
 def test_the_compiler_refuses_it_at_its_place(refused, number):
     root, wrong = refused
-    kind, _, place, _, _ = FORMS[number]
-    found = [each for each in wrong if each.location and each.location.path == f"models/m{number}.sql"]
-    assert [each.code for each in found] == [REFUSALS[kind].code], found
-    assert found[0].help
-    line = (root / found[0].location.path).read_text().splitlines()[found[0].location.line - 1]
-    assert line[found[0].location.column - 1 : found[0].location.end - 1] == place
+    kind, _, fragment, _, _ = FORMS[number]
+    diagnostics = [
+        diagnostic
+        for diagnostic in wrong
+        if diagnostic.location and diagnostic.location.path == f"models/m{number}.sql"
+    ]
+    assert [diagnostic.code for diagnostic in diagnostics] == [REFUSALS[kind].code], diagnostics
+    assert diagnostics[0].help
+    line = (root / diagnostics[0].location.path).read_text().splitlines()[diagnostics[0].location.line - 1]
+    assert line[diagnostics[0].location.column - 1 : diagnostics[0].location.end - 1] == fragment
 
 
 @pytest.fixture(scope="module")
@@ -154,13 +158,13 @@ AT_REST = [
 def test_over_rows_at_rest_and_row_by_row_all_of_it_may_stay(spark, tmp_path):
     """What is not understood runs as it is where it looks at nothing but a row, or at what is at rest."""
     models = {f"m{number}": SINK + as_model(sql) for number, sql in enumerate(AT_REST)}
-    found = streamed(project(tmp_path, models), "apart")
+    compiled = streamed(project(tmp_path, models), "apart")
     row = {"_key": "u", "type": "books", "value": 1.5, "amount": 2, "at": "2026-01-01T00:00:00Z"}
-    made = {}
-    for query in found.physical.queries:
-        for topic, value in found.run(spark, query, {"events": [[row], [row | {"type": "x"}]]}):
-            made.setdefault(topic, []).append(value)
-    assert {name: len(rows) for name, rows in made.items() if int(name[1:]) > 5} == {
+    sent = {}
+    for query in compiled.physical.queries:
+        for topic, value in compiled.run(spark, query, {"events": [[row], [row | {"type": "x"}]]}):
+            sent.setdefault(topic, []).append(value)
+    assert {name: len(rows) for name, rows in sent.items() if int(name[1:]) > 5} == {
         "m6": 1, "m7": 1, "m8": 1, "m9": 1, "m10": 1, "m11": 2, "m12": 2, "m13": 2
     }  # fmt: skip
 
@@ -180,18 +184,18 @@ STATEFUL = [
 def test_a_subquery_next_to_a_state_is_understood(spark, tmp_path, target):
     config = "{{{{ config(materialized='table', unique_key='{}') }}}} "
     models = {f"m{number}": config.format(key) + as_model(sql) for number, (sql, key) in enumerate(STATEFUL)}
-    found = streamed(project(tmp_path, models), target)
+    compiled = streamed(project(tmp_path, models), target)
     rows = [
         {"_key": "p1", "type": "x", "at": "2026-01-01T00:00:00Z"},
         {"_key": "u", "type": "x", "at": "2026-01-01T00:00:30Z"},
     ]
-    made = {}
-    for query in found.physical.queries:
+    stored = {}
+    for query in compiled.physical.queries:
         assert query.signature.operators, query.name
-        for model, row in found.run(spark, query, {"events": [rows, rows[:1]]}):
+        for model, row in compiled.run(spark, query, {"events": [rows, rows[:1]]}):
             if not row.pop("_deleted", False):
-                made.setdefault(model, []).append(sorted((k, v) for k, v in row.items() if k != "s"))
-    assert {name: sorted(rows) for name, rows in made.items()} == {
+                stored.setdefault(model, []).append(sorted((k, v) for k, v in row.items() if k != "s"))
+    assert {name: sorted(rows) for name, rows in stored.items()} == {
         "m0": [[("n", 1)], [("n", 2)]],
         "m1": [[("user_id", "p1")], [("user_id", "u")]],
         "m2": [[("n", 1), ("type", "x")], [("n", 2), ("type", "x")]],

@@ -90,7 +90,7 @@ CELLS = [(below, above) for below in STEPS for above in STEPS]
 
 
 def models(cells):
-    found = {name_of("lower", below): LOWER[below] for below, _ in cells}
+    sql_of = {name_of("lower", below): LOWER[below] for below, _ in cells}
     for below, above in cells:
         of = f"{{{{ ref('{name_of('lower', below)}') }}}}"
         if (below, above) == ("watermark", "watermark"):
@@ -99,8 +99,8 @@ def models(cells):
         else:
             sql = UPPER[above].replace("{of}", of)
         options = ", ".join(filter(None, ["materialized='sink'", OPTIONS.get(above)]))
-        found[name_of(below, above)] = f"{{{{ config({options}) }}}}\n{sql}"
-    return found
+        sql_of[name_of(below, above)] = f"{{{{ config({options}) }}}}\n{sql}"
+    return sql_of
 
 
 def written(folder, cells):
@@ -118,25 +118,25 @@ def name_of(below, above):
 def found_codes(root):
     _, problems = attempted(root)
     codes = {}
-    for each in problems:
-        codes.setdefault(each.location.path.removeprefix("models/").removesuffix(".sql"), set()).add(
-            each.code
+    for diagnostic in problems:
+        codes.setdefault(diagnostic.location.path.removeprefix("models/").removesuffix(".sql"), set()).add(
+            diagnostic.code
         )
     return codes
 
 
 def test_the_compiler_does_what_the_table_says(tmp_path):
-    given = written(tmp_path, CELLS)
-    codes = found_codes(given)
-    wanted = {}
+    root = written(tmp_path, CELLS)
+    codes = found_codes(root)
+    expected = {}
     for below, above in CELLS:
         said = NO_EVENT_TIME.get((below, above)) or cell(below, above)
         if said.startswith("MS"):
-            wanted[name_of(below, above)] = {said}
+            expected[name_of(below, above)] = {said}
     # A watermark over rows that change is refused by what would keep a state of them.
-    wanted[name_of("refining aggregate", "watermark")] = {"MS510"}
-    assert codes == wanted
-    accepted = [each for each in CELLS if name_of(*each) not in wanted]
+    expected[name_of("refining aggregate", "watermark")] = {"MS510"}
+    assert codes == expected
+    accepted = [pair for pair in CELLS if name_of(*pair) not in expected]
     queries = streamed(written(tmp_path / "accepted", accepted)).physical.queries
     for below, above in accepted:
         (query,) = (
@@ -172,15 +172,15 @@ def test_what_spark_would_refuse_next_to_event_times(tmp_path):
 
 def rows(batch):
     """Return events, hits and plans of a minute of its own: those of the last one close all windows before."""
-    at = [START + timedelta(minutes=batch, seconds=each) for each in (1, 2, 13)]
+    times = [START + timedelta(minutes=batch, seconds=seconds) for seconds in (1, 2, 13)]
     events = [
-        {"_key": user, "type": "x", "value": float(i), "at": each.isoformat()}
-        for i, (user, each) in enumerate(zip("aba", at, strict=True))
+        {"_key": user, "type": "x", "value": float(i), "at": time.isoformat()}
+        for i, (user, time) in enumerate(zip("aba", times, strict=True))
     ]
     hits = [
-        {"_key": user, "path": "/", "seen": each.isoformat()} for user, each in zip("ab", at, strict=False)
+        {"_key": user, "path": "/", "seen": time.isoformat()} for user, time in zip("ab", times, strict=False)
     ]
-    plans = [{"_key": user, "plan": "free", "since": at[0].isoformat()} for user in "ab"]
+    plans = [{"_key": user, "plan": "free", "since": times[0].isoformat()} for user in "ab"]
     return events, hits, plans
 
 
@@ -189,15 +189,15 @@ def rows(batch):
 def test_spark_runs_what_the_compiler_lets_through(tmp_path, first_spark, below):
     cells = [(below, above) for above in STEPS if not cell(below, above).startswith("MS")]
     cells = [
-        each for each in cells if each not in NO_EVENT_TIME and each != ("refining aggregate", "watermark")
+        pair for pair in cells if pair not in NO_EVENT_TIME and pair != ("refining aggregate", "watermark")
     ]
     if not cells:
         return
-    made = streamed(written(tmp_path, cells))
+    compiled = streamed(written(tmp_path, cells))
     topics = dict(zip(("events", "hits", "plans"), zip(*map(rows, range(4)), strict=True), strict=True))
-    for query in made.physical.queries:
-        own = {source.topic: topics[source.topic] for source in query.sources}
-        stored = made.run(first_spark, query, own)
+    for query in compiled.physical.queries:
+        batches = {source.topic: topics[source.topic] for source in query.sources}
+        stored = compiled.run(first_spark, query, batches)
         assert stored, query.name
         for topic, row in stored:
             if topic.startswith("_millstream."):
@@ -211,24 +211,25 @@ CLOSED = "select user_id, window(at, '10 seconds') as w, count(*) as n from even
 
 
 def started(spark, tmp_path, views, sql, mode):
-    place = tmp_path / "events"
-    place.mkdir()
+    folder = tmp_path / "events"
+    folder.mkdir()
     for number in range(4):
         lines = [
-            json.dumps({"user_id": each["_key"], "value": 1.0, "at": each["at"]}) for each in rows(number)[0]
+            json.dumps({"user_id": event["_key"], "value": 1.0, "at": event["at"]})
+            for event in rows(number)[0]
         ]
-        (place / f"{number}.json").write_text("\n".join(lines))
+        (folder / f"{number}.json").write_text("\n".join(lines))
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", 1)
     reader = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    reader.json(str(place)).createOrReplaceTempView("events")
+    reader.json(str(folder)).createOrReplaceTempView("events")
     for name, text in views.items():
         session.sql(text).createOrReplaceTempView(name)
-    made = []
+    collected = []
     writer = session.sql(sql).writeStream.outputMode(mode).trigger(availableNow=True)
-    query = writer.foreachBatch(lambda batch, _: made.extend(batch.collect())).start()
+    query = writer.foreachBatch(lambda batch, _: collected.extend(batch.collect())).start()
     query.awaitTermination()
-    return [each.asDict() for each in made]
+    return [row.asDict() for row in collected]
 
 
 def test_spark_refuses_refining_above_closing(first_spark, tmp_path):

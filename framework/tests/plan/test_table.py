@@ -57,8 +57,8 @@ def test_a_plan_comes_back_as_it_was_and_what_is_shared_stays_shared():
 
 def test_options_stay_in_the_order_that_they_have():
     node = msgspec.structs.replace(output(topic("a")), options={"state": {"store": "memory"}, "group": "g"})
-    (found,) = decoded(encoded((node,)))
-    assert list(found.options) == ["state", "group"]
+    (decoded_node,) = decoded(encoded((node,)))
+    assert list(decoded_node.options) == ["state", "group"]
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\x93\x90\x91\x01\x90", b"nothing"])

@@ -75,10 +75,10 @@ def test_closed_windows_are_final():
     ],
 )
 def test_what_would_count_old_versions_is_refused(node, code):
-    with pytest.raises(NotIncrementalError) as found:
+    with pytest.raises(NotIncrementalError) as raised:
         of(node())
-    assert found.value.code == code
-    assert found.value.remedy
+    assert raised.value.code == code
+    assert raised.value.remedy
 
 
 def test_a_repartition_partitions_until_its_column_is_gone():
@@ -89,8 +89,8 @@ def test_a_repartition_partitions_until_its_column_is_gone():
 
 
 def test_a_lookup_keeps_the_traits_of_its_stream():
-    found = of(lookup(counts("a"), seed("k", "label"), "a = k"))
-    assert found == Traits("upsert", ("a",), ("a",), (), REFINED)
+    traits = of(lookup(counts("a"), seed("k", "label"), "a = k"))
+    assert traits == Traits("upsert", ("a",), ("a",), (), REFINED)
 
 
 def test_a_watermark_goes_with_its_column():

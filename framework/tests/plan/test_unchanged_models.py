@@ -25,52 +25,52 @@ COUNTS = (
 
 
 def catalog(folder, models):
-    found = compile_project(project(folder, models), use_cache=False)
-    return None if any(d.severity == "error" for d in found.diagnostics) else read_catalog(found)
+    compiled = compile_project(project(folder, models), use_cache=False)
+    return None if any(d.severity == "error" for d in compiled.diagnostics) else read_catalog(compiled)
 
 
-def edited(found, id_):
+def edited(catalog, id_):
     """Return a catalog in which a model has another option."""
-    spec = found.models[id_]
+    spec = catalog.models[id_]
     return replace(
-        found, models=found.models | {id_: replace(spec, options=spec.options | {"group": "other"})}
+        catalog, models=catalog.models | {id_: replace(spec, options=spec.options | {"group": "other"})}
     )
 
 
 def taken_over(before, new):
     """Return the models with nodes of the old plan, after checking that the plan is the same without them."""
-    plain, found = written_models(new), written_models(new, before)
-    assert shape(found.plan.outputs) == shape(plain.plan.outputs)
-    assert list(found.roots) == list(plain.roots)
-    assert shape(found.roots.values()) == shape(plain.roots.values())
+    plain, reused = written_models(new), written_models(new, before)
+    assert shape(reused.plan.outputs) == shape(plain.plan.outputs)
+    assert list(reused.roots) == list(plain.roots)
+    assert shape(reused.roots.values()) == shape(plain.roots.values())
     outputs = {id(output) for output in before.written.outputs}
-    roots = {id_ for id_, root in found.roots.items() if root is before.roots.get(id_)}
-    return roots, {output.model for output in found.plan.outputs if id(output) in outputs}
+    roots = {id_ for id_, root in reused.roots.items() if root is before.roots.get(id_)}
+    return roots, {output.model for output in reused.plan.outputs if id(output) in outputs}
 
 
-def with_failing_sources(found):
-    topics = {id_: replace(topic, on_bad_record="fail") for id_, topic in found.topics.items()}
-    return replace(found, topics=topics)
+def with_failing_sources(catalog):
+    topics = {id_: replace(topic, on_bad_record="fail") for id_, topic in catalog.topics.items()}
+    return replace(catalog, topics=topics)
 
 
-def downstream(found, id_):
+def downstream(catalog, id_):
     """Return a model and all that read it, directly or not."""
     reached = {id_}
-    for each in found.models.values():
-        if not reached.isdisjoint(each.reads):
-            reached.add(each.id)
+    for model in catalog.models.values():
+        if not reached.isdisjoint(model.reads):
+            reached.add(model.id)
     return reached
 
 
-@pytest.mark.parametrize("change", [lambda found: found, with_failing_sources], ids=["as it is", "fails"])
+@pytest.mark.parametrize("change", [lambda catalog: catalog, with_failing_sources], ids=["as it is", "fails"])
 def test_the_example_with_one_model_edited(change):
-    found = change(read_catalog(compile_project(Path(__file__).parents[3])))
-    before = topology_of(found)
-    for id_ in found.models:
-        roots, outputs = taken_over(before, edited(found, id_))
-        assert roots == found.models.keys() - downstream(found, id_)
+    catalog = change(read_catalog(compile_project(Path(__file__).parents[3])))
+    before = topology_of(catalog)
+    for id_ in catalog.models:
+        roots, outputs = taken_over(before, edited(catalog, id_))
+        assert roots == catalog.models.keys() - downstream(catalog, id_)
         # Where bad records are dropped, by which columns depends on all models.
-        stored = {each for each in roots if found.models[each].materialization.stored_as}
+        stored = {model_id for model_id in roots if catalog.models[model_id].materialization.stored_as}
         assert outputs >= stored if change is with_failing_sources else not outputs
 
 
@@ -102,14 +102,14 @@ def test_a_reader_through_a_relay_topic_is_built_again(tmp_path):
 
 
 def test_what_a_model_reads_counts(tmp_path):
-    found = catalog(tmp_path, {"v": VIEW, "counts": COUNTS})
-    before = topology_of(found)
-    assert taken_over(before, found) == ({"model.v", "model.counts"}, {"model.counts"})
-    (name,) = (id_ for id_ in found.topics if id_.endswith(".events"))
-    topics = found.topics | {name: replace(found.topics[name], topic="others")}
-    assert taken_over(before, replace(found, topics=topics)) == (set(), set())
-    target = found.target | {"timezone": "Europe/Berlin"}
-    assert taken_over(before, replace(found, target=target)) == (set(), set())
-    stored = replace(found.models["model.counts"], materialization=Table(unique_key=("user_id",)))
-    models = found.models | {"model.counts": stored}
-    assert taken_over(before, replace(found, models=models)) == ({"model.v"}, set())
+    base = catalog(tmp_path, {"v": VIEW, "counts": COUNTS})
+    before = topology_of(base)
+    assert taken_over(before, base) == ({"model.v", "model.counts"}, {"model.counts"})
+    (name,) = (id_ for id_ in base.topics if id_.endswith(".events"))
+    topics = base.topics | {name: replace(base.topics[name], topic="others")}
+    assert taken_over(before, replace(base, topics=topics)) == (set(), set())
+    target = base.target | {"timezone": "Europe/Berlin"}
+    assert taken_over(before, replace(base, target=target)) == (set(), set())
+    stored = replace(base.models["model.counts"], materialization=Table(unique_key=("user_id",)))
+    models = base.models | {"model.counts": stored}
+    assert taken_over(before, replace(base, models=models)) == ({"model.v"}, set())

@@ -1,7 +1,7 @@
 """Local rules, which look at one node, its inputs and its readers, and replace the node.
 
     @local_rule(Filter, lambda node, context: isinstance(node.input, Filter))
-    def merge_filters(node: Filter, at: Site) -> Applied | None: ...
+    def merge_filters(node: Filter, site: Site) -> Applied | None: ...
 
 This module does the rest: the walk, rebuilding the nodes above, models that have switched the rule off, and
 the list of changes.

@@ -124,8 +124,10 @@ def nodes(draw, pool: list[Node]) -> Node:
             )
             return select(expanded, "a", "b = item", "c")
         case _:
-            kept = dedupe(watermark(node, "c"), "a", "b") if draw(st.booleans()) else watermark(node, "b")
-            return select(kept, "a", "b", "c = a + b")
+            watermarked = (
+                dedupe(watermark(node, "c"), "a", "b") if draw(st.booleans()) else watermark(node, "b")
+            )
+            return select(watermarked, "a", "b", "c = a + b")
 
 
 @st.composite
@@ -202,15 +204,15 @@ def _looking_at_all(current: Plan) -> list[tuple[str, tuple[Change, ...], str]]:
     while current is not before:
         before = current
         for rule in rules.RULES:
-            found, changes = rule(current, Context(current, HINTS, {}))
-            if found is not current:
-                steps.append((rule.__name__, changes, plan_text(found)))
-                current = found
+            rewritten, changes = rule(current, Context(current, HINTS, {}))
+            if rewritten is not current:
+                steps.append((rule.__name__, changes, plan_text(rewritten)))
+                current = rewritten
     return steps
 
 
 @_RANDOM
 @given(plans())
 def test_what_was_optimized_stays_so(before):
-    found = optimize(before, RULES, HINTS).plan
-    assert optimize(found, RULES, HINTS).steps == ()
+    optimized = optimize(before, RULES, HINTS).plan
+    assert optimize(optimized, RULES, HINTS).steps == ()

@@ -25,8 +25,8 @@ def test_a_table_may_be_large():
 @pytest.mark.parametrize(("count", "small"), [(1000, True), (50_000_000, False)])
 def test_a_table_is_as_large_as_hints_say(count, small):
     before = plan(lookup(topic("a"), table("id"), "a = id"))
-    found = applied(broadcast_lookups, before, Hints(distinct={("model.users", "id"): count}))
-    assert ("(broadcast)" in plan_text(found)) == small
+    rewritten = applied(broadcast_lookups, before, Hints(distinct={("model.users", "id"): count}))
+    assert ("(broadcast)" in plan_text(rewritten)) == small
 
 
 def test_switched_off():

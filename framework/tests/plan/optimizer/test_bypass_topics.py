@@ -46,10 +46,10 @@ def test_a_chain_of_topics_is_read_once():
     first = enriched()
     second = sink(select(read(first), "type", "a = a + 1"), "second")
     third = sink(select(read(second), "type"), "third")
-    found = after(bypass_topics, first, second, third)
-    assert found.count("topic events") == 1
-    assert "topic enriched" not in found
-    assert "topic second" not in found
+    rewritten = after(bypass_topics, first, second, third)
+    assert rewritten.count("topic events") == 1
+    assert "topic enriched" not in rewritten
+    assert "topic second" not in rewritten
 
 
 def test_the_newest_rows_by_a_key_are_read_as_such():
@@ -91,10 +91,10 @@ def test_a_format_that_loses_something(format_):
 
 
 def test_a_format_of_one_column_loses_only_null():
-    made = select(topic("type"), "type")
-    (item,) = made.items
-    never = replace(made, items=(replace(item, expression=replace(item.expression, nullable=False)),))
-    for node, stays in ((made, True), (never, False)):
+    selected = select(topic("type"), "type")
+    (item,) = selected.items
+    never = replace(selected, items=(replace(item, expression=replace(item.expression, nullable=False)),))
+    for node, stays in ((selected, True), (never, False)):
         first = sink(node, "plain", format="string")
         assert (
             leaves_unchanged(bypass_topics, [first, sink(read(first, format=Encoding("string")), "final")])

@@ -139,8 +139,8 @@ def test_an_order_that_is_best_stays(conditions):
 
 @given(_CONDITIONS)
 def test_what_can_fail_keeps_what_was_before_it(conditions):
-    marked = [each._replace(models=(str(i),)) for i, each in enumerate(conditions)]
+    marked = [ranked._replace(models=(str(i),)) for i, ranked in enumerate(conditions)]
     best = in_best_order(marked)
-    for each in marked:
-        if each.condition.raises or not each.condition.deterministic:
-            assert set(marked[: marked.index(each)]) <= set(best[: best.index(each)])
+    for ranked in marked:
+        if ranked.condition.raises or not ranked.condition.deterministic:
+            assert set(marked[: marked.index(ranked)]) <= set(best[: best.index(ranked)])

@@ -15,13 +15,13 @@ CLOSED = group(
 
 def test_the_key_did_not_change():
     renamed = select(where(CLOSED, "n > 1"), "k = a", "w", "m = n * 2")
-    found = after(drop_repartition, sink(dedupe(by(renamed, "k", "w"), "k", "w"), "m"))
-    assert found.count("repartition") == 1
+    rewritten = after(drop_repartition, sink(dedupe(by(renamed, "k", "w"), "k", "w"), "m"))
+    assert rewritten.count("repartition") == 1
 
 
 def test_rows_that_agree_in_all_keys_agree_in_some_of_them():
-    found = after(drop_repartition, sink(dedupe(by(CLOSED, "n", "a", "w"), "n", "a", "w"), "m"))
-    assert found.count("repartition") == 1
+    rewritten = after(drop_repartition, sink(dedupe(by(CLOSED, "n", "a", "w"), "n", "a", "w"), "m"))
+    assert rewritten.count("repartition") == 1
 
 
 def test_one_key_of_two_is_not_enough():
@@ -35,13 +35,13 @@ def test_a_changed_key():
 
 def test_all_rows_in_one_place():
     one_place = dedupe(by(topic("a"), *()), "a")
-    found = after(drop_repartition, sink(group(by(one_place, "a"), ("a",), "n = count(*)"), "m"))
-    assert found.count("repartition") == 1
+    rewritten = after(drop_repartition, sink(group(by(one_place, "a"), ("a",), "n = count(*)"), "m"))
+    assert rewritten.count("repartition") == 1
 
 
 def test_what_is_at_rest_is_at_hand():
-    found = after(drop_repartition, sink(group(by(seed("id"), "id"), ("id",), "n = count(*)"), "m"))
-    assert "repartition" not in found
+    rewritten = after(drop_repartition, sink(group(by(seed("id"), "id"), ("id",), "n = count(*)"), "m"))
+    assert "repartition" not in rewritten
 
 
 def test_a_lookup_leaves_rows_where_they_are():
@@ -65,8 +65,8 @@ def test_what_a_join_relied_on_is_not_dropped_before_it():
     first = by(topic("a", "b", name="one"), "a")
     exact = by(dedupe(by(first, "a", "b"), "a", "b"), "a", "b")
     right = by(topic("a", "b", name="two"), "a", "b")
-    found = after(drop_repartition, sink(join(exact, right, "a = r_a and b = r_b"), "m"))
-    assert found.count("repartition by a, b") == 2
+    rewritten = after(drop_repartition, sink(join(exact, right, "a = r_a and b = r_b"), "m"))
+    assert rewritten.count("repartition by a, b") == 2
 
 
 def test_switched_off():

@@ -17,9 +17,9 @@ def _wide(node: Filter, _context: Context) -> bool:
 
 
 @local_rule(Filter, _wide)
-def keep_first(node: Filter, at: Site) -> Applied | None:
+def keep_first(node: Filter, site: Site) -> Applied | None:
     """Keep the first condition alone: wrong, and easy to see."""
-    if at.shared(node.input) or not at.readers:
+    if site.shared(node.input) or not site.readers:
         return None
     return Applied(replace(node, conditions=node.conditions[:1]), (Change("one is kept", node.models),))
 
@@ -33,12 +33,12 @@ def test_what_stands_above_is_rebuilt_and_the_rest_is_the_same_object():
     left = where(topic("a", "b"), "a > 1", "b > 1")
     right = select(topic("a", "b", name="others"), "a")
     before = plan(select(left, "c = a"), right)
-    found = optimize(before, (keep_first,))
-    assert [(step.rule, [change.what for change in step.changes]) for step in found.steps] == [
+    optimized = optimize(before, (keep_first,))
+    assert [(step.rule, [change.what for change in step.changes]) for step in optimized.steps] == [
         ("keep_first", ["one is kept"])
     ]
-    assert "filter a > 1\n" in plan_text(found.plan)
-    assert found.plan.outputs[1] is before.outputs[1]
+    assert "filter a > 1\n" in plan_text(optimized.plan)
+    assert optimized.plan.outputs[1] is before.outputs[1]
 
 
 def test_a_plan_without_a_match_is_returned_as_it_is():

@@ -47,8 +47,8 @@ def test_each_gets_the_groups_that_it_had_a_row_of():
 
 def test_one_without_a_filter_has_rows_of_all_groups():
     events = topic("a", "b")
-    found = merged(counted(events, "a"), counted(where(events, "b > 1"), "a"))
-    assert found.startswith(text("""
+    rewritten = merged(counted(events, "a"), counted(where(events, "b > 1"), "a"))
+    assert rewritten.startswith(text("""
         sink m1
           project a, n = m_n_0
             events_by_key_grouped = aggregate m_n_0 = count(*), m_n_1 = count(*) filter (where b > 1), m_rows_1 = count(*) filter (where b > 1) by a (on change)
@@ -57,26 +57,26 @@ def test_one_without_a_filter_has_rows_of_all_groups():
 
 def test_what_all_ask_is_asked_before():
     events = topic("a", "b", "c")
-    found = merged(
+    rewritten = merged(
         counted(where(events, "c = 1"), "a"), counted(where(events, "c = 1"), "a", measure="s = max(b)")
     )
-    assert "filter (where" not in found
-    assert "filter c = 1" in found
+    assert "filter (where" not in rewritten
+    assert "filter c = 1" in rewritten
 
 
 def test_measures_and_keys_read_through_projections():
     events = topic("a", "b")
     first = counted(select(events, "k = a + 1", "v = b"), "k", measure="s = max(v)")
     second = counted(select(events, "x = a + 1"), "x")
-    found = merged(first, second)
-    assert "aggregate m_s_0 = max(b), m_n_1 = count(*) by k" in found
-    assert "project x = k, n = m_n_1" in found
+    rewritten = merged(first, second)
+    assert "aggregate m_s_0 = max(b), m_n_1 = count(*) by k" in rewritten
+    assert "project x = k, n = m_n_1" in rewritten
 
 
 def test_windows_of_one_length():
     events = watermark(topic("a", "b", "ts"))
-    found = merged(counted(events, *WINDOW), counted(where(events, "b > 1"), *WINDOW))
-    assert "by a, window = window(ts, '5 minutes')" in found
+    rewritten = merged(counted(events, *WINDOW), counted(where(events, "b > 1"), *WINDOW))
+    assert "by a, window = window(ts, '5 minutes')" in rewritten
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,10 @@ def test_sessions_are_made_of_all_their_rows():
 def test_what_can_fail_is_not_computed_for_the_rows_of_others():
     events = topic("a", "b")
     first = counted(where(events, "b > 1"), "a", measure="s = sum(b / a)")
-    found = merged(first, counted(where(events, "b > 2"), "a"))
-    assert "m_s_0 = sum(case when b > 1 then b / a end), m_rows_0 = count(*) filter (where b > 1)" in found
+    rewritten = merged(first, counted(where(events, "b > 2"), "a"))
+    assert (
+        "m_s_0 = sum(case when b > 1 then b / a end), m_rows_0 = count(*) filter (where b > 1)" in rewritten
+    )
 
 
 @pytest.mark.parametrize(

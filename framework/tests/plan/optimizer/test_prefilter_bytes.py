@@ -13,8 +13,8 @@ EVENTS = replace(topic("type", "a", "b"), on_bad_record="skip")
 
 def words(*conditions):
     """Return the words that records are searched for."""
-    found = after(prefilter_bytes, *(sink(where(EVENTS, c), f"m{i}") for i, c in enumerate(conditions)))
-    line = next((each for each in found.splitlines() if "filter (contains(" in each), "")
+    rewritten = after(prefilter_bytes, *(sink(where(EVENTS, c), f"m{i}") for i, c in enumerate(conditions)))
+    line = next((line for line in rewritten.splitlines() if "filter (contains(" in line), "")
     return [part.rpartition(", '")[2].rstrip("')") for part in line.split(" or ")[:-1]]
 
 
@@ -33,7 +33,7 @@ def test_a_word_that_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("condition", "found"),
+    ("condition", "expected"),
     [
         ("type <=> 'view'", ["view"]),
         ("'view' = type", ["view"]),
@@ -47,8 +47,8 @@ def test_a_word_that_is_asked_for():
         ("(type = 'view') and (a = 1 or a = 2)", ["view"]),
     ],
 )
-def test_conditions_that_name_words(condition, found):
-    assert words(condition) == found
+def test_conditions_that_name_words(condition, expected):
+    assert words(condition) == expected
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_sides_of_joins(kind, condition, side):
         assert after is before
     else:
         (joined,) = after.outputs[0].inputs
-        assert [type(each).__name__ for each in joined.inputs] == (
+        assert [type(node).__name__ for node in joined.inputs] == (
             ["Filter", "Decode"] if side == "left" else ["Decode", "Filter"]
         )
 
@@ -307,8 +307,8 @@ def test_what_on_says_of_one_side(kind, condition, side):
         assert after is before
     else:
         (joined,) = after.outputs[0].inputs
-        assert [str(each) for each in joined.on] == ["a = b"]
-        assert [type(each).__name__ for each in joined.inputs] == (
+        assert [str(condition) for condition in joined.on] == ["a = b"]
+        assert [type(node).__name__ for node in joined.inputs] == (
             ["Filter", "Decode"] if side == "left" else ["Decode", "Filter"]
         )
 

@@ -72,9 +72,9 @@ def test_with_push_filters_it_comes_to_an_end_below_the_shared_step():
     before = _shared(
         ("k > 1", "b = 1"), ("b = 2",), source=select(topic("x", "b"), "k = x + 1", "a = x", "b")
     )
-    found = optimize(before, (push_filters, push_shared_filters)).plan
+    optimized = optimize(before, (push_filters, push_shared_filters)).plan
     assert (
-        plan_text(found)
+        plan_text(optimized)
         == """\
 sink m
   filter k > 1 and b = 1
@@ -94,9 +94,9 @@ def test_two_shared_steps_above_each_other_come_to_an_end():
     low = by(topic("a", "b", "c"), "a")
     high = by(low, "b")
     nodes = [where(high, "a = 1"), where(high, "b = 2"), where(low, "c = 3")]
-    found = optimize(plan(*nodes), (push_filters, push_shared_filters)).plan
+    optimized = optimize(plan(*nodes), (push_filters, push_shared_filters)).plan
     assert (
-        plan_text(found)
+        plan_text(optimized)
         == """\
 sink m
   filter a = 1
@@ -149,8 +149,8 @@ def test_an_or_is_not_asked_where_nothing_is_saved():
 
 
 def test_an_or_that_is_asked_below_is_not_asked_again():
-    asked = where(topic("a", "b"), "a > 1", "(b = 1) or (b = 2)")
-    stays(push_shared_filters, _shared(("b = 1",), ("b = 2",), source=asked))
+    filtered = where(topic("a", "b"), "a > 1", "(b = 1) or (b = 2)")
+    stays(push_shared_filters, _shared(("b = 1",), ("b = 2",), source=filtered))
 
 
 def test_an_or_that_is_asked_on_one_side_of_a_union_is_asked():

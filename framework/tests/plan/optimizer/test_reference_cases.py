@@ -25,7 +25,7 @@ USERS = "{{ source('shop', 'users') }}"
 
 def below(node, kind):
     """Return the nodes of a kind that a node reads, over however many steps."""
-    return [each for each in in_order([node]) if isinstance(each, kind) and each is not node]
+    return [upstream for upstream in in_order([node]) if isinstance(upstream, kind) and upstream is not node]
 
 
 def test_the_filter_after_a_map_stays_before_the_repartition():

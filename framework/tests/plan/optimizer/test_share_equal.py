@@ -20,8 +20,8 @@ from millstream.plan.optimizer.rules.share_equal import share_equal
 
 
 def counts(node, model, label=""):
-    made = where(node, "a > 1", model=model)
-    return of(group(by(made, "a"), ("a",), "n = count(*)", label=label), model)
+    filtered = where(node, "a > 1", model=model)
+    return of(group(by(filtered, "a"), ("a",), "n = count(*)", label=label), model)
 
 
 def test_equal_aggregates_share_their_state():
@@ -42,8 +42,8 @@ def test_equal_aggregates_share_their_state():
 def test_the_models_of_both_are_told():
     events = topic("a")
     before = plan(counts(events, "model.one"), counts(events, "model.two"))
-    found, (change,) = share_equal(before, _context(before))
-    assert found.outputs[0].input.models == ("model.one", "model.two")
+    rewritten, (change,) = share_equal(before, _context(before))
+    assert rewritten.outputs[0].input.models == ("model.one", "model.two")
     assert change.models == ("model.one", "model.two")
 
 
@@ -56,14 +56,16 @@ def _context(before):
 def test_a_models_own_name_is_kept_before_that_of_a_part():
     events = topic("a", "b")
     part = select(events, "a", label="prepared", model="model.two")
-    whole = select(events, "a", label="one", model="model.one")
-    found = after(share_equal, sink(where(part, "a > 1"), "two"), sink(whole, "one"))
-    assert "one = project a" in found
+    one = select(events, "a", label="one", model="model.one")
+    rewritten = after(share_equal, sink(where(part, "a > 1"), "two"), sink(one, "one"))
+    assert "one = project a" in rewritten
 
 
 def test_two_readings_of_one_topic_become_one():
-    found = after(share_equal, sink(where(topic("a"), "a > 1"), "x"), sink(where(topic("a"), "a > 2"), "y"))
-    assert found.count("topic events") == 1
+    rewritten = after(
+        share_equal, sink(where(topic("a"), "a > 1"), "x"), sink(where(topic("a"), "a > 2"), "y")
+    )
+    assert rewritten.count("topic events") == 1
 
 
 def test_two_random_numbers_are_two():
@@ -81,8 +83,8 @@ def test_what_reads_two_random_numbers_is_no_one():
 
 def test_what_reads_one_random_number_twice_is_one():
     drawn = select(topic("a"), "r = rand()")
-    found = after(share_equal, sink(where(drawn, "r > 1"), "x"), sink(where(drawn, "r > 1"), "y"))
-    assert found.count("filter r > 1") == 1
+    rewritten = after(share_equal, sink(where(drawn, "r > 1"), "x"), sink(where(drawn, "r > 1"), "y"))
+    assert rewritten.count("filter r > 1") == 1
 
 
 def test_what_is_not_understood_is_done_twice():
@@ -100,8 +102,8 @@ def test_other_columns_other_keys_other_watermarks():
 
 
 def test_a_merge_of_a_stream_with_itself_keeps_both_sides():
-    found = after(share_equal, sink(union(select(topic("a"), "a"), select(topic("a"), "a")), "twice"))
-    assert found == text("""
+    rewritten = after(share_equal, sink(union(select(topic("a"), "a"), select(topic("a"), "a")), "twice"))
+    assert rewritten == text("""
         sink twice
           union
             events_selected = project a

@@ -75,12 +75,12 @@ def test_aggregates_that_emit_otherwise_are_others():
 
 def test_the_keys_keep_the_order_that_a_reader_knows():
     together = by(topic("a", "b"), "a", "b")
-    found = after(
+    rewritten = after(
         share_renamed,
         sink(group(together, ("a", "b"), "n = count(*)"), "one", "a", "b"),
         sink(group(together, ("b", "a"), "n = count(*)"), "two", "b", "a"),
     )
-    assert "project b, a, n" in found
+    assert "project b, a, n" in rewritten
 
 
 def test_a_model_that_switches_it_off():

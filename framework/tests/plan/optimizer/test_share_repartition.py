@@ -55,8 +55,8 @@ def test_two_aggregates_by_one_key_after_what_both_drop():
 
 def test_one_that_wants_all_rows_needs_all():
     events = topic("a", "b")
-    found = of_each(counted(where(events, "b > 1"), "a"), counted(events, "a"))
-    assert found == text("""
+    rewritten = of_each(counted(where(events, "b > 1"), "a"), counted(events, "a"))
+    assert rewritten == text("""
         sink m1
           aggregate n = count(*) by a (on change)
             filter b > 1
@@ -92,9 +92,9 @@ def test_a_value_change_after_the_key_change_stays_above():
     keyed = select(topic("a", "b"), "k = a + 1", "b")
     first = counted(select(keyed, "k", "b = b * 2"), "k")
     second = group(by(select(keyed, "k", "b = b * 3"), "k"), ("k",), "s = sum(b)")
-    found = of_each(first, second)
-    assert found.count("repartition by") == 1
-    assert "project k, b = b * 2" in found
+    rewritten = of_each(first, second)
+    assert rewritten.count("repartition by") == 1
+    assert "project k, b = b * 2" in rewritten
 
 
 def test_a_key_that_is_calculated_in_two_steps_is_carried_through_the_first():
@@ -102,8 +102,8 @@ def test_a_key_that_is_calculated_in_two_steps_is_carried_through_the_first():
     first = select(select(topic("a", "b"), "c = b * 2", "d = a + 1"), "k = d * 3", "c")
     events = first.input.input
     second = select(select(events, "d = a + 1"), "k = d * 3")
-    found = of_each(group(by(first, "k"), ("k",), "s = sum(c)"), counted(second, "k"))
-    assert found == text("""
+    rewritten = of_each(group(by(first, "k"), ("k",), "s = sum(c)"), counted(second, "k"))
+    assert rewritten == text("""
         sink m1
           aggregate s = sum(c) by k (on change)
             project k, c
@@ -123,31 +123,31 @@ def test_a_key_that_is_calculated_in_two_steps_is_carried_through_the_first():
 def test_a_carried_key_keeps_clear_of_other_columns():
     events = topic("a", "k")
     chain = select(select(events, "k", "d = a + 1"), "key = d * 3", "k")
-    found = of_each(counted(chain, "key"), counted(select(events, "k = (a + 1) * 3"), "k"))
-    assert found.count("repartition by key") == 1
-    assert "project k, d = a + 1, key" in found
+    rewritten = of_each(counted(chain, "key"), counted(select(events, "k = (a + 1) * 3"), "k"))
+    assert rewritten.count("repartition by key") == 1
+    assert "project k, d = a + 1, key" in rewritten
 
 
 def test_opposite_branches_after_a_key_change():
     keyed = select(topic("a", "b"), "k = a + 1", "b")
-    found = of_each(counted(where(keyed, "b <= 7"), "k"), counted(where(keyed, "b > 7"), "k"))
-    assert "filter ((b <= 7) or (b > 7))" in found
-    assert found.count("repartition by") == 1
+    rewritten = of_each(counted(where(keyed, "b <= 7"), "k"), counted(where(keyed, "b > 7"), "k"))
+    assert "filter ((b <= 7) or (b > 7))" in rewritten
+    assert rewritten.count("repartition by") == 1
 
 
 def test_a_filter_between_a_key_change_and_two_readers_stays_below_the_shuffle():
     filtered = where(select(topic("a", "b"), "k = a + 1", "b"), "b > 1")
-    found = of_each(counted(filtered, "k"), group(by(filtered, "k"), ("k",), "s = sum(b)"))
-    assert found.index("repartition by k") < found.index("filter b > 1")
-    assert found.count("filter b > 1") == 1
+    rewritten = of_each(counted(filtered, "k"), group(by(filtered, "k"), ("k",), "s = sum(b)"))
+    assert rewritten.index("repartition by k") < rewritten.index("filter b > 1")
+    assert rewritten.count("filter b > 1") == 1
 
 
 def test_two_aggregates_and_a_join_on_one_changed_key():
     keyed = select(topic("a", "b", name="one"), "k = a + 1", "b")
     other = select(topic("k", "c", name="two"), "k", "c")
     joined = join(by(keyed, "k"), by(other, "k"), "k = r_k")
-    found = of_each(counted(keyed, "k"), group(by(keyed, "k"), ("k",), "s = sum(b)"), joined)
-    assert found.count("repartition by k") == 2
+    rewritten = of_each(counted(keyed, "k"), group(by(keyed, "k"), ("k",), "s = sum(b)"), joined)
+    assert rewritten.count("repartition by k") == 2
 
 
 def test_keys_in_another_order_are_the_same_to_an_aggregate():
@@ -166,8 +166,8 @@ def test_keys_in_another_order_are_others_to_a_join():
 
 def test_a_repartitioned_and_a_plain_stream_are_shuffled_once_together():
     merged = union(topic("a", name="one"), select(topic("b", name="two"), "a = b + 1"))
-    found = of_each(counted(merged, "a"), dedupe(by(merged, "a"), "a"))
-    assert found.count("repartition by a") == 1
+    rewritten = of_each(counted(merged, "a"), dedupe(by(merged, "a"), "a"))
+    assert rewritten.count("repartition by a") == 1
 
 
 def test_what_a_dedupe_passes_on_stays_as_it_was():
@@ -187,9 +187,9 @@ def test_a_filter_that_calls_python_is_not_asked_after_the_shuffle():
 
 def test_a_filter_that_calls_python_may_come_later_where_another_reader_needs_all_rows():
     events = topic("a", "b")
-    found = of_each(counted(where(events, "py_f(b) > 1"), "a"), counted(events, "a"))
-    assert found.count("repartition by") == 1
-    assert found.count("py_f(b)") == 1
+    rewritten = of_each(counted(where(events, "py_f(b) > 1"), "a"), counted(events, "a"))
+    assert rewritten.count("repartition by") == 1
+    assert rewritten.count("py_f(b)") == 1
 
 
 def test_a_filter_that_can_fail_is_not_asked_of_more_rows():
@@ -200,17 +200,17 @@ def test_a_filter_that_can_fail_is_not_asked_of_more_rows():
 
 def test_a_shared_call_of_python_stays_below():
     scored = select(topic("a", "b"), "a", "s = py_f(b)")
-    found = of_each(counted(where(scored, "s > 1"), "a"), group(by(scored, "a"), ("a",), "s = sum(s)"))
-    assert found.count("repartition by a") == 1
-    assert found.index("repartition by a") < found.index("py_f(b)")
+    rewritten = of_each(counted(where(scored, "s > 1"), "a"), group(by(scored, "a"), ("a",), "s = sum(s)"))
+    assert rewritten.count("repartition by a") == 1
+    assert rewritten.index("repartition by a") < rewritten.index("py_f(b)")
 
 
 def test_a_call_of_one_reader_alone_stays_above():
     events = topic("a", "b")
     scored = select(events, "a", "s = py_f(b)")
-    found = of_each(group(by(scored, "a"), ("a",), "s = sum(s)"), counted(events, "a"))
-    assert found.count("repartition by a") == 1
-    assert found.index("py_f(b)") < found.index("repartition by a")
+    rewritten = of_each(group(by(scored, "a"), ("a",), "s = sum(s)"), counted(events, "a"))
+    assert rewritten.count("repartition by a") == 1
+    assert rewritten.index("py_f(b)") < rewritten.index("repartition by a")
 
 
 @pytest.mark.parametrize("key", ["py_f(a)", "rand()"])
@@ -246,6 +246,6 @@ def test_watermarks_expansions_and_what_is_at_rest():
 
 def test_a_model_that_switches_it_off():
     events = topic("a")
-    own = of(by(events, "a"), "model.x")
-    nodes = [group(own, ("a",), "n = count(*)"), counted(events, "a")]
+    switched_off = of(by(events, "a"), "model.x")
+    nodes = [group(switched_off, ("a",), "n = count(*)"), counted(events, "a")]
     assert stays(*nodes, **{"model.x": frozenset({"share_repartition"})})

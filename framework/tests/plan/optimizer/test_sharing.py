@@ -148,8 +148,8 @@ def test_no_more_rows_are_shuffled(before, tables):
         assume(False)
 
 
-def _shuffled(given: Plan, tables) -> int:
-    below = [output(node.input) for node in in_order(given.outputs) if isinstance(node, Repartition)]
+def _shuffled(plan: Plan, tables) -> int:
+    below = [output(node.input) for node in in_order(plan.outputs) if isinstance(node, Repartition)]
     return sum(sum(rows.values()) for rows in result(Plan(tuple(below)), COLUMNS, tables))
 
 
