@@ -67,52 +67,52 @@ VALUES = {
 def arrow_type(kind):
     """Return the type of a scalar's name, of the fields of a dict, or of the element of a list."""
     if isinstance(kind, dict):
-        return pa.struct([(name, arrow_type(each)) for name, each in kind.items()])
+        return pa.struct([(name, arrow_type(field_kind)) for name, field_kind in kind.items()])
     return pa.list_(arrow_type(kind[0])) if isinstance(kind, list) else TYPES[kind]
 
 
 def rows(seed, parameters, count=ROWS):
-    found = random.Random(seed)
+    dice = random.Random(seed)
 
     def value(kind):
-        chance = found.random()
+        chance = dice.random()
         if chance < 0.06:
             return None
         if isinstance(kind, dict):
-            return {name: value(each) for name, each in kind.items()}
+            return {name: value(field_kind) for name, field_kind in kind.items()}
         if isinstance(kind, list):
-            none = found.random() < 0.3
-            values = [value(kind[0]) for _ in range(found.choice((0, 1, 2, 3, 6)))]
-            return [each for each in values if none or each is not None]
+            none = dice.random() < 0.3
+            values = [value(kind[0]) for _ in range(dice.choice((0, 1, 2, 3, 6)))]
+            return [element for element in values if none or element is not None]
         if kind.endswith("32"):
             return {
-                "int32": lambda: found.randint(-(2**31), 2**31 - 1),
-                "float32": lambda: found.randint(-9, 9) / 8,
+                "int32": lambda: dice.randint(-(2**31), 2**31 - 1),
+                "float32": lambda: dice.randint(-9, 9) / 8,
             }[kind]()
         if chance < 0.5:
-            return found.choice(VALUES[kind])
+            return dice.choice(VALUES[kind])
         return {
-            "int": lambda: found.randint(-(10 ** found.randint(1, 18)), 10 ** found.randint(1, 18)),
+            "int": lambda: dice.randint(-(10 ** dice.randint(1, 18)), 10 ** dice.randint(1, 18)),
             "float": lambda: (
-                round(found.uniform(-1000, 1000), found.randint(0, 6)) * 10 ** found.randint(-3, 12)
+                round(dice.uniform(-1000, 1000), dice.randint(0, 6)) * 10 ** dice.randint(-3, 12)
             ),
-            "str": lambda: "".join(found.choices("ab é😀\u03a3\u03c31", k=found.randint(0, 5))),
-            "bool": lambda: found.random() < 0.5,
+            "str": lambda: "".join(dice.choices("ab é😀\u03a3\u03c31", k=dice.randint(0, 5))),
+            "bool": lambda: dice.random() < 0.5,
         }[kind]()
 
     return [[value(kind) for kind in parameters.values()] for _ in range(count)]
 
 
-def compared(spark, text, given, parameters, path="macros/random.py", names=None):
+def compared(spark, text, rows, parameters, path="macros/random.py", names=None):
     """Compare all functions of a file; return how many calls gave a value, and how many an error."""
     functions, errors = read_functions(Text(path, text))
-    assert not [each for each in errors if each.severity == "error"]
-    chosen = [each for each in functions if names is None or each.name in names]
-    translated = [each for each in chosen if isinstance(translate(each, text), Translation)]
+    assert not [error for error in errors if error.severity == "error"]
+    chosen = [function for function in functions if names is None or function.name in names]
+    translated = [function for function in chosen if isinstance(translate(function, text), Translation)]
     source = Source(path, text, str(abs(hash(text))))
-    columns = zip(*given, strict=True)
+    columns = zip(*rows, strict=True)
     table = pa.table(
-        {"n": pa.array(range(len(given)))}
+        {"n": pa.array(range(len(rows)))}
         | {
             name: pa.array(column, arrow_type(kind))
             for (name, kind), column in zip(parameters.items(), columns, strict=True)
@@ -123,25 +123,27 @@ def compared(spark, text, given, parameters, path="macros/random.py", names=None
     different = {}
     for start in range(0, len(translated), 12):
         part = translated[start : start + 12]
-        expected = by_spark(spark, source, [replace(each, runs="python") for each in part], parameters)
+        expected = by_spark(
+            spark, source, [replace(function, runs="python") for function in part], parameters
+        )
         native = by_spark(spark, source, part, parameters)
-        for name, wanted in expected.items():
+        for name, python_values in expected.items():
             got = native[name]
-            for index in pc.indices_nonzero(pc.not_equal(got, wanted)).to_pylist()[:1]:
-                row, native_json, python_json = given[index], got[index].as_py(), wanted[index].as_py()
+            for index in pc.indices_nonzero(pc.not_equal(got, python_values)).to_pylist()[:1]:
+                row, native_json, python_json = rows[index], got[index].as_py(), python_values[index].as_py()
                 different[name] = row, f"native {native_json}", f"Python {python_json}"
-            count = pc.sum(pc.ends_with(wanted, '"error":null}')).as_py()
+            count = pc.sum(pc.ends_with(python_values, '"error":null}')).as_py()
             values += count
-            failed += len(given) - count
+            failed += len(rows) - count
     assert different == {}
     return translated, values, failed
 
 
 def registered(spark, source, functions):
-    project = SimpleNamespace(functions={each.name: each for each in functions}, root="/nowhere")
+    project = SimpleNamespace(functions={function.name: function for function in functions}, root="/nowhere")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("millstream.engine.python.functions.source_of", lambda *_: source)
-        register(spark, project, [each.name for each in functions])
+        register(spark, project, [function.name for function in functions])
 
 
 def by_spark(spark, source, functions, parameters):
@@ -149,11 +151,11 @@ def by_spark(spark, source, functions, parameters):
     registered(spark, source, functions)
     arguments = ", ".join(parameters)
     calls = ", ".join(
-        f"to_json({each.name}_where(true, {arguments}), map('ignoreNullFields', 'false')) as {each.name}"
-        for each in functions
+        f"to_json({function.name}_where(true, {arguments}), map('ignoreNullFields', 'false')) as {function.name}"
+        for function in functions
     )
-    found = spark.sql(f"select {calls} from given order by n")
-    plan = found._jdf.queryExecution().optimizedPlan().toString()
-    assert ("ArrowEvalPython" in plan) == any(each.runs == "python" for each in functions)
-    table = found.toArrow()
-    return {each.name: table[each.name] for each in functions}
+    frame = spark.sql(f"select {calls} from given order by n")
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    assert ("ArrowEvalPython" in plan) == any(function.runs == "python" for function in functions)
+    table = frame.toArrow()
+    return {function.name: table[function.name] for function in functions}

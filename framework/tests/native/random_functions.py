@@ -54,12 +54,16 @@ class Maker:
         self.locals = dict(PARAMETERS)
         self.optional = set(PARAMETERS)
         returns = self.pick("float", *_KINDS)
-        hints = ", ".join(f"{each}: {_HINTS.get(kind, kind)} | None" for each, kind in PARAMETERS.items())
+        hints = ", ".join(
+            f"{parameter}: {_HINTS.get(kind, kind)} | None" for parameter, kind in PARAMETERS.items()
+        )
         lines = [f"def {name}({hints}) -> {_HINTS.get(returns, returns)} | None:"]
         # Values that are None are left to some functions: most would raise.
         if self.random.random() < 0.7:
-            for each, kind in PARAMETERS.items():
-                lines.append(f"    {each} = {each} if {each} is not None else {_DEFAULTS[kind]}")
+            for parameter, kind in PARAMETERS.items():
+                lines.append(
+                    f"    {parameter} = {parameter} if {parameter} is not None else {_DEFAULTS[kind]}"
+                )
             self.optional = set()
         for _ in range(self.random.randint(0, 4)):
             lines += [f"    {line}" for line in self.statement(returns)]
@@ -77,7 +81,7 @@ class Maker:
             self.locals[name] = of
             return [line]
         if kind < 0.5:
-            name, of = self.pick(*[each for each in self.locals.items() if each[1] in {"int", "float"}])
+            name, of = self.pick(*[local for local in self.locals.items() if local[1] in {"int", "float"}])
             return [f"{name} {self.pick('+', '-', '*')}= {self.expression(of, 1)}"]
         if kind < 0.75:
             before = dict(self.locals)
@@ -181,9 +185,9 @@ class Maker:
         name = f"c{depth}_{kind}"
         self.locals[name] = kind
         tests = self.pick("", f" if {name} is not None", f" if {self.condition(0)}")
-        found = f"{self.expression(of, depth)} for {name} in {over}{tests}"
+        text = f"{self.expression(of, depth)} for {name} in {over}{tests}"
         self.locals = before
-        return found
+        return text
 
     def int_value(self, depth):
         a, b = self.expression("int", depth), self.expression("int", depth)

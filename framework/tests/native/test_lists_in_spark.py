@@ -163,7 +163,9 @@ if sys.version_info >= (3, 12):
 def test_each_construct(spark):
     text = written()
     functions, _ = read_functions(Text("macros/all.py", text))
-    refused = {f.name: found.what for f in functions if isinstance(found := translate(f, text), Obstacle)}
+    refused = {
+        f.name: obstacle.what for f in functions if isinstance(obstacle := translate(f, text), Obstacle)
+    }
     assert refused == NOT_TRANSLATED
     _, values, failed = compared(spark, text, rows(5, PARAMETERS, NATIVE_ROWS), PARAMETERS, "macros/all.py")
     assert values > failed > 0

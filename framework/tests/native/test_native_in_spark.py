@@ -132,17 +132,17 @@ def test_each_construct(spark):
     count = NATIVE_ROWS
     functions, _ = read_functions(Text("macros/all.py", CONSTRUCTS))
     refused = {
-        f.name: found.what for f in functions if isinstance(found := translate(f, CONSTRUCTS), Obstacle)
+        f.name: obstacle.what for f in functions if isinstance(obstacle := translate(f, CONSTRUCTS), Obstacle)
     }
     assert refused == NOT_TRANSLATED
     kinds = {"bigint": "int", "double": "float", "string": "str"}
     by_types = {}
-    for each in functions:
-        by_types.setdefault(tuple(kinds[str(p.type)] for p in each.parameters), []).append(each.name)
+    for function in functions:
+        by_types.setdefault(tuple(kinds[str(p.type)] for p in function.parameters), []).append(function.name)
     for types, names in by_types.items():
         parameters = dict(zip("pq", types, strict=True))
-        given = rows(len(names), parameters, count)
-        _, values, failed = compared(spark, CONSTRUCTS, given, parameters, "macros/all.py", set(names))
+        input_rows = rows(len(names), parameters, count)
+        _, values, failed = compared(spark, CONSTRUCTS, input_rows, parameters, "macros/all.py", set(names))
         assert values > failed
 
 
@@ -150,15 +150,15 @@ def test_each_construct(spark):
 def test_texts_of_floats_have_the_fewest_digits(spark):
     text = "def shown(x: float) -> str: return str(x)\n"
     powers = [math.ldexp(1.0, exponent) for exponent in range(-1074, 1024)]
-    given = [
+    input_rows = [
         [x] for power in powers for x in (power, math.nextafter(power, 0), math.nextafter(power, math.inf))
     ]
     dice = random.Random(1)
     for _ in range(50_000):
         # Numbers as people write them, of up to 18 digits, and their neighbors.
         written = float(f"{dice.randrange(10 ** dice.randint(1, 18))}e{dice.randint(-20, 4)}")
-        given += [[written], [math.nextafter(written, dice.choice((0, math.inf)))]]
-    assert compared(spark, text, given, {"x": "float"})[1:] == (len(given), 0)
+        input_rows += [[written], [math.nextafter(written, dice.choice((0, math.inf)))]]
+    assert compared(spark, text, input_rows, {"x": "float"})[1:] == (len(input_rows), 0)
 
 
 @pytest.mark.long

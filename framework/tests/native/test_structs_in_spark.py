@@ -173,10 +173,12 @@ def regrouped(p: Point, e: Event, n: Shape, w: Labelled) -> Shape: return Shape(
 def test_each_construct(spark, parameters, text):
     text = CLASSES + text
     functions, _ = read_functions(Text("macros/all.py", text))
-    refused = {f.name: str(found) for f in functions if isinstance(found := translate(f, text), Obstacle)}
+    refused = {
+        f.name: str(obstacle) for f in functions if isinstance(obstacle := translate(f, text), Obstacle)
+    }
     assert refused == {}
-    given = rows(3, parameters, NATIVE_ROWS)
-    _, values, failed = compared(spark, text, given, parameters, "macros/all.py")
+    input_rows = rows(3, parameters, NATIVE_ROWS)
+    _, values, failed = compared(spark, text, input_rows, parameters, "macros/all.py")
     assert values > failed > 0
 
 
@@ -186,11 +188,11 @@ def test_a_call_without_a_guard_returns_the_struct_or_stops_the_query(spark):
     (function,) = read_functions(Text("macros/plain.py", text))[0]
     registered(spark, Source("macros/plain.py", text, "plain"), [function])
     point = "named_struct('x', {}, 'y', 1D, 'label', 'a')"
-    found = spark.sql(f"select doubled({point.format('2.5D')}).x as x, doubled({point.format('1D')}) as p")
-    assert [tuple(row) for row in found.collect()] == [(5.0, (2.0, 1.0, "a"))]
+    frame = spark.sql(f"select doubled({point.format('2.5D')}).x as x, doubled({point.format('1D')}) as p")
+    assert [tuple(row) for row in frame.collect()] == [(5.0, (2.0, 1.0, "a"))]
     located = f"doubled{LOCATED}(named_struct('topic', 'a', 'offset', 7L), {{}})"
-    found = spark.sql(f"select {located.format(point.format('3D'))} as p").collect()
-    assert tuple(found[0].p) == (6.0, 1.0, "a")
+    (row,) = spark.sql(f"select {located.format(point.format('3D'))} as p").collect()
+    assert tuple(row.p) == (6.0, 1.0, "a")
     failing = spark.sql(f"select {located.format(point.format('cast(null as double)'))}")
     with pytest.raises(Exception, match=r"a function failed: topic a, offset 7: doubled\(\): TypeError"):
         failing.collect()
@@ -204,12 +206,12 @@ def test_a_struct_with_other_fields_goes_to_python(spark):
     text = f"{CLASSES}\ndef total(p: Point) -> float: return p.x + p.y\n"
     (function,) = read_functions(Text("macros/other.py", text))[0]
     registered(spark, Source("macros/other.py", text, "other"), [function])
-    given = "select named_struct('y', id + 0D, 'x', 1D, 'label', '') as a, named_struct('x', 2D, 'y', id + 0D, 'label', '') as b"
-    found = spark.sql(f"select total(a), total(b) from ({given} from range(1))")
-    plan = found._jdf.queryExecution().optimizedPlan().toString()
+    structs = "select named_struct('y', id + 0D, 'x', 1D, 'label', '') as a, named_struct('x', 2D, 'y', id + 0D, 'label', '') as b"
+    frame = spark.sql(f"select total(a), total(b) from ({structs} from range(1))")
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
     assert "pythonUDF0" in plan
     assert "pythonUDF1" not in plan
-    assert [tuple(row) for row in found.collect()] == [(1.0, 2.0)]
+    assert [tuple(row) for row in frame.collect()] == [(1.0, 2.0)]
 
 
 def test_what_is_not_provable_runs_in_python():
@@ -261,10 +263,10 @@ def test_what_is_not_provable_runs_in_python():
         obstacle(f"{inherited}def f(x: float) -> P: return P(x)")
         == "the class `P`, which is not a plain dataclass, NamedTuple or TypedDict"
     )
-    made = (
+    without_init = (
         "from dataclasses import field\n@dataclass\nclass P:\n    x: float = field(init=False, default=1.0)\n"
     )
-    assert obstacle(f"{made}def f(x: float) -> P: return P()") == "`field(init=False, default=1.0)`"
+    assert obstacle(f"{without_init}def f(x: float) -> P: return P()") == "`field(init=False, default=1.0)`"
     partial = "class P(TypedDict):\n    z: NotRequired[float]\n"
     assert (
         obstacle(f"from typing import NotRequired\n{partial}def f(p: P) -> float: return p['z']")
@@ -276,5 +278,7 @@ def test_a_local_variable_hides_what_the_file_and_python_define():
     text = "import math\nx = 5\n"
     for body in ("max(1, 2)", "math.pi", "3 in (x, 3)", "len((x, 1))"):
         name = body.partition("(")[0].partition(".")[0] if "x" not in body[4:] else "x"
-        found = f"{text}def f({name}: int) -> float: return {body} * 1.0\n"
-        assert isinstance(translate(read_functions(Text("macros/a.py", found))[0][0], found), Obstacle), body
+        source = f"{text}def f({name}: int) -> float: return {body} * 1.0\n"
+        assert isinstance(translate(read_functions(Text("macros/a.py", source))[0][0], source), Obstacle), (
+            body
+        )

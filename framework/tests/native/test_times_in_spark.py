@@ -46,7 +46,7 @@ FUNCTIONS = {
 
 
 def times(seed, count):
-    found = random.Random(seed)
+    dice = random.Random(seed)
     first, last = (
         datetime(1, 1, 1, tzinfo=timezone.utc),
         datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc),
@@ -59,18 +59,18 @@ def times(seed, count):
     ]
 
     def time():
-        chance = found.random()
+        chance = dice.random()
         if chance < 0.05:
             return None
         if chance < 0.3:
-            return found.choice(near)
+            return dice.choice(near)
         if chance < 0.6:
-            return near[2] + timedelta(microseconds=found.randint(-(10**16), 2 * 10**15))
-        return first + timedelta(microseconds=found.randrange(int((last - first).total_seconds()) * 10**6))
+            return near[2] + timedelta(microseconds=dice.randint(-(10**16), 2 * 10**15))
+        return first + timedelta(microseconds=dice.randrange(int((last - first).total_seconds()) * 10**6))
 
     def day():
-        given = time()
-        return given and date(given.year, given.month, given.day)
+        timestamp = time()
+        return timestamp and date(timestamp.year, timestamp.month, timestamp.day)
 
     return [[time(), time(), day(), day()] for _ in range(count)]
 
@@ -82,9 +82,9 @@ def test_each_construct(spark):
     )
     text = f"{HEAD}\n{functions}\n"
     refused = {
-        f.name: found.what
+        f.name: obstacle.what
         for f in read_functions(Text("macros/all.py", text))[0]
-        if isinstance(found := translate(f, text), Obstacle)
+        if isinstance(obstacle := translate(f, text), Obstacle)
     }
     assert refused == {}
     _, values, failed = compared(spark, text, times(7, NATIVE_ROWS), PARAMETERS, "macros/all.py")
