@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from maintained.generator import (
-    Made,
+    TableModel,
     aggregates,
     alias,
     comparable,
@@ -28,24 +28,24 @@ def sortable(table):
 @st.composite
 def partition(draw, sources):
     """Return expressions with their kinds."""
-    found = {}
+    expressions = {}
     for _ in range(draw(st.integers(1, 2))):
         source, table = draw(st.sampled_from(sources))
         column = draw(st.sampled_from(sortable(table)))
         text = f"{source}.{column}"
         text = f"coalesce({text}, {text})" if draw(st.integers(0, 5)) == 0 else text
-        found[text] = table.columns[column]
-    return found
+        expressions[text] = table.columns[column]
+    return expressions
 
 
 @st.composite
-def windows(draw, name, known):
+def windows(draw, name, relations):
     """Return a table with window functions, whose order is never ambiguous."""
     over_join = draw(st.booleans())
     if over_join:
-        clause, sources, reads = draw(joined(known))
+        clause, sources, reads = draw(joined(relations))
     else:
-        one = draw(st.sampled_from(known))
+        one = draw(st.sampled_from(relations))
         clause, sources, reads = alias(one, "x"), [("x", one)], [one.name]
     items, columns, keys = [], {}, []
     for source, table in sources:
@@ -53,7 +53,7 @@ def windows(draw, name, known):
             items.append(f"{source}.{key} as {source}_{key}")
             columns[f"{source}_{key}"] = table.columns[key]
             keys.append(f"{source}_{key}")
-    order = ", ".join(order_of(*each) for each in sources)
+    order = ", ".join(order_of(*pair) for pair in sources)
     by = draw(partition(sources))
     calls = []
     for index in range(draw(st.integers(1, 2))):
@@ -94,23 +94,23 @@ def windows(draw, name, known):
     sql = f"select {', '.join(items)} from {clause}{where}{tail}"
     if draw(st.integers(0, 2)) == 0:
         sql = f"select t.* from ({sql}) as t where t.{keys[0]} is not null"
-    return Made(name, columns, tuple(keys), sql, reads=tuple(reads))
+    return TableModel(name, columns, tuple(keys), sql, reads=tuple(reads))
 
 
 @st.composite
-def grouped_windows(draw, name, known):
+def grouped_windows(draw, name, relations):
     """Return a table with a window function over groups."""
-    clause, sources, reads = draw(joined(known))
+    clause, sources, reads = draw(joined(relations))
     items, keys, columns = draw(groups(sources))
     by = draw(st.sampled_from(keys))
     items += ["count(*) as n", f"sum(count(*)) over (partition by {by}) as share"]
     sql = f"select {', '.join(items)} from {clause} group by {', '.join(keys)}"
-    return Made(name, columns | {"n": "n", "share": "n"}, tuple(columns), sql, reads=tuple(reads))
+    return TableModel(name, columns | {"n": "n", "share": "n"}, tuple(columns), sql, reads=tuple(reads))
 
 
 @st.composite
-def set_operations(draw, name, known):
-    one, other = draw(st.sampled_from(known)), draw(st.sampled_from(known))
+def set_operations(draw, name, relations):
+    one, other = draw(st.sampled_from(relations)), draw(st.sampled_from(relations))
     kinds = [kind for kind in "nt" if of_kind(one, kind) and of_kind(other, kind)]
     if not kinds:
         other, kinds = one, [kind for kind in "nt" if of_kind(one, kind)]
@@ -125,22 +125,22 @@ def set_operations(draw, name, known):
     if operator.endswith("all"):
         names = ", ".join(f"t.{column}" for column in columns)
         sql = f"select {names}, count(*) as n from ({sql}) as t group by {names}"
-        return Made(name, columns | {"n": "n"}, tuple(columns), sql, reads=(one.name, other.name))
-    return Made(name, columns, tuple(columns), sql, reads=(one.name, other.name))
+        return TableModel(name, columns | {"n": "n"}, tuple(columns), sql, reads=(one.name, other.name))
+    return TableModel(name, columns, tuple(columns), sql, reads=(one.name, other.name))
 
 
 @st.composite
-def grouping_sets(draw, name, known):
+def grouping_sets(draw, name, relations):
     if draw(st.booleans()):
-        one = draw(st.sampled_from(known))
+        one = draw(st.sampled_from(relations))
         clause, sources, reads = alias(one, "x"), [("x", one)], [one.name]
     else:
-        clause, sources, reads = draw(joined(known))
-    found = {}
+        clause, sources, reads = draw(joined(relations))
+    expressions = {}
     for source, table in sources:
         for column in sortable(table)[:2]:
-            found.setdefault(f"{source}.{column}", table.columns[column])
-    keys = draw(st.lists(st.sampled_from(sorted(found)), min_size=1, max_size=3, unique=True))
+            expressions.setdefault(f"{source}.{column}", table.columns[column])
+    keys = draw(st.lists(st.sampled_from(sorted(expressions)), min_size=1, max_size=3, unique=True))
     a, rest = keys[0], ", ".join(keys[1:])
     forms = [f"rollup({', '.join(keys)})", f"cube({', '.join(keys)})"]
     if rest:
@@ -149,7 +149,7 @@ def grouping_sets(draw, name, known):
             f"{a}, rollup({rest})",
             f"grouping sets (({rest}), {a})",
         ]
-    columns = {f"g{index}": found[key] for index, key in enumerate(keys)}
+    columns = {f"g{index}": expressions[key] for index, key in enumerate(keys)}
     items = [f"{key} as g{index}" for index, key in enumerate(keys)]
     grouped = " + ".join(f"{2**index} * grouping({key})" for index, key in enumerate(keys))
     measures, more = draw(aggregates(sources))
@@ -161,20 +161,20 @@ def grouping_sets(draw, name, known):
         f"group by {draw(st.sampled_from(forms))}{{some}}"
     )
     keys = (*columns, "sets")
-    return Made(name, columns | {"sets": "n"} | more, keys, sql, reads=tuple(reads))
+    return TableModel(name, columns | {"sets": "n"} | more, keys, sql, reads=tuple(reads))
 
 
 @st.composite
-def inner(draw, outer, outer_table, known, depth=0):
+def inner(draw, outer, outer_table, relations, depth=0):
     """Return a condition with a subquery, and what it reads."""
-    other = draw(st.sampled_from([each for each in known if comparable(outer_table, each)]))
+    other = draw(st.sampled_from([relation for relation in relations if comparable(outer_table, relation)]))
     alias_ = f"s{depth}"
     a, b = draw(pairs(outer_table, other))
     c, d = draw(pairs(outer_table, other))
     reads = [other.name]
     where = f" and {draw(conditions(alias_, other))}" if draw(st.booleans()) else ""
     if depth < 2 and draw(st.integers(0, 3)) == 0:
-        more, others = draw(inner(alias_, other, known, depth + 1))
+        more, others = draw(inner(alias_, other, relations, depth + 1))
         where, reads = f"{where} and {more}", reads + others
     source = f"from {alias(other, alias_)}"
     equal = f"{outer}.{c} = {alias_}.{d}"
@@ -202,22 +202,22 @@ def inner(draw, outer, outer_table, known, depth=0):
 
 
 @st.composite
-def subqueries(draw, name, known):
+def subqueries(draw, name, relations):
     if draw(st.booleans()):
-        one = draw(st.sampled_from(known))
+        one = draw(st.sampled_from(relations))
         clause, sources, reads = alias(one, "x"), [("x", one)], [one.name]
     else:
-        clause, sources, reads = draw(joined(known))
-    found = []
+        clause, sources, reads = draw(joined(relations))
+    predicates = []
     for _ in range(draw(st.integers(1, 2))):
-        condition, others = draw(inner(*draw(st.sampled_from(sources)), known))
-        found.append(condition)
+        condition, others = draw(inner(*draw(st.sampled_from(sources)), relations))
+        predicates.append(condition)
         reads += others
     if draw(st.integers(0, 2)) == 0:
         items, keys, columns = draw(groups(sources))
         measures, more = draw(aggregates(sources))
-        sql = f"select {', '.join(items + measures)} from {clause} where {' and '.join(found)} group by {', '.join(keys)}"
-        return Made(name, columns | more, tuple(columns), sql, reads=tuple(dict.fromkeys(reads)))
+        sql = f"select {', '.join(items + measures)} from {clause} where {' and '.join(predicates)} group by {', '.join(keys)}"
+        return TableModel(name, columns | more, tuple(columns), sql, reads=tuple(dict.fromkeys(reads)))
     items, columns = [], {}
     for source, table in sources:
         for key in table.keys:
@@ -225,10 +225,10 @@ def subqueries(draw, name, known):
             columns[f"{source}_{key}"] = table.columns[key]
     keys = tuple(columns)
     if draw(st.integers(0, 2)) == 0:
-        items.append(f"case when {found.pop()} then 1 else 0 end as flag")
+        items.append(f"case when {predicates.pop()} then 1 else 0 end as flag")
         columns["flag"] = "n"
-    where = f" where {' and '.join(found)}" if found else ""
-    return Made(
+    where = f" where {' and '.join(predicates)}" if predicates else ""
+    return TableModel(
         name,
         columns,
         keys,
@@ -238,9 +238,9 @@ def subqueries(draw, name, known):
 
 
 @st.composite
-def counts_of_counts(draw, name, known):
+def counts_of_counts(draw, name, relations):
     """Return a table whose key is the result of an aggregate."""
-    clause, sources, reads = draw(joined(known, ("join", "left join")))
+    clause, sources, reads = draw(joined(relations, ("join", "left join")))
     _, keys, _ = draw(groups(sources))
     source, table = draw(st.sampled_from(sources))
     column = draw(st.sampled_from([c for c, kind in table.columns.items() if kind in "nt"]))
@@ -249,7 +249,7 @@ def counts_of_counts(draw, name, known):
     inner_sql = f"select {call}({source}.{column}) as n from {clause} group by {', '.join(keys)}{having}"
     kind = "n" if call == "count" else table.columns[column]
     sql = f"select t.n, count(*) as m from ({inner_sql}) as t group by t.n"
-    return Made(name, {"n": kind, "m": "n"}, ("n",), sql, reads=tuple(reads))
+    return TableModel(name, {"n": kind, "m": "n"}, ("n",), sql, reads=tuple(reads))
 
 
 FORMS = {

@@ -15,6 +15,6 @@ def spark(first_spark):
 
 @pytest.fixture
 def shop(tmp_path, broker):
-    made = Shop(tmp_path, broker)
-    create_topics(made.bootstrap, "events", partitions=1)
-    return made
+    project = Shop(tmp_path, broker)
+    create_topics(project.bootstrap, "events", partitions=1)
+    return project

@@ -11,7 +11,7 @@ TEXTS = st.one_of(st.none(), st.sampled_from("abc"))
 
 
 @dataclass(frozen=True)
-class Made:
+class TableModel:
     """A table: its columns with their kinds (`n` numbers, `t` texts), its key, and its SQL."""
 
     name: str
@@ -47,8 +47,8 @@ class Made:
 class Sequence:
     """A project, and what happens to its base tables."""
 
-    base: list[Made]
-    made: list[Made]
+    base: list[TableModel]
+    models: list[TableModel]
     batches: list[dict[str, list[tuple]]] = field(default_factory=list)
     """By base table: rows to write, or keys to delete, as `(key, row or None)`."""
 
@@ -59,26 +59,28 @@ BASE = {"id": "n", "k": "t", "r": "n", "v": "n"}
 @st.composite
 def sequences(draw, forms=None):
     """Draw tables; `forms` are more strategies for their SQL, by name."""
-    base = [Made(f"t{i}", BASE, ("id",)) for i in range(draw(st.integers(1, 3)))]
-    found = Sequence(base, [])
-    known = list(base)
+    base = [TableModel(f"t{i}", BASE, ("id",)) for i in range(draw(st.integers(1, 3)))]
+    sequence = Sequence(base, [])
+    relations = list(base)
     for number in range(draw(st.integers(1, 4))):
-        made = draw(tables(f"m{number}", known, forms))
-        found.made.append(made)
-        known.append(made)
+        table = draw(tables(f"m{number}", relations, forms))
+        sequence.models.append(table)
+        relations.append(table)
     for _ in range(draw(st.integers(2, 4))):
         batch = {}
-        for each in draw(st.lists(st.sampled_from(base), min_size=1, max_size=3, unique_by=lambda t: t.name)):
+        for base_table in draw(
+            st.lists(st.sampled_from(base), min_size=1, max_size=3, unique_by=lambda t: t.name)
+        ):
             row = st.one_of(st.none(), st.tuples(TEXTS, NUMBERS, NUMBERS), st.tuples(TEXTS, NUMBERS, NUMBERS))
-            batch[each.name] = draw(
+            batch[base_table.name] = draw(
                 st.lists(st.tuples(st.integers(0, 5), row), min_size=1, max_size=6, unique_by=lambda e: e[0])
             )
-        found.batches.append(batch)
-    return found
+        sequence.batches.append(batch)
+    return sequence
 
 
 def of_kind(table, kind):
-    return [name for name, own in table.columns.items() if own == kind]
+    return [name for name, column_kind in table.columns.items() if column_kind == kind]
 
 
 def alias(table, name):
@@ -155,14 +157,14 @@ def groups(draw, sources):
 
 
 @st.composite
-def joined(draw, known, kinds=("join", "left join", "right join", "full join")):
+def joined(draw, relations, kinds=("join", "left join", "right join", "full join")):
     """Return a FROM clause over two or three tables, and what it can read."""
-    one = draw(st.sampled_from(known))
+    one = draw(st.sampled_from(relations))
     sources, clause = [("x", one)], alias(one, "x")
     reads = [one.name]
     for name in "yz"[: draw(st.integers(1, 2))]:
         left_name, left = draw(st.sampled_from(sources))
-        others = [each for each in known if comparable(left, each)]
+        others = [relation for relation in relations if comparable(left, relation)]
         right = draw(st.sampled_from(others or [left]))
         a, b = draw(pairs(left, right))
         clause += f" {draw(st.sampled_from(kinds))} {alias(right, name)} on {left_name}.{a} = {name}.{b}"
@@ -183,21 +185,21 @@ def joined(draw, known, kinds=("join", "left join", "right join", "full join")):
 
 
 @st.composite
-def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each form of SQL
-    known = [each for each in known if of_kind(each, "n") or of_kind(each, "t")]
+def tables(draw, name, relations, forms=None):  # noqa: PLR0915 -- a case for each form of SQL
+    relations = [relation for relation in relations if of_kind(relation, "n") or of_kind(relation, "t")]
     way = draw(st.sampled_from([
         "group", "group", "join", "group of join", "group of join", "semi", "distinct", "union", "nested", "nested group",
         "intersecting keys", "full", *(forms or {}),
     ]))  # fmt: skip
     if forms and way in forms:
-        return draw(forms[way](name, known))
+        return draw(forms[way](name, relations))
     match way:
         case "group" | "group of join":
             if way == "group":
-                one = draw(st.sampled_from(known))
+                one = draw(st.sampled_from(relations))
                 clause, sources, reads = alias(one, "x"), [("x", one)], [one.name]
             else:
-                clause, sources, reads = draw(joined(known))
+                clause, sources, reads = draw(joined(relations))
             items, keys, columns = draw(groups(sources))
             measures, more = draw(aggregates(sources))
             where = (
@@ -208,9 +210,9 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
             having = " having count(*) > 1" if draw(st.integers(0, 3)) == 0 else ""
             sql = f"select {', '.join(items + measures)} from {clause}{where} group by {', '.join(keys)}{having}"
             by_keys = draw(st.booleans())
-            return Made(name, columns | more, tuple(columns), sql, by_keys=by_keys, reads=tuple(reads))
+            return TableModel(name, columns | more, tuple(columns), sql, by_keys=by_keys, reads=tuple(reads))
         case "join":
-            clause, sources, reads = draw(joined(known))
+            clause, sources, reads = draw(joined(relations))
             items, columns = [], {}
             for source, table in sources:
                 for column, kind in table.columns.items():
@@ -223,25 +225,25 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
                 if draw(st.integers(0, 3)) == 0
                 else ""
             )
-            return Made(
+            return TableModel(
                 name, columns, keys, f"select {', '.join(items)} from {clause}{where}", reads=tuple(reads)
             )
         case "semi":
-            one = draw(st.sampled_from(known))
-            other = draw(st.sampled_from([each for each in known if comparable(one, each)]))
+            one = draw(st.sampled_from(relations))
+            other = draw(st.sampled_from([relation for relation in relations if comparable(one, relation)]))
             a, b = draw(pairs(one, other))
             kind = draw(st.sampled_from(["{semi}", "{anti}"]))
             on = f"x.{a} = y.{b}" + (f" and {draw(conditions('y', other))}" if draw(st.booleans()) else "")
             sql = f"select {', '.join('x.' + c for c in one.columns)} from {alias(one, 'x')} {kind} {alias(other, 'y')} on {on}"
-            return Made(name, dict(one.columns), one.keys, sql, reads=(one.name, other.name))
+            return TableModel(name, dict(one.columns), one.keys, sql, reads=(one.name, other.name))
         case "distinct":
-            clause, sources, reads = draw(joined(known))
+            clause, sources, reads = draw(joined(relations))
             items, columns = [], {}
             for source, table in sources[:2]:
                 column = draw(st.sampled_from([c for c, kind in table.columns.items() if kind in "nt"]))
                 items.append(f"{source}.{column} as {source}_{column}")
                 columns[f"{source}_{column}"] = table.columns[column]
-            return Made(
+            return TableModel(
                 name,
                 columns,
                 tuple(columns),
@@ -249,17 +251,17 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
                 reads=tuple(reads),
             )
         case "union":
-            one, other = draw(st.sampled_from(known)), draw(st.sampled_from(known))
+            one, other = draw(st.sampled_from(relations)), draw(st.sampled_from(relations))
             kinds = [k for k in "nt" if of_kind(one, k) and of_kind(other, k)]
             if not kinds:
                 other, kinds = one, [k for k in "nt" if of_kind(one, k)]
             kind = draw(st.sampled_from(kinds))
             a, b = draw(st.sampled_from(of_kind(one, kind))), draw(st.sampled_from(of_kind(other, kind)))
             sql = f"select x.{a} as u from {alias(one, 'x')} union select y.{b} as u from {alias(other, 'y')}"
-            return Made(name, {"u": kind}, ("u",), sql, reads=(one.name, other.name))
+            return TableModel(name, {"u": kind}, ("u",), sql, reads=(one.name, other.name))
         case "nested" | "nested group":
-            one = draw(st.sampled_from(known))
-            other = draw(st.sampled_from([each for each in known if comparable(one, each)]))
+            one = draw(st.sampled_from(relations))
+            other = draw(st.sampled_from([relation for relation in relations if comparable(one, relation)]))
             a, b = draw(pairs(one, other))
             kind = draw(st.sampled_from(["join", "left join"]))
             inner = f"(select y.{b} as b, count(*) as n from {alias(other, 'y')} group by y.{b})"
@@ -268,26 +270,28 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
             if way == "nested":
                 items = [f"x.{c} as {c}" for c in one.columns if c != "cnt"] + ["t.n as cnt"]
                 sql = f"select {', '.join(items)} from {alias(one, 'x')} {kind} {inner} as t on {on}{where}"
-                return Made(name, one.columns | {"cnt": "n"}, one.keys, sql, reads=(one.name, other.name))
+                return TableModel(
+                    name, one.columns | {"cnt": "n"}, one.keys, sql, reads=(one.name, other.name)
+                )
             items, keys, columns = draw(groups([("x", one)]))
             sql = (
                 f"with t as {inner} select {', '.join(items)}, sum(t.n) as n from {alias(one, 'x')} "
                 f"{kind} t on {on}{where} group by {', '.join(keys)}"
             )
-            return Made(name, columns | {"n": "n"}, tuple(columns), sql, reads=(one.name, other.name))
+            return TableModel(name, columns | {"n": "n"}, tuple(columns), sql, reads=(one.name, other.name))
         case "intersecting keys":
-            one = draw(st.sampled_from(known))
-            other = draw(st.sampled_from([each for each in known if comparable(one, each)]))
+            one = draw(st.sampled_from(relations))
+            other = draw(st.sampled_from([relation for relation in relations if comparable(one, relation)]))
             a, b = draw(pairs(one, other))
             sql = (
                 f"select coalesce(x.{a}, y.{b}) as k, count(x.{a}) as n, count(y.{b}) as m "
                 f"from {alias(one, 'x')} full join {alias(other, 'y')} on x.{a} = y.{b} group by coalesce(x.{a}, y.{b})"
             )
-            return Made(
+            return TableModel(
                 name, {"k": one.columns[a], "n": "n", "m": "n"}, ("k",), sql, reads=(one.name, other.name)
             )
         case _:
-            one = draw(st.sampled_from(known))
+            one = draw(st.sampled_from(relations))
             column = draw(st.sampled_from([c for c, kind in one.columns.items() if kind in "nt"]))
             order = ", ".join(f"x.{key} nulls first" for key in one.keys)
             items = [f"x.{key} as {key}" for key in one.keys]
@@ -296,4 +300,4 @@ def tables(draw, name, known, forms=None):  # noqa: PLR0915 -- a case for each f
                 f"from {alias(one, 'x')}"
             )
             kinds = {key: one.columns[key] for key in one.keys}
-            return Made(name, kinds | {"place": "n"}, one.keys, sql, full=True, reads=(one.name,))
+            return TableModel(name, kinds | {"place": "n"}, one.keys, sql, full=True, reads=(one.name,))

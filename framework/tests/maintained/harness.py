@@ -48,21 +48,21 @@ class Maintained:
         )
         topics = "".join(
             TOPIC.format(
-                number=number, columns=", ".join(f"{{name: {n}, type: '{t}'}}" for n, t in typed(each))
+                number=number, columns=", ".join(f"{{name: {n}, type: '{t}'}}" for n, t in typed(table))
             )
-            for number, each in enumerate(sequence.base)
+            for number, table in enumerate(sequence.base)
         )
         (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
-        for number, each in enumerate(sequence.base):
-            config = f"{{{{ config(materialized='table', unique_key={list(each.keys)}{each.options}) }}}}"
-            sql = f"{config} select {', '.join(each.columns)} from {{{{ source('web', 'e{number}') }}}}"
-            (root / f"models/{each.name}.sql").write_text(sql)
+        for number, table in enumerate(sequence.base):
+            config = f"{{{{ config(materialized='table', unique_key={list(table.keys)}{table.options}) }}}}"
+            sql = f"{config} select {', '.join(table.columns)} from {{{{ source('web', 'e{number}') }}}}"
+            (root / f"models/{table.name}.sql").write_text(sql)
         self._write()
         # Of a model that reads a refused one, it is not known yet.
         while refused := {e.location.path for e in compile_project(root).diagnostics if e.code == "MS543"}:
-            sequence.made[:] = [
-                replace(each, full=each.full or f"models/{each.name}.sql" in refused)
-                for each in sequence.made
+            sequence.models[:] = [
+                replace(table, full=table.full or f"models/{table.name}.sql" in refused)
+                for table in sequence.models
             ]
             self._write()
         queries = job_of(root).physical.queries
@@ -76,56 +76,56 @@ class Maintained:
         self.oracle = in_memory()
 
     def _write(self):
-        for each in self.sequence.made:
-            (self.root / f"models/{each.name}.sql").write_text(each.model())
+        for table in self.sequence.models:
+            (self.root / f"models/{table.name}.sql").write_text(table.model())
 
     def of(self, name):
         """Return another one with only one of the tables, and without rows."""
-        made = next(each for each in self.sequence.made if each.name == name)
-        found = copy(self)
-        found.sequence = replace(self.sequence, made=[made])
-        found.rows = {model: {} for model in self.rows}
-        found.computed = set()
-        return found
+        table = next(table for table in self.sequence.models if table.name == name)
+        other = copy(self)
+        other.sequence = replace(self.sequence, models=[table])
+        other.rows = {model: {} for model in self.rows}
+        other.computed = set()
+        return other
 
     def apply(self, batch):
         changes = {}
         for name, rows in batch.items():
-            model, found = f"model.{name}", []
-            own = self.rows[model]
+            model, feed = f"model.{name}", []
+            stored_rows = self.rows[model]
             for written, row in rows:
                 key = written if isinstance(written, tuple) else (written,)
-                before = own.pop(key, None)
+                before = stored_rows.pop(key, None)
                 after = None if row is None else (*key, *row)
                 if after is not None:
-                    own[key] = after
-                found += changed(before, after)
-            changes[model] = found
-        for made in self.sequence.made:
-            self._maintain(made, changes)
+                    stored_rows[key] = after
+                feed += changed(before, after)
+            changes[model] = feed
+        for table in self.sequence.models:
+            self._maintain(table, changes)
 
-    def _maintain(self, made, changes):
-        model = f"model.{made.name}"
+    def _maintain(self, table, changes):
+        model = f"model.{table.name}"
         plan = self.plans.get(model)
-        assert plan is not None, f"{made.name} is not maintained: {made.for_spark()}"
-        assert bool(plan.maintenance.by) != made.full
+        assert plan is not None, f"{table.name} is not maintained: {table.for_spark()}"
+        assert bool(plan.maintenance.by) != table.full
         inputs = {relation for relation in plan.maintenance.relations if changes.get(relation)}
         if model in self.computed and not inputs:
             return
-        found = []
+        feed = []
         rows = self.differences(plan, inputs if model in self.computed else None, changes)
         self.computed.add(model)
-        own = self.rows[model]
-        positions = [self.names[model].index(key) for key in made.keys]
+        stored_rows = self.rows[model]
+        positions = [self.names[model].index(key) for key in table.keys]
         for *row, deleted in map(tuple, rows):
             key = tuple(row[position] for position in positions)
-            before = own.pop(key, None)
+            before = stored_rows.pop(key, None)
             after = None if deleted else tuple(row)
-            assert before != after, f"{made.name}: {row} is no difference"
+            assert before != after, f"{table.name}: {row} is no difference"
             if after is not None:
-                own[key] = after
-            found += changed(before, after)
-        changes[model] = found
+                stored_rows[key] = after
+            feed += changed(before, after)
+        changes[model] = feed
 
     def differences(self, plan, changed_inputs, changes):
         """Return the rows to store, with `_deleted` as their last column."""
@@ -142,24 +142,24 @@ class Maintained:
             )
         model = plan.target.model
         self._frame(self.rows[model].values(), self.columns[model]).createOrReplaceTempView(STORED)
-        with differences(self.spark, plan, changed_inputs) as found:
-            return found.rows.collect()
+        with differences(self.spark, plan, changed_inputs) as difference:
+            return difference.rows.collect()
 
     def _frame(self, rows, columns):
         return self.spark.createDataFrame(list(rows), columns)
 
     def check(self):
         """Compare all tables with DuckDB's answer over the base tables."""
-        for each in self.sequence.base:
-            columns = ", ".join(f"{name} {kind}" for name, kind in typed(each))
-            self.oracle.execute(f"create or replace table {each.name} ({columns})")
-            insert(self.oracle, each.name, self.rows[f"model.{each.name}"].values())
-        for each in self.sequence.made:
-            self.oracle.execute(f"create or replace table {each.name} as {each.for_duckdb(self.some)}")
-            names = ", ".join(self.names[f"model.{each.name}"])
-            wanted = self.oracle.execute(f"select {names} from {each.name}").fetchall()
-            found = list(self.rows[f"model.{each.name}"].values())
-            assert ordered(found) == ordered(wanted), f"{each.name}: {each.for_spark()}"
+        for table in self.sequence.base:
+            columns = ", ".join(f"{name} {kind}" for name, kind in typed(table))
+            self.oracle.execute(f"create or replace table {table.name} ({columns})")
+            insert(self.oracle, table.name, self.rows[f"model.{table.name}"].values())
+        for table in self.sequence.models:
+            self.oracle.execute(f"create or replace table {table.name} as {table.for_duckdb(self.some)}")
+            names = ", ".join(self.names[f"model.{table.name}"])
+            expected = self.oracle.execute(f"select {names} from {table.name}").fetchall()
+            stored = list(self.rows[f"model.{table.name}"].values())
+            assert ordered(stored) == ordered(expected), f"{table.name}: {table.for_spark()}"
 
 
 class InDuckDB(Maintained):
@@ -174,9 +174,9 @@ class InDuckDB(Maintained):
         """Whether the touched rows came from weights, for each change of a table that has them."""
 
     def of(self, name):
-        found = super().of(name)
-        found.weighted = []
-        return found
+        other = super().of(name)
+        other.weighted = []
+        return other
 
     def differences(self, plan, changed_inputs, changes):
         for index, relation in enumerate(plan.maintenance.relations):
@@ -190,7 +190,7 @@ class InDuckDB(Maintained):
             self._table(view_of("weighted", index), relation, weighted, f", {WEIGHT} bigint")
         model, maintenance = plan.target.model, plan.maintenance
         self._table(STORED, model, self.rows[model].values())
-        kept, sql = f"select * from {STORED}", maintenance.all_rows
+        stored_sql, sql = f"select * from {STORED}", maintenance.all_rows
         touching = maintenance.touching(changed_inputs or ())
         if touching:
             self._create(TOUCHED, touching)
@@ -198,8 +198,8 @@ class InDuckDB(Maintained):
             on = " and ".join(
                 f"s.{name} <=> t.{touched_column(index)}" for index, name in enumerate(maintenance.by)
             )
-            kept += f" as s left semi join {TOUCHED} as t on {on}"
-        self._create(STORED_TOUCHED, kept)
+            stored_sql += f" as s left semi join {TOUCHED} as t on {on}"
+        self._create(STORED_TOUCHED, stored_sql)
         if touching and maintenance.weighted:
             self._create("_weighted", maintenance.weighted)
             unsure = self._run(f"select count(*) from _weighted where {UNSURE}").fetchone()[0]
@@ -243,8 +243,8 @@ def typed(base):
 
 @cache
 def translated(sql):
-    (found,) = sqlglot.transpile(sql, read="spark", write="duckdb")
-    return found
+    (duckdb_sql,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return duckdb_sql
 
 
 def changed(before, after):
@@ -259,13 +259,13 @@ def changed(before, after):
 
 def as_before(rows, feed):
     """Return rows without the changes that were made to them."""
-    found = list(rows)
+    earlier = list(rows)
     for *row, kind in reversed(feed):
         if kind in {"insert", "update_postimage"}:
-            found.remove(tuple(row))
+            earlier.remove(tuple(row))
         else:
-            found.append(tuple(row))
-    return found
+            earlier.append(tuple(row))
+    return earlier
 
 
 def ordered(rows):

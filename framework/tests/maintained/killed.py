@@ -11,7 +11,7 @@ from pathlib import Path
 
 from support.runs import job_of
 
-from maintained.generator import Made
+from maintained.generator import TableModel
 from millstream.engine.queries.deliveries import Stores
 from millstream.engine.queries.start import QueryContext, keeping
 from millstream.engine.queries.tables import Tables
@@ -20,15 +20,15 @@ from millstream.engine.spark.session import start_spark
 from millstream.project.values import Target
 from millstream.stores.spark import MAINTAINED
 
-BASE = Made("t0", {"id": "n", "k": "t", "r": "n", "v": "n"}, ("id",))
-GROUPS = Made(
+BASE = TableModel("t0", {"id": "n", "k": "t", "r": "n", "v": "n"}, ("id",))
+GROUPS = TableModel(
     "m0", {"k": "t", "n": "n"}, ("k",), "select x.k, count(*) as n from {t0} as x group by x.k", reads=("t0",)
 )
-JOINED = Made(
+JOINED = TableModel(
     "m1", {"id": "n", "n": "n"}, ("id",), "select x.id, y.n from {t0} as x left join {m0} as y on x.k = y.k",
     reads=("t0", "m0"),
 )  # fmt: skip
-PLACED = Made(
+PLACED = TableModel(
     "m2", {"id": "n", "p": "n"}, ("id",),
     "select x.id, row_number() over (partition by x.n order by x.id) as p from {m1} as x", full=True, reads=("m1",),
 )  # fmt: skip
@@ -42,7 +42,7 @@ BATCHES = [
 def work_of(job, tables, name, merge):
     """Return what a batch of the query of a maintained table does; `merge` stores its rows."""
     queries = (query for query in job.physical.queries if query.maintaining)
-    query = next(each for each in queries if each.maintaining.target.model == f"model.{name}")
+    query = next(query for query in queries if query.maintaining.target.model == f"model.{name}")
     context = QueryContext(job.project, "", Stores(MAINTAINED, {}, merge), {}, tables)
     return keeping(query, context).each_batch
 
@@ -54,12 +54,12 @@ def main(root: str, moment: str) -> None:
         job = job_of(Path(root))
         tables = Tables(spark, job.project, job.catalog)
 
-        def merge(*given):
+        def merge(*arguments):
             if moment == "during":
                 threading.Timer(1.0, die).start()
             elif moment == "before":
                 die()
-            tables.merge(*given)
+            tables.merge(*arguments)
             die()
 
         work_of(job, tables, "m0", merge)(spark.newSession().range(0), 0)

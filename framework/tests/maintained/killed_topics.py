@@ -16,12 +16,12 @@ from millstream.engine.queries import deliveries
 def main(root: str, model: str, moment: str) -> None:
     send = deliveries.send
 
-    def killed(*given):
+    def killed(*arguments):
         if moment == "during":
             threading.Timer(0.2, die).start()
         elif moment == "before":
             die()
-        send(*given)
+        send(*arguments)
         die()
 
     deliveries.send = killed

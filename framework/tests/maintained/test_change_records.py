@@ -50,9 +50,9 @@ def test_a_record_has_the_row_before_and_after(spark, first, tombstones):
         records, source_of("shop", "model.latest", batch), batch, tombstones=tombstones
     ).collect()
     for name, (before, after) in CASES.items():
-        own = [each.value and json.loads(each.value) for each in sent if each.topic == name]
-        assert own == expected(before, after, first=first, tombstones=tombstones)
-        assert {bytes(each.key) for each in sent} == {b"1"}
+        values = [record.value and json.loads(record.value) for record in sent if record.topic == name]
+        assert values == expected(before, after, first=first, tombstones=tombstones)
+        assert {bytes(record.key) for record in sent} == {b"1"}
 
 
 GUIDE = (Path(__file__).parents[3] / "docs/maintained.md").read_text()
@@ -66,8 +66,8 @@ def test_the_record_of_the_guide_has_these_fields():
 
 
 def test_the_fields_are_those_of_a_record():
-    found = envelope([Field("id", BIGINT), Field("text", STRING)])
+    fields = envelope([Field("id", BIGINT), Field("text", STRING)])
     (record,) = expected(None, NEW, first=False, tombstones=True)
-    assert [each.name for each in found] == list(record)
-    source = next(each for each in found if each.name == "source")
-    assert [each.name for each in source.type.fields] == list(record["source"])
+    assert [field.name for field in fields] == list(record)
+    source = next(field for field in fields if field.name == "source")
+    assert [field.name for field in source.type.fields] == list(record["source"])

@@ -51,7 +51,7 @@ class Reader:
     def __init__(self, bootstrap, topic, *, tombstones, again=False):
         self.bootstrap, self.topic, self.tombstones, self.again = bootstrap, topic, tombstones, again
         """With `again`, records may come twice, after a crash."""
-        self.offset, self.rows, self.ops, self.at = 0, {}, [], 0
+        self.offset, self.rows, self.ops, self.lsn = 0, {}, [], 0
         self.deleted = None
         """The key of the delete whose tombstone comes next."""
 
@@ -73,8 +73,8 @@ class Reader:
         if value is None:
             assert self.tombstones
             self.ops.append("tombstone")
-            known, self.deleted = self.deleted, None
-            assert known in (key, None)
+            deleted, self.deleted = self.deleted, None
+            assert deleted in (key, None)
             self.rows.pop(key, None)
             return
         assert self.again or self.deleted is None, "a tombstone follows its delete"
@@ -89,9 +89,9 @@ class Reader:
         }[op]  # fmt: skip
         assert before != after
         assert source["snapshot"] == ("true" if op == "r" else "false")
-        assert source["lsn"] >= self.at
+        assert source["lsn"] >= self.lsn
         assert 0 <= change["ts_ms"] - source["ts_ms"] < 600_000
-        self.at = source["lsn"]
+        self.lsn = source["lsn"]
         self.ops.append(op)
         if op == "d":
             self.rows.pop(key, None)
@@ -108,17 +108,17 @@ def expected(shop, topic):
     """Return what DuckDB selects from the Delta table."""
     database = duckdb.connect()
     database.register("rows", table(shop.root, TABLES[topic]).to_pyarrow_table())
-    found = database.execute(QUERIES[topic])
-    names = [each[0] for each in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    cursor = database.execute(QUERIES[topic])
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def check(shop, reader):
     key = "id" if reader.topic == "large" else "kind"
-    wanted = {str(row[key]).encode(): row for row in expected(shop, reader.topic)}
-    assert reader.read().rows == wanted
+    expected_rows = {str(row[key]).encode(): row for row in expected(shop, reader.topic)}
+    assert reader.read().rows == expected_rows
     newest = table(shop.root, TABLES[reader.topic]).version()
-    assert reader.at <= newest
+    assert reader.lsn <= newest
 
 
 def check_description(shop):
@@ -167,12 +167,12 @@ def test_a_reader_of_changes_has_the_table_after_each_batch(shop, first_spark, r
     assert readers[0].ops.count("tombstone") >= readers[0].ops.count("d") > 0
     check_description(shop)
     # Nothing changes, and nothing that the sink selects.
-    counts = [len(each.ops) for each in readers]
+    counts = [len(reader.ops) for reader in readers]
     build(shop, first_spark)
     number, (user, kind, value) = next(row for row in events.rows.items() if row[1][2] > 1)
     shop.send((user, {"id": number, "kind": kind, "value": value}))
     build(shop, first_spark)
-    assert counts == [len(each.read().ops) for each in readers]
+    assert counts == [len(reader.read().ops) for reader in readers]
 
 
 def test_an_edit_needs_a_rebuild_which_sends_all_rows_again(shop, first_spark, readers):
@@ -182,19 +182,23 @@ def test_an_edit_needs_a_rebuild_which_sends_all_rows_again(shop, first_spark, r
     build(shop, first_spark)
     check(shop, reader)
     shop.model("large", LARGE.replace("upper(user)", "lower(user)"))
-    _, told = built(shop.root, first_spark, intent=Update(accepted=Accepted(everything=True)))
-    assert [each.code for each in problems(told)] == ["MS870"]
+    _, build_events = built(shop.root, first_spark, intent=Update(accepted=Accepted(everything=True)))
+    assert [diagnostic.code for diagnostic in problems(build_events)] == ["MS870"]
     build(shop, first_spark, intent=Apply({}))
     with pytest.raises(MillstreamError, match="MS888"):
         roll_back(job_of(shop.root), shop.root / ".millstream", lambda _: None, first_spark)
-    wanted = {str(row["id"]).encode(): row | {"user": row["user"].lower()} for row in expected(shop, "large")}
+    expected_rows = {
+        str(row["id"]).encode(): row | {"user": row["user"].lower()} for row in expected(shop, "large")
+    }
     before = len(reader.ops)
-    assert reader.read().rows == wanted
+    assert reader.read().rows == expected_rows
     assert set(reader.ops[before:]) <= {"r", "tombstone"}
     events.send(10)
     build(shop, first_spark)
-    wanted = {str(row["id"]).encode(): row | {"user": row["user"].lower()} for row in expected(shop, "large")}
-    assert reader.read().rows == wanted
+    expected_rows = {
+        str(row["id"]).encode(): row | {"user": row["user"].lower()} for row in expected(shop, "large")
+    }
+    assert reader.read().rows == expected_rows
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
@@ -245,17 +249,17 @@ COPY = """
 
 def test_another_project_follows_the_topic_as_one_of_debezium(shop, first_spark, readers, tmp_path):
     other = Shop(tmp_path / "other", shop.bootstrap)
-    place = broker_folder(other.root)
-    place.parent.mkdir()
-    place.symlink_to(broker_folder(shop.root).resolve(), target_is_directory=True)
+    broker_link = broker_folder(other.root)
+    broker_link.parent.mkdir()
+    broker_link.symlink_to(broker_folder(shop.root).resolve(), target_is_directory=True)
     other.write("models/sources.yml", CONSUMER)
     other.model("copy", COPY)
     events = Events(shop, 6)
     for _ in range(2):
         events.send(12)
         build(shop, first_spark)
-        results, told = built(other.root, first_spark)
-        assert not problems(told), problems(told)
+        results, build_events = built(other.root, first_spark)
+        assert not problems(build_events), problems(build_events)
         assert set(statuses(results).values()) == {"success"}
         copied = [
             {name: row[name] for name in ("kind", "n", "most")}
@@ -274,6 +278,6 @@ def test_models_and_tests_read_the_rows_of_a_topic_of_changes(shop, first_spark,
         events.send(15)
         build(shop, first_spark)
         build(shop, first_spark, "again")
-        found = {(row["id"], row["kind"]) for row in table_rows(shop.root, "model.again")}
-        assert found == {(row["id"], row["kind"]) for row in expected(shop, "large")}
-    assert [each.value() is None for each in received(shop.bootstrap, "large")].count(True) > 0
+        stored = {(row["id"], row["kind"]) for row in table_rows(shop.root, "model.again")}
+        assert stored == {(row["id"], row["kind"]) for row in expected(shop, "large")}
+    assert [record.value() is None for record in received(shop.bootstrap, "large")].count(True) > 0

@@ -67,12 +67,12 @@ def test_the_table_has_the_rows_of_a_fresh_build(tmp_path, broker, first_spark):
     assert set(statuses(results).values()) == {"success"}
     before = [rows(shop, index, "local") for index in range(len(EDITS))]
     write(shop, 1)
-    results, told = built(tmp_path, first_spark)
-    assert not problems(told)
+    results, events = built(tmp_path, first_spark)
+    assert not problems(events)
     built(tmp_path, first_spark, target="fresh")
     for index, name in enumerate(EDITS):
         assert rows(shop, index, "local") == rows(shop, index, "fresh") != before[index], name
-    letters = [each.value() for each in received(broker, "tested2.dead_letter")]
+    letters = [record.value() for record in received(broker, "tested2.dead_letter")]
     assert len(letters) == 6  # those of z at first, then those of y, of both targets
 
 

@@ -49,8 +49,8 @@ class Stored:
             ]
         table = self.outputs["model.t0"]
         schema = ", ".join(f"{column.name} {column.type}" for column in table.columns) + ", _deleted boolean"
-        found = self.spark.createDataFrame(written, schema)
-        self.tables.merge(found, table, Batch("tests", number, deletes=True, new=False))
+        frame = self.spark.createDataFrame(written, schema)
+        self.tables.merge(frame, table, Batch("tests", number, deletes=True, new=False))
 
     def maintain(self, name, merge=None):
         work_of(self.job, self.tables, name, merge or self.tables.merge)(self.spark.newSession().range(0), 0)
@@ -58,12 +58,12 @@ class Stored:
     def check(self):
         for name in ("m0", "m1", "m2"):
             model = f"model.{name}"
-            found = (
+            stored = (
                 self.tables.rows(self.spark, self.outputs[model])
                 .select(*self.expected.names[model])
                 .collect()
             )
-            self.expected.rows[model] = {index: tuple(row) for index, row in enumerate(found)}
+            self.expected.rows[model] = {index: tuple(row) for index, row in enumerate(stored)}
         self.expected.check()
 
 
@@ -74,8 +74,8 @@ def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_pat
         killed.append("before")
         raise KilledError
 
-    def after(*given):
-        stored.tables.merge(*given)
+    def after(*arguments):
+        stored.tables.merge(*arguments)
         killed.append("after")
         raise KilledError
 

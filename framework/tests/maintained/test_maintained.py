@@ -10,7 +10,7 @@ from support.long import MAINTAINED, MAINTAINED_FIRST
 from support.spark import SPARK_WARNINGS
 
 from maintained.advanced import FORMS as MORE
-from maintained.generator import Made, Sequence, sequences
+from maintained.generator import Sequence, TableModel, sequences
 from maintained.harness import InDuckDB, Maintained
 from millstream.core.errors import MillstreamError
 
@@ -53,7 +53,7 @@ def test_random_tables_over_tables_equal_their_sql_on_spark(spark, tmp_path_fact
 
 
 COLUMNS = {"id": "n", "k": "t", "r": "n", "v": "n"}
-BASE = [Made(f"t{number}", COLUMNS, ("id",)) for number in range(3)]
+BASE = [TableModel(f"t{number}", COLUMNS, ("id",)) for number in range(3)]
 BATCHES = [
     {
         "t0": [(1, ("a", 1, 1)), (2, ("b", 1, 1)), (3, (None, 2, None))],
@@ -179,12 +179,12 @@ KEYS_OF = {
 
 def forms():
     """Return one project with a table for each form."""
-    made = []
+    tables = []
     for number, (name, (columns, sql)) in enumerate(FORMS.items()):
         reads = tuple(table.name for table in BASE if f"{{{table.name}}}" in sql)
         keys = KEYS_OF.get(name, tuple(columns))
-        made.append(Made(f"m{number}", columns, keys, sql, reads=reads))
-    return Sequence(list(BASE), made)
+        tables.append(TableModel(f"m{number}", columns, keys, sql, reads=reads))
+    return Sequence(list(BASE), tables)
 
 
 @pytest.fixture(scope="module")
@@ -200,39 +200,39 @@ def tables_in_spark(tmp_path_factory, spark):
 @pytest.mark.long
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_of_sql_stays_equal_on_spark(tables_in_spark, name):
-    made = tables_in_spark.of(f"m{list(FORMS).index(name)}")
+    one_table = tables_in_spark.of(f"m{list(FORMS).index(name)}")
     for batch in BATCHES:
-        made.apply(batch)
-        made.check()
+        one_table.apply(batch)
+        one_table.check()
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_of_sql_stays_equal(tables, name):
-    made = tables.of(f"m{list(FORMS).index(name)}")
-    assert not made.sequence.made[0].full, "touched keys are not derived"
+    one_table = tables.of(f"m{list(FORMS).index(name)}")
+    assert not one_table.sequence.models[0].full, "touched keys are not derived"
     for batch in BATCHES:
-        made.apply(batch)
-        made.check()
+        one_table.apply(batch)
+        one_table.check()
 
 
 def test_a_sum_that_may_have_no_rows_left_is_computed_from_the_input(tables):
-    made = tables.of(f"m{list(FORMS).index('counts and sums')}")
+    one_table = tables.of(f"m{list(FORMS).index('counts and sums')}")
     for rows in (
         [(1, ("a", 1, 2)), (2, ("a", 1, None)), (3, ("b", 1, 0))],
         [(4, ("a", 1, 3))],
         [(1, None), (4, None)],
         [(2, None)],
     ):
-        made.apply({"t0": rows})
-        made.check()
-    assert made.weighted == [True, False, True]
+        one_table.apply({"t0": rows})
+        one_table.check()
+    assert one_table.weighted == [True, False, True]
 
 
 @pytest.mark.long
 def test_two_rows_with_one_key_are_refused(spark, tmp_path):
     sql = "select y.id, x.k from {t0} as x join {t1} as y on x.r = y.r"
-    made = Made("m0", {"id": "n", "k": "t"}, ("id",), sql, reads=("t0", "t1"))
-    tables = Maintained(spark, tmp_path, Sequence(list(BASE), [made]))
+    table = TableModel("m0", {"id": "n", "k": "t"}, ("id",), sql, reads=("t0", "t1"))
+    tables = Maintained(spark, tmp_path, Sequence(list(BASE), [table]))
     tables.apply({"t0": [(1, ("a", 1, 1))], "t1": [(7, ("a", 1, 1)), (8, ("a", 2, 1))]})
     tables.check()
     with pytest.raises(MillstreamError, match="gives 2 rows with the key id = 7"):
@@ -248,8 +248,8 @@ PARTITIONS = {
 
 def keys_of_partitions(root, queries):
     """Return by which keys tables are maintained whose rows are the first two of each partition."""
-    made = [
-        Made(
+    definitions = [
+        TableModel(
             f"p{number}",
             {"id": "n", "k": "t"},
             ("id", "k"),
@@ -258,12 +258,12 @@ def keys_of_partitions(root, queries):
         )
         for number, (sql, by) in enumerate(queries)
     ]
-    tables = InDuckDB(root, Sequence(list(BASE), made))
-    return [tables.plans[f"model.{each.name}"].maintenance.by for each in made]
+    tables = InDuckDB(root, Sequence(list(BASE), definitions))
+    return [tables.plans[f"model.{table.name}"].maintenance.by for table in definitions]
 
 
 def test_a_partition_is_the_same_however_it_is_written(tmp_path):
-    queries = [(sql, by) for sql, listed in PARTITIONS.items() for by in listed]
+    queries = [(sql, by) for sql, partitions in PARTITIONS.items() for by in partitions]
     assert keys_of_partitions(tmp_path, queries) == [("k",)] * len(queries)
 
 

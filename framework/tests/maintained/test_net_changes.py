@@ -35,14 +35,14 @@ def test_changes_of_a_row_add_up_in_any_order(spark, case):
     orders = list(permutations(rows))
     # Each order is another key, so that one query checks all.
     feed = [(number, *row[1:], committed(row[3])) for number, order in enumerate(orders) for row in order]
-    found = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=False).collect()
-    made = [(r._before and r._before.v, r._last.v, r._deleted) for r in found]
-    assert all((r._version, r._time) == (rows[-1][3], committed(rows[-1][3])) for r in found)
-    assert made == ([] if expected is None else [expected] * len(orders))
+    changes = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=False).collect()
+    net = [(r._before and r._before.v, r._last.v, r._deleted) for r in changes]
+    assert all((r._version, r._time) == (rows[-1][3], committed(rows[-1][3])) for r in changes)
+    assert net == ([] if expected is None else [expected] * len(orders))
 
 
 def test_rows_that_came_and_went_are_deletes_if_the_topic_may_have_them(spark):
     rows, _ = CASES["inserted, then deleted"]
     feed = [(*row, committed(row[3])) for row in rows]
-    (found,) = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=True).collect()
-    assert (found._before, found._last.v, found._deleted) == (None, "a", True)
+    (change,) = net_changes(spark.createDataFrame(feed, SCHEMA), ("id",), first=True).collect()
+    assert (change._before, change._last.v, change._deleted) == (None, "a", True)

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from maintained.generator import Made, Sequence
+from maintained.generator import Sequence, TableModel
 from maintained.harness import InDuckDB, Maintained
 
 TABLES = [
-    Made("auction", {"id": "n", "itemName": "t", "initialBid": "n", "dateTime": "timestamp", "expires": "timestamp", "seller": "n", "category": "n"}, ("id",)),
-    Made("bid", {"auction": "n", "bidder": "n", "dateTime": "timestamp", "price": "n", "channel": "t"}, ("auction", "bidder", "dateTime")),
+    TableModel("auction", {"id": "n", "itemName": "t", "initialBid": "n", "dateTime": "timestamp", "expires": "timestamp", "seller": "n", "category": "n"}, ("id",)),
+    TableModel("bid", {"auction": "n", "bidder": "n", "dateTime": "timestamp", "price": "n", "channel": "t"}, ("auction", "bidder", "dateTime")),
 ]  # fmt: skip
 OF_AUCTION = "A.id = B.auction and B.dateTime between A.dateTime and A.expires"
 QUERIES = {
@@ -38,11 +38,11 @@ QUERIES = {
 
 
 def queries():
-    made = [
-        Made(name, dict.fromkeys(keys, "n"), keys, sql, reads=tuple(t.name for t in TABLES if f"{{{t.name}}}" in sql))
+    tables = [
+        TableModel(name, dict.fromkeys(keys, "n"), keys, sql, reads=tuple(t.name for t in TABLES if f"{{{t.name}}}" in sql))
         for name, (keys, sql) in QUERIES.items()
     ]  # fmt: skip
-    return Sequence(list(TABLES), made)
+    return Sequence(list(TABLES), tables)
 
 
 def traffic(seed, steps):
@@ -60,8 +60,11 @@ def traffic(seed, steps):
 
     def bid():
         hot = pick.random() < 0.3
-        at = start + timedelta(seconds=next(times))
-        return (1 if hot else pick.randrange(60), pick.randrange(9), at), (next(prices), pick.choice("ab"))
+        bid_time = start + timedelta(seconds=next(times))
+        return (1 if hot else pick.randrange(60), pick.randrange(9), bid_time), (
+            next(prices),
+            pick.choice("ab"),
+        )
 
     for step in range(steps):
         changes = {"auction": {}, "bid": {}}
@@ -69,23 +72,26 @@ def traffic(seed, steps):
             changes["auction"][number if step == 0 else 50 + 2 * step + number] = auction()
         changes["bid"].update(bid() for _ in range(300 if step == 0 else 10))
         if step:
-            for known, name in ((auctions, "auction"), (bids, "bid")):
-                corrected, withdrawn = pick.sample(sorted(known), 8)[::2], pick.sample(sorted(known), 3)
+            for current_rows, name in ((auctions, "auction"), (bids, "bid")):
+                corrected, withdrawn = (
+                    pick.sample(sorted(current_rows), 8)[::2],
+                    pick.sample(sorted(current_rows), 3),
+                )
                 for key in corrected:
                     changes[name][key] = auction() if name == "auction" else (next(prices), "c")
                 changes[name].update(dict.fromkeys(withdrawn))
-        for known, name in ((auctions, "auction"), (bids, "bid")):
+        for current_rows, name in ((auctions, "auction"), (bids, "bid")):
             for key, row in changes[name].items():
-                known.pop(key, None)
+                current_rows.pop(key, None)
                 if row is not None:
-                    known[key] = row
+                    current_rows[key] = row
         yield {name: [*rows.items()] for name, rows in changes.items()}
 
 
 def stays_equal(tables, name, steps):
     query = tables.of(name)
     for batch in traffic(name, steps):
-        query.apply({table: rows for table, rows in batch.items() if table in query.sequence.made[0].reads})
+        query.apply({table: rows for table, rows in batch.items() if table in query.sequence.models[0].reads})
         query.check()
     return query.rows[f"model.{name}"].values()
 

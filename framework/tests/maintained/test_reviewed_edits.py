@@ -54,23 +54,23 @@ def edits(draw):
     """Draw tables, and one of them with another SQL."""
     sequence = draw(sequences(MORE))
     places = [
-        (index, found.span(), found.expand(after))
-        for index, each in enumerate(sequence.made)
+        (index, match.span(), match.expand(after))
+        for index, table in enumerate(sequence.models)
         for before, after in EDITS.items()
-        for found in re.finditer(before, each.sql)
+        for match in re.finditer(before, table.sql)
     ]
     if not places:
         return sequence, sequence
     index, (start, stop), text = draw(st.sampled_from(places))
-    sql = sequence.made[index].sql
-    made = list(sequence.made)
-    made[index] = replace(made[index], sql=sql[:start] + text + sql[stop:])
-    return sequence, replace(sequence, made=made)
+    sql = sequence.models[index].sql
+    tables = list(sequence.models)
+    tables[index] = replace(tables[index], sql=sql[:start] + text + sql[stop:])
+    return sequence, replace(sequence, models=tables)
 
 
 def rows_of(sequence):
     """Return the rows of each table over tables, by DuckDB."""
-    database, random = in_memory(), Random(len(sequence.made))
+    database, random = in_memory(), Random(len(sequence.models))
     for base in sequence.base:
         rows = [
             (key, random.choice([None, *"abc"]), *(random.choice([None, 0, 1, 2, 3]) for _ in "rv"))
@@ -79,27 +79,27 @@ def rows_of(sequence):
         columns = ", ".join(f"{name} {kind}" for name, kind in typed(base))
         database.execute(f"create table {base.name} ({columns})")
         insert(database, base.name, rows)
-    found = {}
-    for made in sequence.made:
-        database.execute(translated(f"create table {made.name} as {made.for_duckdb()}"))
-        names = ", ".join(made.columns)
-        found[made.name] = database.execute(f"select {names} from {made.name}").fetchall()
-    return found
+    table_rows = {}
+    for table in sequence.models:
+        database.execute(translated(f"create table {table.name} as {table.for_duckdb()}"))
+        names = ", ".join(table.columns)
+        table_rows[table.name] = database.execute(f"select {names} from {table.name}").fetchall()
+    return table_rows
 
 
 def reported(folder, before, after):
     """Return for each model whether other rows are reported, and the changed columns; None if one is refused."""
     InDuckDB(folder / "main", before)
     shutil.copytree(folder / "main", folder / "now")
-    for made, was in zip(after.made, before.made, strict=True):
-        (folder / f"now/models/{made.name}.sql").write_text(replace(made, full=was.full).model())
+    for table, was in zip(after.models, before.models, strict=True):
+        (folder / f"now/models/{table.name}.sql").write_text(replace(table, full=was.full).model())
     roots = {name: folder / name for name in ("main", "now")}
     compiled = {name: compile_project(root, use_cache=False) for name, root in roots.items()}
-    if any(each.severity == "error" for each in compiled["now"].diagnostics):
+    if any(diagnostic.severity == "error" for diagnostic in compiled["now"].diagnostics):
         return None
     versions = [version_of(name, compiled[name], root) for name, root in roots.items()]
-    found = review(*versions, statistics(compiled["now"].manifest, {}, None))
-    return {each.id.partition(".")[2]: (each.rows, {c.name for c in each.columns}) for each in found.nodes}
+    reviewed = review(*versions, statistics(compiled["now"].manifest, {}, None))
+    return {node.id.partition(".")[2]: (node.rows, {c.name for c in node.columns}) for node in reviewed.nodes}
 
 
 def missed(folder, before, after):
@@ -113,18 +113,20 @@ def missed(folder, before, after):
     changes = reported(folder, before, after)
     if changes is None:
         return None
-    found = []
-    for made in before.made:
-        rows, columns = changes.get(made.name, (False, set()))
-        places = [index for index, name in enumerate(made.columns) if name not in columns]
-        if not rows and bag(was[made.name], places) != bag(now[made.name], places):
-            found.append(made.name)
-    return found
+    unreported = []
+    for table in before.models:
+        rows, columns = changes.get(table.name, (False, set()))
+        positions = [index for index, name in enumerate(table.columns) if name not in columns]
+        if not rows and bag(was[table.name], positions) != bag(now[table.name], positions):
+            unreported.append(table.name)
+    return unreported
 
 
-def bag(rows, places=None):
+def bag(rows, positions=None):
     return Counter(
-        ordered([row if places is None else tuple(row[place] for place in places) for row in rows])
+        ordered(
+            [row if positions is None else tuple(row[position] for position in positions) for row in rows]
+        )
     )
 
 
@@ -141,9 +143,9 @@ def check_edits(folders, examples):
     )
     @given(edits())
     def check(versions):
-        found = missed(folders.mktemp("project"), *versions)
-        compared.append(found is not None)
-        assert not found, [made.for_spark() for version in versions for made in version.made]
+        unreported = missed(folders.mktemp("project"), *versions)
+        compared.append(unreported is not None)
+        assert not unreported, [table.for_spark() for version in versions for table in version.models]
 
     check()
     assert sum(compared) >= examples // 5

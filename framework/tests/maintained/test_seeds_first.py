@@ -94,8 +94,8 @@ def views_of_rows(shop, spark, batches):
         "limits": ([row for row in limits.items() if row[1] is not None], "kind string, most double"),
         "kinds": ([tuple(cell or None for cell in line.split(",")) for line in KINDS.split()[1:]], "kind string, name string"),
     }  # fmt: skip
-    for name, (found, columns) in rows.items():
-        spark.createDataFrame(found, columns).createOrReplaceTempView(name)
+    for name, (tuples, columns) in rows.items():
+        spark.createDataFrame(tuples, columns).createOrReplaceTempView(name)
     spark.sql("select upper(name) as name, kind from kinds").createOrReplaceTempView("titled")
     totals = "select kind, count(*) as n, sum(value) as total from latest group by kind"
     spark.sql(totals).createOrReplaceTempView("totals")
@@ -137,12 +137,14 @@ def check_builds(shop, spark, first_spark, cases, builds=((0,), (1,), (2,))):
     for batches in builds:
         for batch in batches:
             send(shop, batch)
-        results, told = built(shop.root, first_spark)
-        assert not problems(told), problems(told)
+        results, events = built(shop.root, first_spark)
+        assert not problems(events), problems(events)
         assert set(statuses(results).values()) == {"success"}
         views_of_rows(shop, spark, batches[-1] + 1)
         for name, (_, sql) in cases.items():
-            expected = spark.sql(sql.format(**{each: each for each in RELATIONS})).toArrow().to_pylist()
+            expected = (
+                spark.sql(sql.format(**{relation: relation for relation in RELATIONS})).toArrow().to_pylist()
+            )
             stored = table_rows(shop.root, f"model.{name}")
             assert sorted_rows(stored) == sorted_rows(expected), (name, batches)
 
@@ -168,8 +170,8 @@ def test_a_sink_sends_what_a_table_brings_to_a_seed(with_latest, first_spark):
         on o.kind = v.kind and v.name <> 'BANANAS'""",
     )
     send(with_latest, 0)
-    _, told = built(with_latest.root, first_spark)
-    assert not problems(told), problems(told)
+    _, events = built(with_latest.root, first_spark)
+    assert not problems(events), problems(events)
     sent = [row for row in with_latest.values("sent") if row is not None]
     expected = [{"name": "APPLES", "id": 1}, {"name": "APPLES", "id": 3}, {"name": "BERRIES", "id": 2}]
     assert sorted_rows(sent) == sorted_rows(expected)
@@ -186,8 +188,8 @@ def test_a_seed_that_a_stream_is_joined_to(seeded, spark, first_spark):
     seeded.model("per_name", config + grouped.format(kinds=RELATIONS["kinds"], events=events))
     for batch in range(2):
         send(seeded, batch)
-        _, told = built(seeded.root, first_spark)
-        assert not problems(told), problems(told)
+        _, build_events = built(seeded.root, first_spark)
+        assert not problems(build_events), problems(build_events)
     views_of_rows(seeded, spark, 2)
     rows = [row for batch in EVENTS[:2] for row in batch]
     spark.createDataFrame(rows, "id int, kind string, value double").createOrReplaceTempView("events")
@@ -202,8 +204,8 @@ def test_a_view_first_that_a_table_would_only_be_looked_up_for(with_latest, join
     select = "select v.name" if "semi" in join else "select v.name, o.id"
     sql = f"{select} from {{titled}} v {join} {{latest}} o on o.kind = v.kind"
     add(with_latest, {"every": ("name" if "semi" in join else "name, id", sql)})
-    (problem,) = compile_project(with_latest.root).diagnostics
-    assert (problem.code, problem.help) == ("MS694", "write the SQL of 'titled' as a CTE of this model")
+    (diagnostic,) = compile_project(with_latest.root).diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("MS694", "write the SQL of 'titled' as a CTE of this model")
     text = (with_latest.root / "models/every.sql").read_text()
     (with_latest.root / "models/every.sql").write_text(
         text.replace(select, f"with titled as ({TITLED}) {select}").replace(RELATIONS["titled"], "titled")
@@ -221,8 +223,8 @@ def test_an_error_of_a_table_over_tables_is_reported_once(with_latest, first_spa
         )""",
     )
     send(with_latest, 0)
-    _, told = built(with_latest.root, first_spark)
-    (problem,) = problems(told)
-    assert problem.code == "MS868"
+    _, events = built(with_latest.root, first_spark)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS868"
     captured = capfd.readouterr()
     assert "QueryContextLogger" not in captured.out + captured.err

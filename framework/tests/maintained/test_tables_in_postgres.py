@@ -58,7 +58,7 @@ def in_spark(sql):
 
 
 @pytest.fixture
-def place(shop, postgres, monkeypatch):
+def schema(shop, postgres, monkeypatch):
     """Return the schema with the tables of a project."""
     monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
     shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
@@ -75,54 +75,54 @@ def send(shop, batch):
 
 
 def build(shop, spark):
-    results, told = built(shop.root, spark)
-    assert not problems(told), problems(told)
-    return {each.id.partition(".")[2]: each.changes for each in results.results if each.changes}
+    results, events = built(shop.root, spark)
+    assert not problems(events), problems(events)
+    return {node.id.partition(".")[2]: node.changes for node in results.results if node.changes}
 
 
-def check(shop, place):
+def check(shop, schema):
     """Compare each table with DuckDB over the events that are stored."""
     with duckdb.connect() as oracle:
         oracle.execute("create table events (id int, user text, kind text, value double)")
         events = table_rows(shop.root, "model.stored_events")
         oracle.executemany(
-            "insert into events values (?, ?, ?, ?)", [tuple(each.values()) for each in events]
+            "insert into events values (?, ?, ?, ?)", [tuple(event.values()) for event in events]
         )
         oracle.execute(f"create table kinds as {KINDS}")
         for name, sql in IN_DUCKDB.items():
-            found = oracle.execute(sql)
-            names = ", ".join(f'"{column[0]}"' for column in found.description)
-            stored = rows(place, f"select {names} from {name}")
-            assert sorted(stored, key=repr) == sorted(found.fetchall(), key=repr), name
+            cursor = oracle.execute(sql)
+            names = ", ".join(f'"{column[0]}"' for column in cursor.description)
+            stored = rows(schema, f"select {names} from {name}")
+            assert sorted(stored, key=repr) == sorted(cursor.fetchall(), key=repr), name
 
 
-def test_tables_equal_their_sql_after_every_build(shop, first_spark, place):
+def test_tables_equal_their_sql_after_every_build(shop, first_spark, schema):
     for batch in BATCHES:
         send(shop, batch)
         build(shop, first_spark)
-        check(shop, place)
+        check(shop, schema)
     send(shop, [(9, "b", "x", 1.0)])
     changes = build(shop, first_spark)
     assert (changes["per_user"].touched, changes["per_user"].updated) == (1, 1)
     assert (changes["of_kinds"].touched, changes["overall"].updated) == (3, 1)
-    check(shop, place)
+    check(shop, schema)
     # An edit computes all rows, and stores what differs.
     file = shop.root / "models/per_user.sql"
     file.write_text(file.read_text().replace("max(kind) as kind", "max(kind) as kind, min(id) as first"))
     build(shop, first_spark)
-    assert rows(place, "select first from per_user where \"user\" = 'b'") == [(2,)]
-    check(shop, place)
+    assert rows(schema, "select first from per_user where \"user\" = 'b'") == [(2,)]
+    check(shop, schema)
 
 
-def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, place, monkeypatch):
+def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, schema, monkeypatch):
     stored, interrupted = merge.merge, []
 
     def before(_rows, table, *_):
         interrupted.append(table.model)
         raise OSError("interrupted")
 
-    def after(given, table, *more):
-        stored(given, table, *more)
+    def after(rows_to_store, table, *more):
+        stored(rows_to_store, table, *more)
         interrupted.append(table.model)
         raise OSError("interrupted")
 
@@ -135,21 +135,21 @@ def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_sp
                 assert "error" in statuses(results).values()
         changes = build(shop, first_spark)
         assert not any(changes[name].stored for name in IN_DUCKDB), "it was stored before"
-        check(shop, place)
+        check(shop, schema)
     assert set(interrupted) == {f"model.{name}" for name in IN_DUCKDB}
     assert len(interrupted) >= 2 * len(BATCHES)
 
 
 def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
-    given = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
-    target = Target("shop", "local", {"tables": given | {"database_schema": postgres.schema}})
+    connection = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
+    target = Target("shop", "local", {"tables": connection | {"database_schema": postgres.schema}})
     columns = (Column("user", STRING), Column("id", INT), Column("share", DOUBLE))
     tables, table = connect(target, tmp_path, first_spark), TableOutput("model.t", ("user",), columns)
     tables.create(table, changes=False)
     rows(postgres, "insert into t select 'u' || n, n, n from generate_series(1, 1000) n")
     rows(postgres, "insert into t values (null, 0, 0)")
     stored = tables.rows(first_spark, "model.t", columns)
-    for keys, pushed, found in (
+    for keys, pushed, expected in (
         ([("u7", 7, 7.0), (None, 0, 0.0), ("u9", 9, 1.0)], "[*Or", [(None, 0), ("u7", 7), ("u9", 9)]),
         ([("u'7", 7, 7.0)], "[*IsNotNull(user), *IsNotNull(id), *EqualTo(user,u'7), *EqualTo(id,7)]", []),
         ([("u7", n, 0.0) for n in range(1001)], "[]", None),
@@ -158,10 +158,10 @@ def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
         with evaluated(frame) as few:
             less = with_few_keys(stored, few, ["USER", "id", "share"])
             assert f"PushedFilters: {pushed}" in physical(less)
-            assert less.count() == (1001 if found is None else len(found))
-            if found is not None:
+            assert less.count() == (1001 if expected is None else len(expected))
+            if expected is not None:
                 assert sorted(map(tuple, less.select("user", "id").collect()), key=repr) == sorted(
-                    found, key=repr
+                    expected, key=repr
                 )
 
 

@@ -63,10 +63,10 @@ class Events:
 
 def newest(records):
     """Return the value of each key, as a reader of a compacted topic sees it."""
-    found = {}
-    for each in records:
-        found[each.key()] = each.value() and json.loads(each.value())
-    return {key: value for key, value in found.items() if value is not None}
+    values = {}
+    for record in records:
+        values[record.key()] = record.value() and json.loads(record.value())
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def check(shop, events, *, killed=False):
@@ -82,10 +82,12 @@ def check(shop, events, *, killed=False):
         return
     for name, records in topics.items():
         last = {}
-        for each in records:
-            if each.key() in last:
-                assert last[each.key()] != each.value(), f"{name} repeats {each.key()}: {each.value()}"
-            last[each.key()] = each.value()
+        for record in records:
+            if record.key() in last:
+                assert last[record.key()] != record.value(), (
+                    f"{name} repeats {record.key()}: {record.value()}"
+                )
+            last[record.key()] = record.value()
 
 
 def same(shop):
@@ -94,8 +96,8 @@ def same(shop):
 
 def build(shop, spark, *models, **options):
     only = frozenset(f"model.{name}" for name in models) if models else None
-    results, told = built(shop.root, spark, models=only, **options)
-    assert not problems(told), problems(told)
+    results, events = built(shop.root, spark, models=only, **options)
+    assert not problems(events), problems(events)
     assert set(statuses(results).values()) == {"success"}
 
 
@@ -151,8 +153,10 @@ def test_a_row_that_a_test_kept_out_is_deleted_with_the_record_that_it_had(shop,
     for kind in ("a", "b", "gone"):
         shop.send(*(("x", {"id": number, "kind": kind, "value": 2.0}) for number in range(2)))
         build(shop, first_spark)
-        kept = {} if kind == "gone" else {b"0": "a", b"1": "a"}
-        assert {key: row["kind"] for key, row in newest(received(shop.bootstrap, "large")).items()} == kept
+        expected = {} if kind == "gone" else {b"0": "a", b"1": "a"}
+        assert {
+            key: row["kind"] for key, row in newest(received(shop.bootstrap, "large")).items()
+        } == expected
 
 
 @pytest.mark.parametrize("moment", ["before", "during", "after"])

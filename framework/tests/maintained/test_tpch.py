@@ -10,20 +10,20 @@ from decimal import Decimal
 
 import pytest
 
-from maintained.generator import Made, Sequence
+from maintained.generator import Sequence, TableModel
 from maintained.harness import InDuckDB
 from millstream.compile import compile_project
 
 MONEY, DAY = "decimal(12,2)", "date"
 TABLES = [
-    Made("region", {"r_regionkey": "n", "r_name": "t"}, ("r_regionkey",)),
-    Made("nation", {"n_nationkey": "n", "n_name": "t", "n_regionkey": "n"}, ("n_nationkey",)),
-    Made("supplier", {"s_suppkey": "n", "s_name": "t", "s_nationkey": "n", "s_acctbal": MONEY, "s_comment": "t"}, ("s_suppkey",)),
-    Made("part", {"p_partkey": "n", "p_name": "t", "p_brand": "t", "p_type": "t", "p_size": "n", "p_container": "t"}, ("p_partkey",)),
-    Made("partsupp", {"ps_partkey": "n", "ps_suppkey": "n", "ps_availqty": "n", "ps_supplycost": MONEY}, ("ps_partkey", "ps_suppkey")),
-    Made("customer", {"c_custkey": "n", "c_name": "t", "c_nationkey": "n", "c_phone": "t", "c_acctbal": MONEY, "c_mktsegment": "t"}, ("c_custkey",)),
-    Made("orders", {"o_orderkey": "n", "o_custkey": "n", "o_orderstatus": "t", "o_totalprice": MONEY, "o_orderdate": DAY, "o_orderpriority": "t", "o_comment": "t"}, ("o_orderkey",)),
-    Made("lineitem", {"l_orderkey": "n", "l_linenumber": "n", "l_partkey": "n", "l_suppkey": "n", "l_quantity": MONEY, "l_extendedprice": MONEY, "l_discount": MONEY, "l_tax": MONEY, "l_returnflag": "t", "l_linestatus": "t", "l_shipdate": DAY, "l_commitdate": DAY, "l_receiptdate": DAY, "l_shipmode": "t"}, ("l_orderkey", "l_linenumber")),
+    TableModel("region", {"r_regionkey": "n", "r_name": "t"}, ("r_regionkey",)),
+    TableModel("nation", {"n_nationkey": "n", "n_name": "t", "n_regionkey": "n"}, ("n_nationkey",)),
+    TableModel("supplier", {"s_suppkey": "n", "s_name": "t", "s_nationkey": "n", "s_acctbal": MONEY, "s_comment": "t"}, ("s_suppkey",)),
+    TableModel("part", {"p_partkey": "n", "p_name": "t", "p_brand": "t", "p_type": "t", "p_size": "n", "p_container": "t"}, ("p_partkey",)),
+    TableModel("partsupp", {"ps_partkey": "n", "ps_suppkey": "n", "ps_availqty": "n", "ps_supplycost": MONEY}, ("ps_partkey", "ps_suppkey")),
+    TableModel("customer", {"c_custkey": "n", "c_name": "t", "c_nationkey": "n", "c_phone": "t", "c_acctbal": MONEY, "c_mktsegment": "t"}, ("c_custkey",)),
+    TableModel("orders", {"o_orderkey": "n", "o_custkey": "n", "o_orderstatus": "t", "o_totalprice": MONEY, "o_orderdate": DAY, "o_orderpriority": "t", "o_comment": "t"}, ("o_orderkey",)),
+    TableModel("lineitem", {"l_orderkey": "n", "l_linenumber": "n", "l_partkey": "n", "l_suppkey": "n", "l_quantity": MONEY, "l_extendedprice": MONEY, "l_discount": MONEY, "l_tax": MONEY, "l_returnflag": "t", "l_linestatus": "t", "l_shipdate": DAY, "l_commitdate": DAY, "l_receiptdate": DAY, "l_shipmode": "t"}, ("l_orderkey", "l_linenumber")),
 ]  # fmt: skip
 PRICE = "l_extendedprice * (1 - l_discount)"
 QUERIES = {
@@ -60,37 +60,37 @@ FULL = {
 """The queries that need `refresh='full'`, and why."""
 
 
-def made(number):
+def table_of(number):
     keys, sql = QUERIES[number]
     reads = tuple(table.name for table in TABLES if f"{{{table.name}}}" in sql)
-    return Made(f"q{number}", dict.fromkeys(keys, "n"), keys, sql, full=number in FULL, reads=reads)
+    return TableModel(f"q{number}", dict.fromkeys(keys, "n"), keys, sql, full=number in FULL, reads=reads)
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     return InDuckDB(
-        tmp_path_factory.mktemp("tpch"), Sequence(list(TABLES), [made(number) for number in QUERIES])
+        tmp_path_factory.mktemp("tpch"), Sequence(list(TABLES), [table_of(number) for number in QUERIES])
     )
 
 
 def test_eighteen_of_the_queries_are_kept_equal_by_touched_keys(tables):
-    assert {int(each.name[1:]) for each in tables.sequence.made if each.full} == {*FULL}
+    assert {int(table.name[1:]) for table in tables.sequence.models if table.full} == {*FULL}
 
 
 @pytest.mark.parametrize("number", FULL)
 def test_a_query_that_needs_a_full_refresh_says_why(tables, tmp_path, number):
-    (problem,) = refused(tables, tmp_path, number)
-    assert problem.code == "MS543"
-    assert FULL[number] in problem.message
+    (diagnostic,) = refused(tables, tmp_path, number)
+    assert diagnostic.code == "MS543"
+    assert FULL[number] in diagnostic.message
 
 
 def refused(tables, root, number):
     """Return what is reported of a query without `refresh='full'`."""
-    for each in tables.root.rglob("*"):
-        if each.is_file() and each.suffix in {".sql", ".yml", ".toml"} and not each.name.startswith("q"):
-            (root / each.relative_to(tables.root)).parent.mkdir(parents=True, exist_ok=True)
-            (root / each.relative_to(tables.root)).write_text(each.read_text())
-    (root / f"models/q{number}.sql").write_text(made(number).model().replace(", refresh='full'", ""))
+    for path in tables.root.rglob("*"):
+        if path.is_file() and path.suffix in {".sql", ".yml", ".toml"} and not path.name.startswith("q"):
+            (root / path.relative_to(tables.root)).parent.mkdir(parents=True, exist_ok=True)
+            (root / path.relative_to(tables.root)).write_text(path.read_text())
+    (root / f"models/q{number}.sql").write_text(table_of(number).model().replace(", refresh='full'", ""))
     return compile_project(root).diagnostics
 
 
@@ -108,7 +108,7 @@ def rows(seed):
         return date(1993, 1, 1) + timedelta(days=pick.randrange(2000))
 
     nations = ["FRANCE", "GERMANY", "PERU", "KENYA"]
-    found = {
+    rows_by_table = {
         "region": [(0, ("EUROPE",)), (1, ("AFRICA",))],
         "nation": [(key, (name, key // 3)) for key, name in enumerate(nations)],
         "supplier": [
@@ -127,31 +127,31 @@ def rows(seed):
             for key in range(10)
         ],
     }  # fmt: skip
-    found["lineitem"] = [
+    rows_by_table["lineitem"] = [
         ((order, line), (
             pick.randrange(6), pick.randrange(5), money(30), money(900), Decimal(pick.randrange(10)) / 100, Decimal("0.02"),
             one("R", "N"), one("F", "O"), day(), day(), day(), one("MAIL", "SHIP", "AIR"),
         ))
         for order in range(10) for line in range(pick.randrange(4))
     ]  # fmt: skip
-    return found
+    return rows_by_table
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", QUERIES)
 def test_a_query_stays_equal_while_orders_come_and_go(tables, number):
     query = tables.of(f"q{number}")
-    read = query.sequence.made[0].reads
+    read = query.sequence.models[0].reads
     first = rows(number)
-    query.apply({name: found for name, found in first.items() if name in read})
+    query.apply({name: table_rows for name, table_rows in first.items() if name in read})
     query.check()
     pick = random.Random(number)
     for step in range(1, 6):
         batch = {}
-        for name, found in rows(100 * step + number).items():
+        for name, table_rows in rows(100 * step + number).items():
             if name not in read or (name not in {"orders", "lineitem"} and step % 2):
                 continue
-            some = pick.sample(found, min(len(found), 3))
+            some = pick.sample(table_rows, min(len(table_rows), 3))
             batch[name] = [(key, None if pick.random() < 0.3 else row) for key, row in some]
         query.apply(batch)
         query.check()

@@ -67,9 +67,9 @@ def written(folder, queries):
 
 
 def refused(root):
-    found = compile_project(root, use_cache=False).diagnostics
-    assert {each.code for each in found} <= {"MS518"}, found
-    return {int(each.location.path[8:-4]): each for each in found}
+    diagnostics = compile_project(root, use_cache=False).diagnostics
+    assert {diagnostic.code for diagnostic in diagnostics} <= {"MS518"}, diagnostics
+    return {int(diagnostic.location.path[8:-4]): diagnostic for diagnostic in diagnostics}
 
 
 def repeated(keys, sql):
@@ -82,19 +82,19 @@ def repeated(keys, sql):
 
 def test_keys_that_unmatched_rows_share_are_refused(tmp_path):
     assert all(repeated(*query) for query in SHARED.values())
-    found = refused(written(tmp_path, SHARED.values()))
-    assert [name for index, name in enumerate(SHARED) if index not in found] == []
-    assert found[0].message == (
+    diagnostics = refused(written(tmp_path, SHARED.values()))
+    assert [name for index, name in enumerate(SHARED) if index not in diagnostics] == []
+    assert diagnostics[0].message == (
         "unique_key k does not identify these rows: it is the same for all rows of o without a match in c"
     )
-    assert found[0].help == REMEDY
-    assert "unique_key" in found[0].line
+    assert diagnostics[0].help == REMEDY
+    assert "unique_key" in diagnostics[0].line
 
 
 def test_keys_that_identify_rows_and_remedies_are_not_refused(tmp_path):
     assert not any(repeated(*query) for query in RIGHT.values())
-    found = refused(written(tmp_path, RIGHT.values()))
-    assert [name for index, name in enumerate(RIGHT) if index in found] == []
+    diagnostics = refused(written(tmp_path, RIGHT.values()))
+    assert [name for index, name in enumerate(RIGHT) if index in diagnostics] == []
 
 
 def test_a_test_that_leaves_out_rows_without_a_key_is_enough(tmp_path):

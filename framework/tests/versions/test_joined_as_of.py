@@ -5,7 +5,7 @@
 
 import pytest
 from hypothesis import strategies as st
-from maintained.generator import Made, Sequence
+from maintained.generator import Sequence, TableModel
 from maintained.harness import InDuckDB as Tables
 from maintained.harness import in_memory, insert, ordered
 from support.long import VERSIONED
@@ -15,8 +15,8 @@ from versions.in_duckdb import InDuckDB as Versions
 from versions.test_versions import SHORT, examples, places
 
 BASE = [
-    Made("orders", {"id": "n", "k": "t", "time": "timestamp"}, ("id",)),
-    Made("rates", {"k": "t", "price": "n", "time": "timestamp"}, ("k",), options=", versions='all', order_by='time'"),
+    TableModel("orders", {"id": "n", "k": "t", "time": "timestamp"}, ("id",)),
+    TableModel("rates", {"k": "t", "price": "n", "time": "timestamp"}, ("k",), options=", versions='all', order_by='time'"),
 ]  # fmt: skip
 JOIN = "{orders} as o {kind} join {rates} for system_time as of o.time as r on r.k = o.k"
 ASOF = "orders as o {kind} join valid as r on r.id = o.id"
@@ -55,7 +55,7 @@ class Joined(Tables):
     def __init__(self, root, form, kind, more):
         keys, sql = FORMS[form]
         sql = sql.replace("{kind}", kind).replace("{more}", more)
-        made = Made("joined", {}, keys, sql, reads=("orders", "rates"))
+        made = TableModel("joined", {}, keys, sql, reads=("orders", "rates"))
         super().__init__(root, Sequence(list(BASE), [made]))
         self.versions = Versions()
         self.records = {}
@@ -124,5 +124,5 @@ def test_many_tables_that_join_versions(tmp_path_factory):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["", "left"])
 def test_the_touched_keys_of_each_form_are_derived(tmp_path, form, kind):
-    (made,) = Joined(tmp_path, form, kind, "").sequence.made
+    (made,) = Joined(tmp_path, form, kind, "").sequence.models
     assert not made.full
