@@ -105,9 +105,9 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Material]:
     _write_results(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NASTY_PASSWORD", "hunter2-of-kafka")
-        found = compile_project(root, use_cache=False)
-        _write_tests(root, found.manifest.nodes["model.totals"].checksum)
-        yield gather(root, found, "target")
+        compiled = compile_project(root, use_cache=False)
+        _write_tests(root, compiled.manifest.nodes["model.totals"].checksum)
+        yield gather(root, compiled, "target")
 
 
 def _write_results(root: Path) -> None:
@@ -167,8 +167,8 @@ def example_site(example_values: Site, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
+    with chromium() as chrome:
+        yield chrome
 
 
 @pytest.fixture(scope="module")

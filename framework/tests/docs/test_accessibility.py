@@ -96,14 +96,14 @@ FAILING = (
 
 @pytest.fixture(params=["light", "dark"], scope="module")
 def page(request, browser: Browser, example_site: Path):
-    with watched(browser, example_site, color_scheme=request.param) as found:
-        yield found
+    with watched(browser, example_site, color_scheme=request.param) as site:
+        yield site
 
 
 @pytest.fixture(params=["light", "dark"], scope="module")
 def failing(request, browser: Browser, nasty_site: Path):
-    with watched(browser, nasty_site, color_scheme=request.param) as found:
-        yield found
+    with watched(browser, nasty_site, color_scheme=request.param) as site:
+        yield site
 
 
 def check(shown):
@@ -132,8 +132,8 @@ def test_the_check_of_contrast_finds_faint_text(page):
 
 
 def test_keys_go_through_the_page_in_its_order_and_show_where_they_are(browser: Browser, example_site: Path):
-    with watched(browser, example_site) as found:
-        page = found.open("#/lineage")
+    with watched(browser, example_site) as site:
+        page = site.open("#/lineage")
         seen = []
         for _ in range(12):
             page.keyboard.press("Tab")
@@ -155,8 +155,8 @@ def test_keys_go_through_the_page_in_its_order_and_show_where_they_are(browser: 
 
 
 def test_the_canvas_can_be_reached_and_left_by_keys(browser: Browser, example_site: Path):
-    with watched(browser, example_site) as found:
-        page = found.open("#/lineage")
+    with watched(browser, example_site) as site:
+        page = site.open("#/lineage")
         page.get_by_label("Save as PNG").focus()
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.getAttribute('role')") == "application"

@@ -103,8 +103,8 @@ CASES = {
 def labelled(series, **labels):
     """Add labels to a series."""
     name, _, rest = series.partition("{")
-    own = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    return f"{name}{{{own},{rest}" if rest else f"{name}{{{own}}}"
+    pairs = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    return f"{name}{{{pairs},{rest}" if rest else f"{name}{{{pairs}}}"
 
 
 def promtool(*arguments):
@@ -118,8 +118,10 @@ def firing(alert, series):
     (by,) = re.findall(r"^sum by \(job, instance(.*?)\)", alert["expr"]) or [
         ", query, model, of, test, topic"
     ]
-    own = {name: value for name, value in re.findall(r'(\w+)="([^"]*)"', series) if name in by.split(", ")}
-    labels = {"alertname": alert["alert"], "alertstate": "firing", **alert["labels"], **HERE, **own}
+    group_labels = {
+        name: value for name, value in re.findall(r'(\w+)="([^"]*)"', series) if name in by.split(", ")
+    }
+    labels = {"alertname": alert["alert"], "alertstate": "firing", **alert["labels"], **HERE, **group_labels}
     return "ALERTS{" + ",".join(f'{label}="{value}"' for label, value in labels.items()) + "}"
 
 
@@ -138,7 +140,7 @@ def rules(material, tmp_path_factory):
     file = tmp_path_factory.mktemp("rules") / "alerts.yml"
     file.write_text(written_as("alerts", material))
     (group,) = yaml.safe_load(file.read_text())["groups"]
-    return file, {each["alert"]: each for each in group["rules"]}
+    return file, {rule["alert"]: rule for rule in group["rules"]}
 
 
 def test_promtool_accepts_the_rules_of_every_project(rules):
@@ -172,18 +174,18 @@ def test_each_alert_fires_and_resolves_and_other_projects_do_not_matter(rules, t
 
 def case(alert, series, minutes):
     """Return a test of an alert with the same series of two runs, of which one belongs to another project."""
-    given = [
-        {"series": labelled(each, **labels), "values": values}
+    input_series = [
+        {"series": labelled(name, **labels), "values": values}
         for labels in (HERE, ELSEWHERE)
-        for each, values in series.items()
+        for name, values in series.items()
     ]
-    given += [{"series": labelled(RUN % "shop", **HERE), "values": "1x300"}]
-    given += [{"series": labelled(RUN % "another", **ELSEWHERE), "values": "1x300"}]
+    input_series += [{"series": labelled(RUN % "shop", **HERE), "values": "1x300"}]
+    input_series += [{"series": labelled(RUN % "another", **ELSEWHERE), "values": "1x300"}]
     fires = [{"labels": firing(alert, next(iter(series))), "value": 1}]
     question = f'ALERTS{{alertname="{alert["alert"]}",alertstate="firing"}}'
     return {
         "interval": "1m",
-        "input_series": given,
+        "input_series": input_series,
         "promql_expr_test": [
             {"expr": question, "eval_time": f"{minute}m", "exp_samples": expected}
             for minute, expected in zip(minutes, ([], fires, []), strict=True)
@@ -233,7 +235,7 @@ def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, materi
 
 def test_every_alert_names_a_command_that_exists():
     watched = Watched("shop", TARGET, THRESHOLDS, ("fresh",))
-    above, found = click.Context(millstream, **millstream.context_settings), set()
+    above, names = click.Context(millstream, **millstream.context_settings), set()
     for alert in alerts_of(watched):
         text = alert.description.replace('{{ "{{" }}', "{{")
         text = re.sub(r"\{\{ \$labels\.\w+.*?\}\}", "name", text)
@@ -243,31 +245,31 @@ def test_every_alert_names_a_command_that_exists():
             name, *arguments = shlex.split(command)
             context = millstream.get_command(above, name).make_context(name, arguments, above)
             assert context.params["target"] == TARGET
-            found.add(name)
-    assert found == {"run", "apply", "lag", "plan", "state", "test", "dead-letters"}
+            names.add(name)
+    assert names == {"run", "apply", "lag", "plan", "state", "test", "dead-letters"}
 
 
 def test_the_thresholds_of_the_target_decide():
-    alerts = {each.name: each for each in alerts_of(Watched("shop", "local", Thresholds()))}
+    alerts = {alert.name: alert for alert in alerts_of(Watched("shop", "local", Thresholds()))}
     assert not {"MillstreamLag", "MillstreamNotFresh"} & {*alerts}
     assert (alerts["MillstreamStale"].severity, " > 900 " in alerts["MillstreamStale"].expression) == (
         "warning",
         True,
     )
-    (own,) = (
-        each for each in alerts_of(Watched("shop", "local", THRESHOLDS)) if each.name == "MillstreamStale"
+    (stale,) = (
+        alert for alert in alerts_of(Watched("shop", "local", THRESHOLDS)) if alert.name == "MillstreamStale"
     )
-    assert (own.severity, " > 300 " in own.expression) == ("critical", True)
+    assert (stale.severity, " > 300 " in stale.expression) == ("critical", True)
 
 
 def test_expressions_name_metrics_that_a_run_has():
-    known = {each.series for each in RUN_METRICS}
+    metrics = {metric.series for metric in RUN_METRICS}
     for alert in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",))):
         named = set(re.findall(r"millstream_\w+", alert.expression))
-        assert named <= known, alert.name
+        assert named <= metrics, alert.name
 
 
 def test_the_guide_lists_all_alerts():
     guide = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
-    alerts = [each.name for each in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",)))]
+    alerts = [alert.name for alert in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",)))]
     assert re.findall(r"^\| `(Millstream\w+)` \|", guide, re.MULTILINE) == alerts

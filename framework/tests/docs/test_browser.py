@@ -141,7 +141,7 @@ def test_the_path_between_two_nodes(shop: Watched):
 
 
 @pytest.mark.parametrize(
-    ("asked", "there"),
+    ("filters", "there"),
     [
         (
             "tag=users",
@@ -153,8 +153,8 @@ def test_the_path_between_two_nodes(shop: Watched):
         ("kind=seed", {"seed event_types", "seed segments"}),
     ],
 )
-def test_filters(shop: Watched, asked: str, there: set[str]):
-    assert nodes(shop.open(f"#/lineage?{asked}")) == there
+def test_filters(shop: Watched, filters: str, there: set[str]):
+    assert nodes(shop.open(f"#/lineage?{filters}")) == there
 
 
 def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
@@ -166,7 +166,7 @@ def test_column_lineage_says_how_a_column_has_influence(shop: Watched):
     assert "shop.app_events.event_type: filter, decides which rows exist" in titles
     page.get_by_label("with what decides over rows").uncheck()
     page.wait_for_function("() => document.querySelectorAll('.edge.flow-filter').length === 1")
-    kinds = {each.split(": ")[1].split(",")[0] for each in page.locator(".edge title").all_text_contents()}
+    kinds = {title.split(": ")[1].split(",")[0] for title in page.locator(".edge title").all_text_contents()}
     assert kinds == {"direct"}
 
 
@@ -216,14 +216,14 @@ def test_a_selected_node_that_is_no_longer_drawn_is_not_pointed_at(shop: Watched
 
 
 def test_two_fingers_zoom(browser: Browser, example_site: Path):
-    with watched(browser, example_site, has_touch=True) as found:
-        page = found.open("#/lineage")
+    with watched(browser, example_site, has_touch=True) as site:
+        page = site.open("#/lineage")
         layer = page.locator("svg.canvas > g")
         session = page.context.new_cdp_session(page)
 
         def touch(kind, *points):
-            given = [{"x": x, "y": y, "id": place} for place, (x, y) in enumerate(points)]
-            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": given})
+            touches = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
         def scale():
             return float(layer.get_attribute("transform").partition("scale(")[2].rstrip(")"))
@@ -259,9 +259,9 @@ def test_operators_say_key_watermark_partitions_and_state(shop: Watched):
     for _ in range(3):
         running.locator("svg.canvas").press("Shift+ArrowDown")
     running.get_by_role("button", name="aggregate hourly_user_activity").first.click()
-    told = page.locator(".told").inner_text()
+    text = page.locator(".told").inner_text()
     for fact in ("partitioned by", "watermark", "state"):
-        assert fact in told
+        assert fact in text
     assert running.locator(".node circle.state").count() > 0
 
 
@@ -373,8 +373,8 @@ def test_what_is_not_there_is_said(shop: Watched):
 
 
 def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_site: Path):
-    with watched(browser, example_site, color_scheme="dark") as found:
-        page = found.open()
+    with watched(browser, example_site, color_scheme="dark") as site:
+        page = site.open()
 
         def ground():
             return page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -383,7 +383,7 @@ def test_dark_as_the_system_says_and_by_the_switch(browser: Browser, example_sit
         page.get_by_label("Switch between light and dark").click()
         assert ground() == "rgb(255, 255, 255)"
         page.reload()
-        found.shown("#/")
+        site.shown("#/")
         assert ground() == "rgb(255, 255, 255)"
 
 
@@ -435,14 +435,14 @@ def test_what_users_write_is_text(trap: Watched):
 def test_no_page_runs_or_loads_what_users_write(trap: Watched, nasty_values: Site):
     """A tab of which every message, dialog and request is noted shows each page once."""
     dialogs: list[str] = []
-    trap.page.on("dialog", lambda each: (dialogs.append(each.message), each.dismiss()))
+    trap.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     allowed = {"https://books.example/x", "https://evil.example/picture.png"}
     for entry in nasty_values.start.entries:
         page = trap.open(f"#/page/{quote(entry.id)}")
         assert page.locator("h1").count() == 1, entry.id
         assert page.locator("main").locator("img, script, iframe, object, embed").count() == 0
-        found = page.locator("main a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
-        assert {each for each in found if not each.startswith("#")} <= allowed, entry.id
+        links = page.locator("main a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+        assert {link for link in links if not link.startswith("#")} <= allowed, entry.id
     for address in (
         "#/lineage?tag=__proto__",
         "#/lineage?owner=__proto__",
@@ -467,9 +467,9 @@ def test_names_that_objects_of_scripts_have(trap: Watched):
 def test_results_of_the_last_build(trap: Watched):
     page = trap.open("#/page/model.totals")
     assert page.locator(".lasts .status").all_inner_texts() == ["failed", "1 of 2 tests fails"]
-    told = page.locator("#part-the-last-build")
-    expect(told).to_contain_text("by build, 2026-01-02 03:04")
-    expect(told).to_contain_text("rows read by its query")
+    part = page.locator("#part-the-last-build")
+    expect(part).to_contain_text("by build, 2026-01-02 03:04")
+    expect(part).to_contain_text("rows read by its query")
 
 
 def test_last_results_of_tests(trap: Watched):
@@ -492,14 +492,14 @@ def test_last_results_of_tests(trap: Watched):
 
 def test_what_unit_tests_do_not_reach_is_marked_in_the_sql(trap: Watched):
     page = trap.open("#/page/model.totals")
-    told = page.locator("#part-unit-test-coverage")
-    expect(told).to_contain_text("2 of 4 branches of filters, CASE and IF by 1 test of its own")
-    assert told.locator("li").count() == 2
+    part = page.locator("#part-unit-test-coverage")
+    expect(part).to_contain_text("2 of 4 branches of filters, CASE and IF by 1 test of its own")
+    assert part.locator("li").count() == 2
     marked = page.locator(".line.missed")
     expect(marked).to_have_count(1)
     expect(marked).to_contain_text("-- </script><script>alert(4)</script>")
     assert marked.get_attribute("data-said").startswith("no row: else of <script>")
-    told.get_by_role("link", name="line 2").click()
+    part.get_by_role("link", name="line 2").click()
     trap.shown("#/page/model.totals?text=written&line=2")
     expect(page.locator(".line.asked")).to_be_in_viewport()
 
@@ -525,8 +525,8 @@ def test_a_page_for_the_printer(shop: Watched):
 
 
 def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Path):
-    with watched(browser, example_site, color_scheme="dark", viewport={"width": 500, "height": 300}) as found:
-        page = found.open("#/lineage")
+    with watched(browser, example_site, color_scheme="dark", viewport={"width": 500, "height": 300}) as site:
+        page = site.open("#/lineage")
         drawn = page.locator(".stage .node").count()
         page.emulate_media(media="print")
         page.wait_for_function("() => document.querySelector('svg.canvas').hasAttribute('viewBox')")
@@ -538,17 +538,17 @@ def test_a_graph_on_paper_is_whole_and_light(browser: Browser, example_site: Pat
 
 
 def test_a_small_screen_needs_no_scrolling_sideways(browser: Browser, example_site: Path):
-    with watched(browser, example_site) as found:
-        found.page.set_viewport_size({"width": 390, "height": 800})
+    with watched(browser, example_site) as site:
+        site.page.set_viewport_size({"width": 390, "height": 800})
         for address in ("#/", "#/lineage", "#/health", PAGES["model"]):
-            page = found.open(address)
+            page = site.open(address)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
 def test_a_toolbar_that_goes_on_sideways_fades_there_and_shows_its_end(browser: Browser, example_site: Path):
-    with watched(browser, example_site) as found:
-        found.page.set_viewport_size({"width": 390, "height": 800})
-        page = found.open("#/lineage")
+    with watched(browser, example_site) as site:
+        site.page.set_viewport_size({"width": 390, "height": 800})
+        page = site.open("#/lineage")
         tools = page.locator(".tools")
         hidden = tools.evaluate("each => each.scrollWidth - each.clientWidth")
         assert hidden > 0

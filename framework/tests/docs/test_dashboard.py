@@ -43,7 +43,7 @@ def dashboard(material):
 
 
 def expressions(dashboard):
-    return [each["expr"] for panel in dashboard["panels"] for each in panel.get("targets", ())]
+    return [query["expr"] for panel in dashboard["panels"] for query in panel.get("targets", ())]
 
 
 def read_by_grafana(document):
@@ -71,19 +71,19 @@ def test_the_judge_finds_mistakes(dashboard):
     read = read_by_grafana(wrong)
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-    lost = [at for at, _, _ in differences(wrong, json.loads(JSONEncoder().encode(read)))]
+    lost = [path for path, _, _ in differences(wrong, json.loads(JSONEncoder().encode(read)))]
     assert lost == ["$.panels[1].fieldConfig.defaults.unti"]
-    assert {each.rpartition(".")[2] for each in misfits(read)} == {"w", "placement"}
+    assert {path.rpartition(".")[2] for path in misfits(read)} == {"w", "placement"}
 
 
-def misfits(value, at="$"):
+def misfits(value, path="$"):
     """Yield where the values of Grafana's objects are not of the types that they declare."""
     for name, hint in typing.get_type_hints(type(value)).items():
-        if hasattr(value, name) and not fits(found := getattr(value, name), hint):
-            yield f"{at}.{name}"
+        if hasattr(value, name) and not fits(member := getattr(value, name), hint):
+            yield f"{path}.{name}"
         elif hasattr(value, name):
-            for each in found if isinstance(found, list) else [found]:
-                yield from misfits(each, f"{at}.{name}") if hasattr(each, "__dict__") else ()
+            for part in member if isinstance(member, list) else [member]:
+                yield from misfits(part, f"{path}.{name}") if hasattr(part, "__dict__") else ()
 
 
 def fits(value, hint):
@@ -91,41 +91,43 @@ def fits(value, hint):
     if hint in {typing.Any, object}:
         return True
     if kind is typing.Union:
-        return any(fits(value, each) for each in inner)
+        return any(fits(value, type_) for type_ in inner)
     if kind is typing.Literal:
         return value in inner
     if kind is list:
-        return isinstance(value, list) and all(fits(each, inner[0]) for each in value)
+        return isinstance(value, list) and all(fits(element, inner[0]) for element in value)
     if kind is dict:
-        return isinstance(value, dict) and all(fits(each, inner[1]) for each in value.values())
+        return isinstance(value, dict) and all(fits(element, inner[1]) for element in value.values())
     if hint is float:
         return isinstance(value, int | float)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return value in [each.value for each in hint]
+        return value in [member.value for member in hint]
     if isinstance(value, dict) and hint not in {str, int, bool}:
         return True  # some objects it leaves as they are
     return not isinstance(hint, type) or isinstance(value, hint)
 
 
-def differences(ours, theirs, at="$"):
+def differences(ours, theirs, path="$"):
     """Yield what Grafana does not know, and leaves out; it adds its defaults."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in ours:
-            yield from differences(ours[name], theirs.get(name, "nothing"), f"{at}.{name}")
+            yield from differences(ours[name], theirs.get(name, "nothing"), f"{path}.{name}")
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for number, pair in enumerate(zip(ours, theirs, strict=True)):
-            yield from differences(*pair, f"{at}[{number}]")
+            yield from differences(*pair, f"{path}[{number}]")
     elif ours != theirs:
-        yield at, ours, theirs
+        yield path, ours, theirs
 
 
 def test_every_metric_of_a_run_has_a_panel_and_no_other_is_named(dashboard):
-    named = {name for each in expressions(dashboard) for name in re.findall(r"millstream_\w+", each)}
-    assert named == {each.series for each in RUN_METRICS}
+    named = {
+        name for expression in expressions(dashboard) for name in re.findall(r"millstream_\w+", expression)
+    }
+    assert named == {metric.series for metric in RUN_METRICS}
 
 
 def test_metrics_of_the_project_have_panels(material, dashboard):
-    named = {name for each in expressions(dashboard) for name in re.findall(r"shop_\w+", each)}
+    named = {name for expression in expressions(dashboard) for name in re.findall(r"shop_\w+", expression)}
     assert named == {
         "shop_paid_total",
         "shop_highest",
@@ -144,8 +146,10 @@ def test_metrics_of_the_project_have_panels(material, dashboard):
 def test_panels_do_not_overlap_and_fit(dashboard):
     taken = set()
     for panel in dashboard["panels"]:
-        at = panel["gridPos"]
-        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        position = panel["gridPos"]
+        cells = {
+            (position["x"] + x, position["y"] + y) for x in range(position["w"]) for y in range(position["h"])
+        }
         assert not cells & taken, panel["title"]
         assert max(x for x, _ in cells) < 24
         taken |= cells
@@ -153,8 +157,8 @@ def test_panels_do_not_overlap_and_fit(dashboard):
 
 
 def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
-    (panel,) = (each for each in dashboard["panels"] if each["title"] == "shop_paid_total per second" or
-                each["title"] == "shop_paid per second")  # fmt: skip
+    (panel,) = (panel for panel in dashboard["panels"] if panel["title"] == "shop_paid_total per second" or
+                panel["title"] == "shop_paid per second")  # fmt: skip
     variable = re.compile(r"\$\w|\$\{|\[\[")  # the start of Grafana's variables
     assert variable.search(COST)
     assert not variable.search(panel["description"])
@@ -162,8 +166,12 @@ def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
     assert plain("$5 [x] $") == "$\u20605 [x] $"
     name = 'a "$query" \\ [[b]]'
     nasty = replace(material, manifest=replace(material.manifest, project=name))
-    found = json.loads(written_as("grafana", nasty))
-    queries = [each["query"]["query"] for each in found["templating"]["list"] if each["type"] == "query"]
+    dashboard_ = json.loads(written_as("grafana", nasty))
+    queries = [
+        variable["query"]["query"]
+        for variable in dashboard_["templating"]["list"]
+        if variable["type"] == "query"
+    ]
     assert quoted(name) == r'"a \"\x24query\" \\ [\x5bb]]"'
     assert f"label_values(millstream_run{{project={quoted(name)}}}, target)" in queries
 

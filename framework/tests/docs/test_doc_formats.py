@@ -12,21 +12,21 @@ from millstream.docs.material import Material
 
 
 def resolved(document, pointer: str):
-    found = document
+    part_of_document = document
     for part in pointer.removeprefix("#/").split("/"):
-        found = found[part]
-    return found
+        part_of_document = part_of_document[part]
+    return part_of_document
 
 
 def references(value):
     if isinstance(value, dict):
-        for name, each in value.items():
+        for name, child in value.items():
             if name == "$ref":
-                yield each
-            yield from references(each)
+                yield child
+            yield from references(child)
     elif isinstance(value, list):
-        for each in value:
-            yield from references(each)
+        for child in value:
+            yield from references(child)
 
 
 @pytest.fixture(scope="module")
@@ -97,21 +97,21 @@ def test_openlineage_events_have_what_its_schema_requires(events):
 
 
 def test_openlineage_tells_values_and_what_decides_over_rows(events):
-    event = next(each for each in events if each["job"]["name"] == "model.stg_app_events")
+    event = next(event for event in events if event["job"]["name"] == "model.stg_app_events")
     lineage = event["outputs"][0]["facets"]["columnLineage"]
     (value,) = lineage["fields"]["value"]["inputFields"]
     assert (value["name"], value["field"]) == ("source.shop.app_events", "value")
     assert value["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION"}]
-    (kept,) = lineage["dataset"]
-    assert kept["field"] == "event_type"
-    assert kept["transformations"] == [{"type": "INDIRECT", "subtype": "FILTER"}]
+    (influence,) = lineage["dataset"]
+    assert influence["field"] == "event_type"
+    assert influence["transformations"] == [{"type": "INDIRECT", "subtype": "FILTER"}]
     assert lineage["fields"]["event_id"]["inputFields"][0]["transformations"][0]["subtype"] == "IDENTITY"
 
 
 def test_openlineage_inputs_are_outputs_of_other_events_or_sources(events):
-    made = {event["outputs"][0]["name"] for event in events}
-    read = {each["name"] for event in events for each in event["inputs"]}
-    assert {name for name in read if name.startswith("model.")} <= made
+    outputs = {event["outputs"][0]["name"] for event in events}
+    read = {input_["name"] for event in events for input_ in event["inputs"]}
+    assert {name for name in read if name.startswith("model.")} <= outputs
 
 
 def test_mermaid_has_a_node_for_each_relation_and_no_tests(example: Material):

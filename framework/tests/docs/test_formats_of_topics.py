@@ -55,12 +55,12 @@ def shop(tmp_path, monkeypatch):
 
 
 def test_asyncapi(run, shop):
-    found = run("docs", "generate", "--format", "asyncapi").json["components"]["messages"]
+    messages = run("docs", "generate", "--format", "asyncapi").json["components"]["messages"]
     said = {
         name.rpartition("_")[2]: {
             key: value for key, value in message.items() if key.startswith("x-") or key == "contentType"
         }
-        for name, message in found.items()
+        for name, message in messages.items()
     }
     avro, long = "application/vnd.apache.avro", "application/octet-stream"
     assert said == {
@@ -81,17 +81,19 @@ def test_asyncapi(run, shop):
         "rows": {"contentType": "text/csv"},
         "events": {"contentType": "application/json"},
     }  # fmt: skip
-    framed = {name for name, each in found.items() if "schemaIdLocation" in str(each.get("bindings"))}
+    framed = {
+        name for name, message in messages.items() if "schemaIdLocation" in str(message.get("bindings"))
+    }
     assert framed == {"source_web_orders", "model_bills", "model_parcels"}
-    assert found["model_bills"]["bindings"]["kafka"]["schemaIdPayloadEncoding"] == "confluent"
+    assert messages["model_bills"]["bindings"]["kafka"]["schemaIdPayloadEncoding"] == "confluent"
 
 
 def test_explain(run, shop):
-    found = " ".join(run("explain", "--format", "mermaid").out.split())
+    text = " ".join(run("explain", "--format", "mermaid").out.split())
     for said in (
         "sink bills by id in avro (confluent), keys in avro (confluent) (append)", "decode avro (confluent): id",
         "sink parcels in protobuf (confluent) (append)", "decode avro: id",
         "sink rows by id in csv (append)", "decode csv (delimiter",
         "sink events by id (append)",
     ):  # fmt: skip
-        assert said in found
+        assert said in text

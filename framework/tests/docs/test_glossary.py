@@ -17,8 +17,8 @@ def test_terms_stand_once_and_in_order():
     assert len(terms) > 70
     assert len(terms) == len(set(terms))
     for section in PUBLIC.split("\n## ")[1:]:
-        found = re.findall(r"^\*\*(.+?)\.\*\*", section, re.MULTILINE)
-        assert [(a, b) for a, b in pairwise(found) if a > b] == []
+        names = re.findall(r"^\*\*(.+?)\.\*\*", section, re.MULTILINE)
+        assert [(a, b) for a, b in pairwise(names) if a > b] == []
 
 
 def test_each_term_leads_to_the_section_that_explains_it():

@@ -12,7 +12,7 @@ from millstream.docs.material import Material
 from millstream.docs.write import write_site
 
 pytestmark = pytest.mark.long
-FOLDERS, EACH = ("raw", "clean", "daily", "reports"), 400
+FOLDERS, PER_FOLDER = ("raw", "clean", "daily", "reports"), 400
 
 
 def model(folder: int, number: int) -> ManifestNode:
@@ -38,11 +38,11 @@ def large(browser: Browser, tmp_path_factory: pytest.TempPathFactory):
         path="models/s.yml",
         fqn=("big", "shop", "events"),
     )
-    models = [model(folder, number) for folder in range(len(FOLDERS)) for number in range(EACH)]
+    models = [model(folder, number) for folder in range(len(FOLDERS)) for number in range(PER_FOLDER)]
     nodes = {node.id: node for node in (source, *models)}
     write_site(folder, site_of(Material(Manifest(1, "0.1.0", "big", "local", nodes, {}), {}, {})))
-    with watched(browser, folder) as found:
-        yield found
+    with watched(browser, folder) as site:
+        yield site
 
 
 def names(page):
@@ -65,7 +65,7 @@ def test_a_folder_says_and_shows_what_is_in_it(large: Watched):
     expect(page.locator(".panel")).to_contain_text("and 360 more")
     page.get_by_role("link", name="Show what is in it").click()
     large.shown("#/lineage?folder=daily")
-    assert set(names(page)) <= {f"daily_{number:03}" for number in range(EACH)}
+    assert set(names(page)) <= {f"daily_{number:03}" for number in range(PER_FOLDER)}
 
 
 def test_all_of_it_is_there_when_asked_for(large: Watched):
@@ -80,10 +80,10 @@ def test_all_of_it_is_there_when_asked_for(large: Watched):
 
 def test_a_large_part_stands_where_it_stands_in_the_whole(large: Watched):
     page = large.open("#/lineage?by=none&select=model.clean_123")
-    place = page.locator(".node.selected").get_attribute("transform")
+    position = page.locator(".node.selected").get_attribute("transform")
     page = large.open("#/lineage?kind=model&by=none&select=model.clean_123")
     expect(page.get_by_role("status").first).to_have_text("1,600 nodes of 1601")
-    assert page.locator(".node.selected").get_attribute("transform") == place
+    assert page.locator(".node.selected").get_attribute("transform") == position
 
 
 def test_from_far_off_nodes_are_outlines(large: Watched):

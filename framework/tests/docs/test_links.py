@@ -17,15 +17,15 @@ _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 
 def anchors(text):
     """Return the anchors that GitHub gives to the headings of a page; a heading that comes again gets a number."""
-    found = []
+    names = []
     for heading in re.findall(
         r"^#+ +(.+)$", re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
     ):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
         anchor = re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
-        times = found.count(anchor)
-        found += [anchor, f"{anchor}-{times}"] if times else [anchor]
-    return found
+        times = names.count(anchor)
+        names += [anchor, f"{anchor}-{times}"] if times else [anchor]
+    return names
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -6,10 +6,10 @@ from millstream.docs.markdown import ELEMENTS, first_sentence, markup, plain
 
 
 def names(tree):
-    for each in tree:
-        if isinstance(each, list):
-            yield each[0]
-            yield from names(each[1:])
+    for node in tree:
+        if isinstance(node, list):
+            yield node[0]
+            yield from names(node[1:])
 
 
 def test_plain_text_is_a_paragraph():

@@ -44,8 +44,11 @@ def check_unit_tests(root):
     session = TestSession(root)
     try:
         for unit in session.main.project.unit_tests:
-            found = [f"{each.code} {each.message} {each.location}" for each in session.judge(unit).problems]
-            assert (unit.name, found) == (unit.name, [])
+            diagnostics = [
+                f"{diagnostic.code} {diagnostic.message} {diagnostic.location}"
+                for diagnostic in session.judge(unit).problems
+            ]
+            assert (unit.name, diagnostics) == (unit.name, [])
     finally:
         session.close()
 
@@ -56,7 +59,7 @@ def test_each_unit_test_of_a_recipe_passes(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", [each for each in PAGES if each != "recipes"])
+@pytest.mark.parametrize("page", [name for name in PAGES if name != "recipes"])
 def test_each_unit_test_of_another_page_passes(page, tmp_path):
     check_unit_tests(project_of(page, tmp_path))
 

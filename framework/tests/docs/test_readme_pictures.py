@@ -13,8 +13,8 @@ SIZE = {"width": 1500, "height": 900}
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_picture_of_the_lineage(browser: Browser, example_site: Path, scheme: str):
-    with watched(browser, example_site, color_scheme=scheme, viewport=SIZE) as found:
-        page = found.open("#/lineage?by=query")
+    with watched(browser, example_site, color_scheme=scheme, viewport=SIZE) as site:
+        page = site.open("#/lineage?by=query")
         expect(page.locator(".box text", has_text="hourly_user_activity")).to_be_in_viewport()
         taken = page.screenshot()
     picture = FOLDER / f"lineage-{scheme}.png"

@@ -20,12 +20,12 @@ MATERIAL = Material(Manifest(1, "0.1.0", "p", "t", {}, {}), {}, {})
 
 
 def entry(site: Site, id_: str):
-    return next(number for number, each in enumerate(site.start.entries) if each.id == id_)
+    return next(number for number, candidate in enumerate(site.start.entries) if candidate.id == id_)
 
 
 def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, example_values: Site):
     site = example_values
-    ids = {each.id for each in site.start.entries}
+    ids = {entry.id for entry in site.start.entries}
     assert set(example.manifest.nodes) <= ids
     assert {"function.calculate_score", "query.active_users"} <= ids
     assert len(site.pages) == len(site.columns) == len(site.code) == len(site.start.entries)
@@ -34,25 +34,29 @@ def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, exa
 def test_a_model_knows_its_folder_query_tests_and_texts(example_values: Site):
     site = example_values
     number = entry(site, "model.hourly_user_metrics")
-    found = site.start.entries[number]
-    assert (found.folder, found.stored) == ("marts/engagement", "sink")
-    assert [site.start.entries[query].kind for query in found.queries] == ["query"]
-    assert len(site.pages[number].tests) == found.tests > 0
+    model = site.start.entries[number]
+    assert (model.folder, model.stored) == ("marts/engagement", "sink")
+    assert [site.start.entries[query].kind for query in model.queries] == ["query"]
+    assert len(site.pages[number].tests) == model.tests > 0
     assert "{{ ref(" in site.code[number].written
     assert "{{" not in site.code[number].compiled
-    assert "select" in site.code[found.queries[0]].optimized
+    assert "select" in site.code[model.queries[0]].optimized
 
 
 def test_models_and_queries_that_keep_state_are_known(example_values: Site):
-    kept = {each.id for each in example_values.start.entries if each.state}
-    assert {"model.user_activity_totals", "query.active_users"} <= kept
-    assert not kept & {"model.valid_partner_events", "model.stg_storefront_events", "source.shop.app_events"}
+    stateful = {entry.id for entry in example_values.start.entries if entry.state}
+    assert {"model.user_activity_totals", "query.active_users"} <= stateful
+    assert not stateful & {
+        "model.valid_partner_events",
+        "model.stg_storefront_events",
+        "source.shop.app_events",
+    }
 
 
 def test_columns_know_where_they_come_from(example_values: Site):
     site = example_values
     number = entry(site, "model.hourly_user_metrics")
-    column = next(each for each in site.columns[number].columns if each.name == "metrics_key")
+    column = next(column for column in site.columns[number].columns if column.name == "metrics_key")
     edge = column.from_[0]
     assert site.start.entries[edge.entry].id == "model.hourly_user_interests"
     assert (site.columns[edge.entry].columns[edge.column].name, edge.kind) == ("metrics_key", "direct")
@@ -79,7 +83,7 @@ def test_each_stage_names_what_is_new_and_what_is_gone(example_values: Site):
     topology = example_values.topologies[0]
 
     def names(stage):
-        return {topology.operators[place].id for place in topology.drawings[stage.drawing].operators}
+        return {topology.operators[operator].id for operator in topology.drawings[stage.drawing].operators}
 
     for before, stage in zip(topology.stages, topology.stages[1:], strict=False):
         assert set(stage.new) <= names(stage)
@@ -88,13 +92,13 @@ def test_each_stage_names_what_is_new_and_what_is_gone(example_values: Site):
 
 def test_health_finds_what_is_missing(nasty: Material):
     site = site_of(nasty)
-    found = {each.name: {site.start.entries[n].id for n in each.entries} for each in site.start.health}
+    ids = {check.name: {site.start.entries[n].id for n in check.entries} for check in site.start.health}
     names = {"model.__proto__", "model.constructor", "model.totals_of"}
-    assert found["undocumented"] == {"model.unread", "function.says", *names} - {"model.constructor"}
-    assert found["untested"] == {"model.unread", *names}
-    assert found["dead-ends"] == {"model.totals", "model.unread"}
-    assert found["unused"] == set()
-    assert "model.totals" in found["columns"]
+    assert ids["undocumented"] == {"model.unread", "function.says", *names} - {"model.constructor"}
+    assert ids["untested"] == {"model.unread", *names}
+    assert ids["dead-ends"] == {"model.totals", "model.unread"}
+    assert ids["unused"] == set()
+    assert "model.totals" in ids["columns"]
 
 
 def test_results_of_models_and_tests_are_told(nasty: Material):
@@ -124,7 +128,7 @@ def test_what_a_build_read_is_told_of_sources_and_queries(nasty: Material):
 
 def test_rows_of_users_are_not_told():
     """A data test's rows come from tables and topics; a unit test's from its file."""
-    found = outcomes(
+    by_test = outcomes(
         replace(
             MATERIAL,
             tests=TestResults(
@@ -138,35 +142,35 @@ def test_rows_of_users_are_not_told():
             ),
         )
     )  # fmt: skip
-    assert (found["test.a"].message, found["test.a"].details) == ("1 row", "")
-    assert found["test.b"].message == "'b' has not been built"
-    assert set(found) == {"test.a", "test.b"}
+    assert (by_test["test.a"].message, by_test["test.a"].details) == ("1 row", "")
+    assert by_test["test.b"].message == "'b' has not been built"
+    assert set(by_test) == {"test.a", "test.b"}
 
 
 def test_what_unit_tests_reach_of_a_model(nasty: Material):
     site = site_of(nasty)
-    found = site.pages[entry(site, "model.totals")].coverage
-    assert found is not None
-    assert (found.ways, found.reached, found.stale) == (4, 2, False)
-    assert [each.line for each in found.missed] == [2, 0]
+    coverage = site.pages[entry(site, "model.totals")].coverage
+    assert coverage is not None
+    assert (coverage.ways, coverage.reached, coverage.stale) == (4, 2, False)
+    assert [branch.line for branch in coverage.missed] == [2, 0]
 
 
 def test_lines_that_may_have_moved_are_not_marked(nasty: Material):
     manifest = nasty.manifest
     nodes = {id_: replace(node, checksum="another") for id_, node in manifest.nodes.items()}
-    found = reached(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
-    assert found.stale
-    assert [each.line for each in found.missed] == [0, 0]
+    coverage = reached(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
+    assert coverage.stale
+    assert [branch.line for branch in coverage.missed] == [0, 0]
 
 
 def test_health_tells_of_what_failed_only_where_something_ran(nasty: Material):
     def names(material: Material) -> dict[str, set[str]]:
         site = site_of(material)
-        return {each.name: {site.start.entries[n].id for n in each.entries} for each in site.start.health}
+        return {check.name: {site.start.entries[n].id for n in check.entries} for check in site.start.health}
 
-    found = names(nasty)
-    assert found["failed"] == found["uncovered"] == {"model.totals"}
-    assert found["failing"] == {"unit_test.totals.sums"}
+    ids = names(nasty)
+    assert ids["failed"] == ids["uncovered"] == {"model.totals"}
+    assert ids["failing"] == {"unit_test.totals.sums"}
     assert not {"failed", "failing", "uncovered"} & set(names(replace(nasty, results=None, tests=None)))
 
 
@@ -176,8 +180,8 @@ def test_tests_show_their_lines_and_what_they_ask(nasty: Material, example_value
     assert unit.startswith("- name: sums\n  model: totals")
     assert "API_TOKEN: ****" in unit
     assert site.code[entry(site, "test.not_null_totals_user")].written == ""
-    asked = example_values.code[entry(example_values, "test.not_null_hourly_user_metrics_user_id")].compiled
-    assert asked == "select *\nfrom models.hourly_user_metrics\nwhere `user_id` is null"
+    sql = example_values.code[entry(example_values, "test.not_null_hourly_user_metrics_user_id")].compiled
+    assert sql == "select *\nfrom models.hourly_user_metrics\nwhere `user_id` is null"
 
 
 def test_a_chunk_can_be_put_into_a_page(nasty: Material):
@@ -188,9 +192,9 @@ def test_a_chunk_can_be_put_into_a_page(nasty: Material):
 
 def test_a_chunk_is_a_call_with_json():
     text = chunk("pages-0", {"a": "</script>\u2028é"}).decode()
-    found = re.fullmatch(r"millstreamData\((.*)\);\n", text)
-    assert found is not None
-    assert json.loads(f"[{found[1]}]") == ["pages-0", {"a": "</script>\u2028é"}]
+    match = re.fullmatch(r"millstreamData\((.*)\);\n", text)
+    assert match is not None
+    assert json.loads(f"[{match[1]}]") == ["pages-0", {"a": "</script>\u2028é"}]
     assert "\u2028" not in text
 
 
@@ -203,8 +207,8 @@ def test_no_secret_is_written(nasty: Material):
 def test_no_absolute_path_is_written(example_values: Site, nasty: Material):
     for site in (example_values, site_of(nasty)):
         everything = b"".join(content for name, content in site_files(site) if name.startswith("data/"))
-        for place in (Path.home(), EXAMPLE, Path(__import__("tempfile").gettempdir())):
-            assert str(place).encode() + b"/" not in everything or str(place) == "/"
+        for folder in (Path.home(), EXAMPLE, Path(__import__("tempfile").gettempdir())):
+            assert str(folder).encode() + b"/" not in everything or str(folder) == "/"
 
 
 def test_the_same_project_gives_the_same_files(nasty: Material):
@@ -228,7 +232,7 @@ def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
     site = site_of(material)
     assert bool(site.topologies) is there
     assert bool(site.start.plan) is not there
-    assert any(each.kind == "query" for each in site.start.entries) is there
+    assert any(entry.kind == "query" for entry in site.start.entries) is there
 
 
 def test_files_of_texts_are_small():

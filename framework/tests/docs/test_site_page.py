@@ -26,9 +26,9 @@ def test_a_command_of_the_page(command: str, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "models/one.sql").write_text("{{ config(materialized='view') }}\nselect 1 as one\n")
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command.partition(" > ")[0])
-    found = CliRunner().invoke(millstream, words)
-    assert (found.exit_code, found.stderr) == (0, "")
+    result = CliRunner().invoke(millstream, words)
+    assert (result.exit_code, result.stderr) == (0, "")
     places = [words[words.index("--to") + 1]] if "--to" in words else []
     places += ["target/docs/index.html"] if words == ["docs", "generate"] else []
-    assert all((tmp_path / place).is_file() for place in places)
-    assert found.stdout
+    assert all((tmp_path / path).is_file() for path in places)
+    assert result.stdout

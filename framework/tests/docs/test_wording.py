@@ -31,15 +31,19 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(PACKAGE / "cli/tem
 def texts(source: str, *, commands: bool) -> Iterator[tuple[int, str]]:
     """Yield the texts of a module that users may see; the docstrings of `commands` are their help."""
     tree = ast.parse(source)
-    hidden = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr) and not commands}
+    hidden = {
+        id(statement.value)
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.Expr) and not commands
+    }
     for node in ast.walk(tree):
         # What has no blank is a name, not a text.
         if isinstance(node, ast.Constant) and " " in str(node.value) and id(node) not in hidden:
             yield node.lineno, str(node.value)
 
 
-def found_in(place: str, lines: Iterator[tuple[int, str]]) -> list[str]:
-    return [f"{place}:{number}: {match[0]}" for number, text in lines for match in AVOIDED.finditer(text)]
+def found_in(path: str, lines: Iterator[tuple[int, str]]) -> list[str]:
+    return [f"{path}:{number}: {match[0]}" for number, text in lines for match in AVOIDED.finditer(text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -54,11 +58,11 @@ def test_pages_have_none_of_them(page):
 
 
 def test_messages_have_none_of_them():
-    found = []
+    matches = []
     for path in PACKAGE.rglob("*.py"):
         source, commands = path.read_text(encoding="utf-8"), path.parent == PACKAGE / "cli/commands"
-        found += found_in(str(path.relative_to(PACKAGE)), texts(source, commands=commands))
-    assert found == []
+        matches += found_in(str(path.relative_to(PACKAGE)), texts(source, commands=commands))
+    assert matches == []
 
 
 def test_such_a_word_is_found():

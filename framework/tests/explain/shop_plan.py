@@ -16,9 +16,11 @@ def named(node: Node, label: str, model: str = "") -> Node:
 
 
 def stored(node: Node, model: str, kind: str = "sink", *keys: str, **options: object) -> Output:
-    made = output(node, model, *keys)
+    stored_output = output(node, model, *keys)
     config = {"materialized": kind, "key": [*keys], "unique_key": [*keys], **options}
-    return replace(made, materialization=materialization_of(model, config), models=(f"model.{model}",))
+    return replace(
+        stored_output, materialization=materialization_of(model, config), models=(f"model.{model}",)
+    )
 
 
 def filtered(source: Node) -> Node:
@@ -59,7 +61,7 @@ def optimized() -> Plan:
     return Plan((scored(good), counted(good), clicks))
 
 
-def found() -> Optimized:
+def optimized_plan() -> Optimized:
     before, after = written(), optimized()
     changes = (Change("events is read once for interesting_events and clicks", ("model.clicks",)),)
     return Optimized(before, after, (Step("share_equal", changes, before, after),))

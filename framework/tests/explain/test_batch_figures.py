@@ -12,12 +12,12 @@ def test_medians_of_the_newest_batches_with_rows():
     assert times.figures() is None
     for number in range(300):
         times.add(number + 1, number / 100)
-    found = times.figures()
-    assert (found.batches, found.rows, found.seconds) == (100, 250.5, pytest.approx(2.495))
+    figures = times.figures()
+    assert (figures.batches, figures.rows, figures.seconds) == (100, 250.5, pytest.approx(2.495))
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("figures", "words"),
     [
         (
             BatchFigures(100, 61.5, 0.314, "2026-11-27T10:00:00+00:00"),
@@ -26,8 +26,8 @@ def test_medians_of_the_newest_batches_with_rows():
         (BatchFigures(1, 1, 2.0, "2026-11-27T10:00:00+00:00"), "2.00 s for 1 row: one batch on 2026-11-27"),
     ],
 )
-def test_figures_in_words(found, words):
-    assert in_words(found) == words
+def test_figures_in_words(figures, words):
+    assert in_words(figures) == words
 
 
 def test_a_damaged_file_is_not_used(tmp_path):

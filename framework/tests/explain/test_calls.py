@@ -42,10 +42,10 @@ def test_spark_generators_are_none() -> None:
 
 
 def test_a_keyed_function_keeps_state_by_its_key() -> None:
-    made = Stateful(
+    stateful = Stateful(
         input=by(topic("a"), "a"), function="sessions", keys=("a",), generated=(Column("x", INT),)
     )
-    (call,) = python_calls(plan(made), {})
+    (call,) = python_calls(plan(stateful), {})
     assert "state by a" in call.runs
 
 

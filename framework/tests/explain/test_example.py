@@ -27,17 +27,17 @@ def example() -> Explanation:
         "shop",
         "local",
         hints=hints_of(topology().catalog),
-        queries=tuple(explain_query(each, topology().catalog, StateStores()) for each in physical.queries),
+        queries=tuple(explain_query(query, topology().catalog, StateStores()) for query in physical.queries),
         separations=tuple(map(explain_separation, physical.separations)),
     )
     return explain(topology().optimized, about)
 
 
 def test_the_example() -> None:
-    found = text(example(), 140) + "\n"
+    explained = text(example(), 140) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
-        GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8")
+        GOLDEN.write_text(explained, encoding="utf-8")
+    assert explained == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_the_plan_reads_and_decodes_every_source_once() -> None:
@@ -71,8 +71,8 @@ def test_all_of_it_is_understood() -> None:
 
 
 def test_python_runs_once_on_the_rows_that_filters_leave() -> None:
-    found = {call.function: (call.times, call.rows) for call in example().calls}
-    assert found["calculate_score"] == (
+    calls = {call.function: (call.times, call.rows) for call in example().calls}
+    assert calls["calculate_score"] == (
         1,
         "rows of storefront_events.decode where type not in ('scroll', 'hover')",
     )

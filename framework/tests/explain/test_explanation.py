@@ -13,18 +13,21 @@ from millstream.plan.optimizer.driver import Optimized, Step
 
 
 def test_savings_add_up() -> None:
-    found = explain(shop_plan.found(), About())
-    assert found.together is not None
-    total = found.cost_optimized
-    for each in (found.together, *(report.saves for report in found.rules)):
-        total = added(total, each)
-    assert total == found.cost_written == cost(shop_plan.written(), alone(shop_plan.written()))
+    explanation = explain(shop_plan.optimized_plan(), About())
+    assert explanation.together is not None
+    total = explanation.cost_optimized
+    for saved in (explanation.together, *(report.saves for report in explanation.rules)):
+        total = added(total, saved)
+    assert total == explanation.cost_written == cost(shop_plan.written(), alone(shop_plan.written()))
 
 
 def test_only_the_outputs_of_chosen_models() -> None:
-    found = explain(shop_plan.found(), About(models=("model.clicks",)))
-    assert (found.written.outputs, found.optimized.outputs) == (("clicks.sink",), ("clicks.sink",))
-    assert found.models == ("clicks",)
+    explanation = explain(shop_plan.optimized_plan(), About(models=("model.clicks",)))
+    assert (explanation.written.outputs, explanation.optimized.outputs) == (
+        ("clicks.sink",),
+        ("clicks.sink",),
+    )
+    assert explanation.models == ("clicks",)
 
 
 def test_a_view_is_explained_by_what_reads_it() -> None:
@@ -32,8 +35,8 @@ def test_a_view_is_explained_by_what_reads_it() -> None:
 
 
 def test_rules_that_did_nothing_to_chosen_models_are_left_out() -> None:
-    found = explain(shop_plan.found(), About(models=("model.counts",)))
-    assert [report.rule for report in found.rules] == ["share_equal"]
+    explanation = explain(shop_plan.optimized_plan(), About(models=("model.counts",)))
+    assert [report.rule for report in explanation.rules] == ["share_equal"]
     same = explain(Optimized(*[shop_plan.optimized()] * 2), About())
     assert same.rules == ()
 
@@ -43,10 +46,10 @@ def test_changes_of_other_models_are_left_out() -> None:
     before = Plan(tuple(stored(named(where(topic("a"), "a > 1"), m), m) for m in ("one", "two")))
     after = Plan(tuple(stored(named(where(source, "a > 1"), m), m) for m in ("one", "two")))
     changes = (Change("of one", ("model.one",)), Change("of two", ("model.two",)))
-    found = explain(
+    explanation = explain(
         Optimized(before, after, (Step("r", changes, before, after),)), About(models=("model.one",))
     )
-    assert [change.what for change in found.rules[0].changes] == ["of one"]
+    assert [change.what for change in explanation.rules[0].changes] == ["of one"]
 
 
 def test_several_rounds_of_a_rule_are_one_report() -> None:
@@ -56,22 +59,26 @@ def test_several_rounds_of_a_rule_are_one_report() -> None:
         Step("r", (Change("b"),), last, first),
         Step("s", (), first, last),
     )
-    found = explain(Optimized(first, last, steps), About())
-    assert [(report.rule, [c.what for c in report.changes]) for report in found.rules] == [
+    explanation = explain(Optimized(first, last, steps), About())
+    assert [(report.rule, [c.what for c in report.changes]) for report in explanation.rules] == [
         ("r", ["a", "b"]),
         ("s", []),
     ]
-    assert found.rules[0].saves == cost(Plan(()))
+    assert explanation.rules[0].saves == cost(Plan(()))
 
 
 def test_a_step_is_told_by_itself() -> None:
-    found = explain_step(shop_plan.found().steps[0], About())
-    assert (found.step, found.cost_written.reads, found.cost_optimized.reads) == ("share_equal", 2, 1)
+    explanation = explain_step(shop_plan.optimized_plan().steps[0], About())
+    assert (explanation.step, explanation.cost_written.reads, explanation.cost_optimized.reads) == (
+        "share_equal",
+        2,
+        1,
+    )
 
 
 def test_queries_say_what_is_really_shared() -> None:
     queries = (Query("a", models=("scored", "clicks")), Query("b", models=("counts",)))
-    assert explain(shop_plan.found(), About(queries=queries)).cost_optimized.reads == 2
+    assert explain(shop_plan.optimized_plan(), About(queries=queries)).cost_optimized.reads == 2
 
 
 def test_queries_of_other_models_are_left_out() -> None:
@@ -83,6 +90,6 @@ def test_queries_of_other_models_are_left_out() -> None:
             SeparationReason("scored", "of another kind"),
         ),
     )
-    found = explain(shop_plan.found(), about)
-    assert [query.name for query in found.queries] == ["b"]
-    assert [each.model for each in found.separations] == ["counts"]
+    explanation = explain(shop_plan.optimized_plan(), about)
+    assert [query.name for query in explanation.queries] == ["b"]
+    assert [separation.model for separation in explanation.separations] == ["counts"]

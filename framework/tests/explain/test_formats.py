@@ -54,14 +54,14 @@ ABOUT = About(
 
 
 def shop() -> Explanation:
-    return explain(shop_plan.found(), ABOUT)
+    return explain(shop_plan.optimized_plan(), ABOUT)
 
 
-def golden(name: str, found: str) -> None:
+def golden(name: str, shown: str) -> None:
     path = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(found + "\n", encoding="utf-8")
-    assert found + "\n" == path.read_text(encoding="utf-8")
+        path.write_text(shown + "\n", encoding="utf-8")
+    assert shown + "\n" == path.read_text(encoding="utf-8")
 
 
 EVIL = 'it\'s "q" \\ <b>x</b> {a} [b] (c) |d| #35; --> end & `e` %% $ \n ; é漢'
@@ -93,7 +93,7 @@ def test_a_terminal_that_is_too_narrow_counts_as_80() -> None:
 
 
 def test_what_several_read_is_drawn_once() -> None:
-    drawn = text(explain(shop_plan.found(), About()), 80)
+    drawn = text(explain(shop_plan.optimized_plan(), About()), 80)
     assert drawn.count("decode json: type, user_id, product_id, value\n") == 0
     assert drawn.count("events = decode json: type, user_id, product_id, value (read 2 times)") == 1
     assert "↑ events (above)" in drawn
@@ -105,7 +105,7 @@ def test_the_sql_of_queries_is_shown_when_asked_for() -> None:
 
 
 def test_one_rule_is_shown_before_and_after() -> None:
-    golden("rule.txt", text(explain_step(shop_plan.found().steps[0], ABOUT), 100))
+    golden("rule.txt", text(explain_step(shop_plan.optimized_plan().steps[0], ABOUT), 100))
 
 
 def test_a_change_that_names_no_model_says_where_it_is() -> None:
@@ -148,9 +148,9 @@ def test_json_is_versioned_and_has_all_of_the_text() -> None:
 _NODE = re.compile(r'(n\d+)(?:\[\[|\[\(|\[)"((?:[^"#\n]|#\d+;)*)"(?:\]\]|\)\]|\])')
 
 
-def read_mermaid(found: str) -> tuple[dict[str, str], list[tuple[str, str]], int]:
+def read_mermaid(source: str) -> tuple[dict[str, str], list[tuple[str, str]], int]:
     """Return nodes with their labels, edges, and the number of subgraphs; raise if it is not a flowchart."""
-    head, *rest = found.split("\n")
+    head, *rest = source.split("\n")
     assert head == "flowchart LR"
     nodes: dict[str, str] = {}
     edges: list[tuple[str, str]] = []
@@ -186,7 +186,7 @@ def test_mermaid_is_a_flowchart(drawing: Drawing) -> None:
 def test_mermaid_shows_a_users_text_as_text() -> None:
     labels = "".join(read_mermaid(mermaid(evil()))[0].values())
     assert "<" not in labels.replace("<b>", "").replace("</b>", "").replace("<br/>", "")
-    plain = re.sub(r"#(\d+);", lambda found: chr(int(found[1])), labels)
+    plain = re.sub(r"#(\d+);", lambda match: chr(int(match[1])), labels)
     assert "<b>x</b> {a} [b] (c) |d| #35; --> end & `e` %% $ ␊ ; é漢" in plain
 
 
@@ -195,10 +195,10 @@ def test_mermaid_shows_a_users_text_as_text() -> None:
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 
 
-def read_dot(found: str) -> tuple[set[str], list[tuple[str, str]]]:
+def read_dot(source: str) -> tuple[set[str], list[tuple[str, str]]]:
     nodes: set[str] = set()
     edges: list[tuple[str, str]] = []
-    first, *rest, last = found.split("\n")
+    first, *rest, last = source.split("\n")
     assert (first, last) == ("digraph topology {", "}")
     depth = 0
     for line in map(str.strip, rest):
@@ -234,9 +234,9 @@ def test_dot_is_a_graph(drawing: Drawing) -> None:
 # -- kafka-streams
 
 
-def read_topology(found: str) -> list[dict[str, tuple[str, list[str], list[str], list[str]]]]:
+def read_topology(source: str) -> list[dict[str, tuple[str, list[str], list[str], list[str]]]]:
     """Return sub-topologies: nodes with kind, topics or stores, next and previous ones; as a viewer reads them."""
-    head, *rest = found.split("\n")
+    head, *rest = source.split("\n")
     assert head == "Topologies:"
     groups: list[dict[str, tuple[str, list[str], list[str], list[str]]]] = []
     for line in rest:

@@ -28,9 +28,9 @@ from millstream.plan.nodes import Node, Plan
 from millstream.plan.nodes.order import in_order
 
 
-def names(found: Plan) -> list[str]:
-    known = node_names(found)
-    return [known[id(node)] for node in in_order(found.outputs)]
+def names(named_plan: Plan) -> list[str]:
+    names_by_node = node_names(named_plan)
+    return [names_by_node[id(node)] for node in in_order(named_plan.outputs)]
 
 
 def test_names_come_from_models_and_columns() -> None:
@@ -60,8 +60,8 @@ def test_names_come_from_models_and_columns() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_operator_is_named_after_what_it_does(node: Node, name: str) -> None:
-    found = plan(node)
-    assert node_names(found)[id(node)] == name
+    planned = plan(node)
+    assert node_names(planned)[id(node)] == name
 
 
 def test_operators_of_one_kind_in_a_model_differ_by_their_columns() -> None:
@@ -70,21 +70,21 @@ def test_operators_of_one_kind_in_a_model_differ_by_their_columns() -> None:
 
 
 def test_reads_of_one_source_differ_by_who_reads() -> None:
-    found = Plan(tuple(stored(named(where(topic("a"), "a > 1"), m), m) for m in ("clicks", "views")))
-    assert names(found)[:2] == ["events.topic.for_clicks", "events.for_clicks"]
+    planned = Plan(tuple(stored(named(where(topic("a"), "a > 1"), m), m) for m in ("clicks", "views")))
+    assert names(planned)[:2] == ["events.topic.for_clicks", "events.for_clicks"]
 
 
 def test_a_topic_that_is_read_back_is_not_taken_for_the_model() -> None:
     back = topic("a", name="clicks")
     back = replace(back, relation="model.clicks", input=replace(back.inputs[0], relation="model.clicks"))
-    found = Plan(
+    planned = Plan(
         (
             stored(named(where(topic("a"), "a > 1"), "clicks"), "clicks"),
             stored(named(select(back, "a"), "n"), "n"),
         )
     )
-    assert "clicks" in names(found)
-    assert "clicks.read_back" in names(found)
+    assert "clicks" in names(planned)
+    assert "clicks.read_back" in names(planned)
 
 
 def test_a_model_more_leaves_the_names_of_others() -> None:
@@ -116,5 +116,5 @@ def test_names_are_unique(models: list[list], shared: bool) -> None:
         for step in steps:
             node = step(node)
         outputs.append(output(node, f"m{index}"))
-    listed = names(Plan(tuple(outputs)))
-    assert len(listed) == len(set(listed))
+    unique_names = names(Plan(tuple(outputs)))
+    assert len(unique_names) == len(set(unique_names))

@@ -31,31 +31,33 @@ def compiled(*reasons: str) -> Compiled:
 
 def test_model_file_line_and_remedy_are_told() -> None:
     reason = "GROUP BY CUBE (line 7 of the compiled SQL: cube(a, b))"
-    (found,) = unsupported(NOTHING, compiled(reason))
-    assert (found.model, found.path, found.line) == ("m", "models/m.sql", 7)
-    assert found.compiled_path == "target/compiled/models/m.sql"
-    assert (found.reason, found.text) == ("GROUP BY CUBE", "cube(a, b)")
-    assert found.remedy == "one model for each grouping, each with its GROUP BY"
+    (obstacle,) = unsupported(NOTHING, compiled(reason))
+    assert (obstacle.model, obstacle.path, obstacle.line) == ("m", "models/m.sql", 7)
+    assert obstacle.compiled_path == "target/compiled/models/m.sql"
+    assert (obstacle.reason, obstacle.text) == ("GROUP BY CUBE", "cube(a, b)")
+    assert obstacle.remedy == "one model for each grouping, each with its GROUP BY"
 
 
 def test_a_text_of_several_lines_is_one_text() -> None:
-    (found,) = unsupported(NOTHING, compiled("a LATERAL subquery (line 2 of the compiled SQL: (select\n1))"))
-    assert (found.line, found.text) == (2, "(select\n1)")
+    (obstacle,) = unsupported(
+        NOTHING, compiled("a LATERAL subquery (line 2 of the compiled SQL: (select\n1))")
+    )
+    assert (obstacle.line, obstacle.text) == (2, "(select\n1)")
 
 
 def test_a_reason_without_words_stands_where_its_sql_begins() -> None:
-    whole = OpaqueBody((), ("odd",), start=9)
-    for body in (whole, Union((whole, whole)), Select((), (From("t", Derived(whole), ()),))):
-        (found,) = unsupported(catalog(body), compiled())
-        assert (found.reason, found.line) == ("odd", 3)
+    opaque = OpaqueBody((), ("odd",), start=9)
+    for body in (opaque, Union((opaque, opaque)), Select((), (From("t", Derived(opaque), ()),))):
+        (obstacle,) = unsupported(catalog(body), compiled())
+        assert (obstacle.reason, obstacle.line) == ("odd", 3)
 
 
 def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
-    found = unsupported(
+    obstacles = unsupported(
         catalog(OpaqueBody((), ("a recursive CTE",), start=9)),
         compiled("a recursive CTE (line 2 of the compiled SQL: x)"),
     )
-    assert [(each.reason, each.line) for each in found] == [("a recursive CTE", 2)]
+    assert [(obstacle.reason, obstacle.line) for obstacle in obstacles] == [("a recursive CTE", 2)]
 
 
 def test_only_models_that_are_asked_for() -> None:

@@ -45,16 +45,21 @@ TO_KAFKA = ToKafka(
 )
 
 
-def explain_query(given: Query) -> Explained:
-    return explained(given, Catalog({}, {}, {}), StateStores())
+def explain_query(planned: Query) -> Explained:
+    return explained(planned, Catalog({}, {}, {}), StateStores())
 
 
 def test_a_query_tells_what_it_makes_and_reads() -> None:
-    found = explain_query(query(TO_KAFKA))
-    assert (found.name, found.kind, found.models, found.mode) == ("counts", "stateful", ("counts",), "update")
-    assert found.sources == ("events_v2", "changes of users", "products")
-    assert found.realtime == ("an aggregate",)
-    assert found.dead_letters == ("events.dead_letter",)
+    explanation = explain_query(query(TO_KAFKA))
+    assert (explanation.name, explanation.kind, explanation.models, explanation.mode) == (
+        "counts",
+        "stateful",
+        ("counts",),
+        "update",
+    )
+    assert explanation.sources == ("events_v2", "changes of users", "products")
+    assert explanation.realtime == ("an aggregate",)
+    assert explanation.dead_letters == ("events.dead_letter",)
 
 
 def test_memory_is_told_of_what_keeps_state() -> None:

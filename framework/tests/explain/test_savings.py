@@ -41,9 +41,9 @@ def test_alone_every_output_pays_for_what_it_reads() -> None:
 
 
 def test_what_two_queries_need_is_paid_twice() -> None:
-    found = shop_plan.optimized()
-    scored, counts, clicks = found.outputs
-    assert cost(found, [[scored, clicks], [counts]]).decodes == 2
+    shared = shop_plan.optimized()
+    scored, counts, clicks = shared.outputs
+    assert cost(shared, [[scored, clicks], [counts]]).decodes == 2
 
 
 def test_a_topic_of_the_project_is_read_back() -> None:
@@ -69,8 +69,8 @@ def test_what_keeps_state(node, states: int) -> None:
 def test_an_aggregate_of_what_is_at_rest_keeps_no_state() -> None:
     from support.plans import seed
 
-    found = cost(plan(group(by(seed("a"), "a"), ("a",), "n = count(a)")))
-    assert (found.states, found.shuffles) == (0, 0)
+    costs = cost(plan(group(by(seed("a"), "a"), ("a",), "n = count(a)")))
+    assert (costs.states, costs.shuffles) == (0, 0)
 
 
 def test_every_call_of_python_counts() -> None:
@@ -79,9 +79,9 @@ def test_every_call_of_python_counts() -> None:
 
 
 def test_rows_a_second_follow_the_hints() -> None:
-    found = cost(shop_plan.optimized(), hints=shop_plan.HINTS)
-    assert (found.rows_read, found.rows_decoded, found.rows_shuffled) == (1000, 1000, 300)
-    assert found.bytes_shuffled == 300 * (8 + 4 * 8)
+    costs = cost(shop_plan.optimized(), hints=shop_plan.HINTS)
+    assert (costs.rows_read, costs.rows_decoded, costs.rows_shuffled) == (1000, 1000, 300)
+    assert costs.bytes_shuffled == 300 * (8 + 4 * 8)
 
 
 def test_without_hints_no_rate_is_known() -> None:
@@ -89,8 +89,8 @@ def test_without_hints_no_rate_is_known() -> None:
 
 
 def test_one_rate_that_is_not_known_makes_the_sum_unknown() -> None:
-    found = plan(topic("a"), topic("a", name="others"))
-    assert cost(found, hints=Hints(rows_per_second={"source.events": 10.0})).rows_read is None
+    two_topics = plan(topic("a"), topic("a", name="others"))
+    assert cost(two_topics, hints=Hints(rows_per_second={"source.events": 10.0})).rows_read is None
 
 
 def test_a_share_is_kept_once_however_the_filter_is_taken_apart() -> None:
@@ -136,4 +136,4 @@ def test_a_table_has_the_numbers_that_are_there() -> None:
 def test_plans_that_share_nodes_are_counted_alike_at_once_and_each_for_itself() -> None:
     costs = Costs()
     plans = [shop_plan.written(), shop_plan.optimized(), Plan((output(topic("a")),))]
-    assert [costs.of(each) for each in plans] == [cost(each) for each in plans]
+    assert [costs.of(plan_) for plan_ in plans] == [cost(plan_) for plan_ in plans]

@@ -20,4 +20,4 @@ from millstream.plan.nodes import Column
     ],
 )
 def test_rows_take_what_their_types_say(types, size: Size) -> None:
-    assert row_size(Column(f"c{i}", found) for i, found in enumerate(types)) == size
+    assert row_size(Column(f"c{i}", type_) for i, type_ in enumerate(types)) == size

@@ -58,51 +58,51 @@ def query(rows=None, operator=COUNTS) -> Query:
     )  # fmt: skip
 
 
-def memory_of(given, stores=STORES) -> StateMemory:
-    (found,) = state_memory(given, Catalog({}, {}, {}), stores)
-    return found
+def memory_of(query_, stores=STORES) -> StateMemory:
+    (memory,) = state_memory(query_, Catalog({}, {}, {}), stores)
+    return memory
 
 
 def test_each_store_has_a_cache_and_each_row_has_a_part_of_filters_and_indexes():
-    found = memory_of(query(10_000_000), StateStores(partitions=2))
-    assert (found.stores, found.rows, found.rows_from) == (2, 10_000_000, "declared")
-    assert found.memory == 2 * 8 * MEBIBYTE + 2 * 10_000_000
+    memory = memory_of(query(10_000_000), StateStores(partitions=2))
+    assert (memory.stores, memory.rows, memory.rows_from) == (2, 10_000_000, "declared")
+    assert memory.memory == 2 * 8 * MEBIBYTE + 2 * 10_000_000
 
 
 def test_a_cache_does_not_hold_more_than_all_rows():
-    found = memory_of(query(1000), StateStores(partitions=2))
-    assert found.memory == 1000 * (found.row_bytes + 2)
+    memory = memory_of(query(1000), StateStores(partitions=2))
+    assert memory.memory == 1000 * (memory.row_bytes + 2)
 
 
 def test_rows_that_were_measured_count_where_none_are_declared():
     (size,) = query().memory.states
     measured = MeasuredState(1_000_000, 18_502_696, 17_203_506, "2026-11-25T10:00:00+00:00")
     stores = StateStores(partitions=2, measured={size.content: measured})
-    found = memory_of(query(), stores)
-    assert (found.rows, found.rows_from) == (1_000_000, "measured")
-    assert abs(found.memory - measured.memory) < 0.05 * measured.memory
-    assert in_words(found, stores.cache) == (
+    memory = memory_of(query(), stores)
+    assert (memory.rows, memory.rows_from) == (1_000_000, "measured")
+    assert abs(memory.memory - measured.memory) < 0.05 * measured.memory
+    assert in_words(memory, stores.cache) == (
         "up to about 18.8 MB in 2 stores, for 1,000,000 measured rows; measured on 2026-11-25: 1,000,000 rows in 18.5 MB, "
         "and 17.2 MB of files, which a restart loads in about 0.3 s of one core"
     )
     slower = replace(measured, restored=Restored(1_000_000, 0.1))
-    found = memory_of(query(), replace(stores, measured={size.content: slower}))
-    assert in_words(found, stores.cache).endswith("loads in about 1.7 s of one core"), "as fast as last time"
+    memory = memory_of(query(), replace(stores, measured={size.content: slower}))
+    assert in_words(memory, stores.cache).endswith("loads in about 1.7 s of one core"), "as fast as last time"
 
 
 def test_how_states_were_loaded_is_known_until_they_are_loaded_again():
     loaded = {"rocksdbNumLoadedFromDfs": 4, "rocksdbLoadLatencyMs": 500, "rocksdbSstFileSize": 700}
     first = OperatorState("join", 7, 70, figures=loaded)
     other = OperatorState("dedupe", 7, 70, figures={"rocksdbLoadLatencyMs": 3})
-    found = latest((), (first, other))
-    assert found == (Restored(700, 0.5), None)
-    assert latest(found, (other, other)) == found
+    restored = latest((), (first, other))
+    assert restored == (Restored(700, 0.5), None)
+    assert latest(restored, (other, other)) == restored
 
 
 def test_without_a_number_of_rows_the_parts_are_shown():
-    found = memory_of(query())
-    assert (found.memory, found.rows_from) == (None, "unknown")
-    assert in_words(found, 8 * MEBIBYTE) == "up to 8.4 MB in each of 4 stores, and 2 bytes for each row"
+    memory = memory_of(query())
+    assert (memory.memory, memory.rows_from) == (None, "unknown")
+    assert in_words(memory, 8 * MEBIBYTE) == "up to 8.4 MB in each of 4 stores, and 2 bytes for each row"
 
 
 def test_figures_of_an_edited_state_are_not_used(tmp_path):
@@ -133,8 +133,8 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
         "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB": 16,
         "spark.driver.memory": "3g",
     }
-    found = stores_of(target(spark=spark), tmp_path)
-    assert (found.partitions, found.cache, found.heap) == (20, 16 * MEBIBYTE, 3 << 30)
+    stores = stores_of(target(spark=spark), tmp_path)
+    assert (stores.partitions, stores.cache, stores.heap) == (20, 16 * MEBIBYTE, 3 << 30)
     assert stores_of(target(), tmp_path) == StateStores(4, 8 * MEBIBYTE, 2 << 30)
     assert stores_of(target(master="spark://host:7077"), tmp_path).heap == 0
     assert stores_of(target(), tmp_path, 100, 8 << 30).heap == 4 << 30
@@ -157,9 +157,11 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
 def test_a_warning_says_what_is_too_small(machine, limit, said):
     state = replace(memory_of(query(1_000_000_000)), limit=limit)
     state = replace(state, memory=min(state.memory, limit or state.memory))
-    found = [each.message for each in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine, {})]
-    assert len(found) == (said is not None)
-    assert said is None or said in found[0]
+    messages = [
+        warning.message for warning in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine, {})
+    ]
+    assert len(messages) == (said is not None)
+    assert said is None or said in messages[0]
 
 
 def test_a_warning_is_at_the_model_with_the_largest_state():
@@ -169,12 +171,12 @@ def test_a_warning_is_at_the_model_with_the_largest_state():
         "model.small": Text("models/small.sql", "select 1\n"),
         "model.large": Text("models/large.sql", "-- much\n{{ config(materialized='table') }}\nselect 1\n"),
     }
-    (found,) = memory_warnings([small, large], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
-    assert (str(found.location), found.line) == (
+    (warning,) = memory_warnings([small, large], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
+    assert (str(warning.location), warning.line) == (
         "models/large.sql:2:4", "{{ config(materialized='table') }}",
     )  # fmt: skip
-    (found,) = memory_warnings([small], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
-    assert str(found.location) == "models/small.sql:1:1"
+    (warning,) = memory_warnings([small], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
+    assert str(warning.location) == "models/small.sql:1:1"
 
 
 def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
@@ -189,12 +191,12 @@ def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(millstream, ["explain", "--output", "json"])
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    (warning,) = found["diagnostics"]
+    output = json.loads(result.stdout)
+    (warning,) = output["diagnostics"]
     assert (warning["code"], warning["severity"]) == ("MS675", "warning")
     assert warning["message"] == "filters and indexes of states need about 20 MB, their limit is 1 MB"
     assert (warning["path"], warning["line"], warning["column"]) == ("models/m.sql", 1, 4)
-    ((state,),) = (query["states"] for query in found["queries"])
+    ((state,),) = (query["states"] for query in output["queries"])
     assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, 10**6)
     (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
     assert (

@@ -9,8 +9,8 @@ from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Item, Plan, Project
 
 
-def node(found: Drawing, name: str) -> DrawnNode:
-    return next(each for each in found.nodes if each.id == name)
+def node(drawing: Drawing, name: str) -> DrawnNode:
+    return next(drawn for drawn in drawing.nodes if drawn.id == name)
 
 
 def test_a_node_tells_what_it_does() -> None:
@@ -59,36 +59,38 @@ def test_what_a_sink_sends_next_to_its_value_has_a_plain_name() -> None:
 
 
 def test_edges_keep_the_order_of_inputs() -> None:
-    found = draw(shop_plan.optimized())
-    assert [edge for edge in found.edges if edge.target == "scored.lookup_products"] == [
+    drawing = draw(shop_plan.optimized())
+    assert [edge for edge in drawing.edges if edge.target == "scored.lookup_products"] == [
         Edge("interesting_events", "scored.lookup_products"),
         Edge("products", "scored.lookup_products"),
     ]
 
 
 def test_every_end_of_an_edge_is_a_node() -> None:
-    found = draw(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
-    names = [each.id for each in found.nodes]
+    drawing = draw(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
+    names = [drawn.id for drawn in drawing.nodes]
     assert len(names) == len(set(names))
-    assert {end for edge in found.edges for end in (edge.source, edge.target)} <= set(names)
+    assert {end for edge in drawing.edges for end in (edge.source, edge.target)} <= set(names)
 
 
 def test_a_group_holds_what_its_query_runs() -> None:
-    found = draw(shop_plan.optimized(), [("q", frozenset(("model.scored", "model.counts", "model.clicks")))])
-    assert [group.name for group in found.groups] == ["q"]
-    assert found.groups[0].nodes == tuple(each.id for each in found.nodes)
+    drawing = draw(
+        shop_plan.optimized(), [("q", frozenset(("model.scored", "model.counts", "model.clicks")))]
+    )
+    assert [group.name for group in drawing.groups] == ["q"]
+    assert drawing.groups[0].nodes == tuple(drawn.id for drawn in drawing.nodes)
 
 
 def test_what_two_queries_need_is_drawn_in_each() -> None:
     queries = [("a", frozenset(("model.scored", "model.clicks"))), ("b", frozenset(("model.counts",)))]
-    found = draw(shop_plan.optimized(), queries)
-    assert {"events.in_a", "events.in_b"} <= {each.id for each in found.nodes}
-    assert found.outputs == ("scored.sink", "counts.table", "clicks.sink")
+    drawing = draw(shop_plan.optimized(), queries)
+    assert {"events.in_a", "events.in_b"} <= {drawn.id for drawn in drawing.nodes}
+    assert drawing.outputs == ("scored.sink", "counts.table", "clicks.sink")
 
 
 def test_outputs_without_a_query_stand_alone() -> None:
-    found = draw(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
-    grouped = {name for each in found.groups for name in each.nodes}
+    drawing = draw(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
+    grouped = {name for group in drawing.groups for name in group.nodes}
     assert "clicks.sink" not in grouped
 
 
@@ -98,7 +100,7 @@ def test_an_empty_plan_is_an_empty_drawing() -> None:
 
 def test_what_every_record_has_is_one_word() -> None:
     assert "decode json: a and metadata" in [
-        each.line for each in draw(plan(topic("a", meta=tuple(METADATA)))).nodes
+        drawn.line for drawn in draw(plan(topic("a", meta=tuple(METADATA)))).nodes
     ]
     assert (
         brief("leaves out _key, _topic, _partition, _offset, _timestamp, _headers") == "leaves out metadata"

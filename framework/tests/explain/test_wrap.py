@@ -14,8 +14,8 @@ def test_no_line_is_wider(said: str, width: int) -> None:
 
 @given(st.lists(st.text("abc漢", min_size=1, max_size=40)))
 def test_no_character_is_lost(words: list[str]) -> None:
-    found = "".join(wrapped(" ".join(words), 20, "", ""))
-    assert found.replace(" ", "") == "".join(words)
+    text = "".join(wrapped(" ".join(words), 20, "", ""))
+    assert text.replace(" ", "") == "".join(words)
 
 
 def test_the_first_line_and_the_others_have_their_indents() -> None:

@@ -17,26 +17,26 @@ from millstream.local.jars import fetch, jars_folder
 def failure(catalog):
     with pytest.raises(MillstreamError) as caught:
         fetch(["first"], catalog=catalog)
-    (found,) = caught.value.diagnostics
-    return found
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
 
 
 def test_no_network(mirror, catalog, monkeypatch):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", f"http://127.0.0.1:{nobody.getsockname()[1]}/m")
-        found = failure(catalog)
-    assert found.code == "MS804"
-    assert found.message == "can't fetch jars from 127.0.0.1: Connection refused"
-    assert "MILLSTREAM_MAVEN_REPOSITORY" in found.help
-    assert "millstream debug --fetch" in found.help
+        diagnostic = failure(catalog)
+    assert diagnostic.code == "MS804"
+    assert diagnostic.message == "can't fetch jars from 127.0.0.1: Connection refused"
+    assert "MILLSTREAM_MAVEN_REPOSITORY" in diagnostic.help
+    assert "millstream debug --fetch" in diagnostic.help
 
 
 def test_a_host_that_does_not_exist(mirror, catalog, monkeypatch):
     monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", "http://nowhere.invalid/maven")
-    found = failure(catalog)
-    assert found.code == "MS804"
-    assert "nowhere.invalid" in found.message
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS804"
+    assert "nowhere.invalid" in diagnostic.message
 
 
 def test_a_connection_that_is_always_cut(mirror, catalog):
@@ -56,32 +56,32 @@ def test_a_host_that_is_silent(mirror, catalog, monkeypatch):
 
 def test_a_mirror_without_the_jar(mirror, catalog):
     del mirror.files["/maven/org/example/tools/two/1.0/two-1.0.jar"]
-    found = failure(catalog)
-    assert found.code == "MS805"
-    assert found.message == f"{mirror.url} does not have org.example.tools:two:1.0"
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS805"
+    assert diagnostic.message == f"{mirror.url} does not have org.example.tools:two:1.0"
 
 
 def test_a_folder_without_the_jar(mirror, catalog, monkeypatch, tmp_path):
     monkeypatch.setenv("MILLSTREAM_MAVEN_REPOSITORY", tmp_path.as_uri())
-    found = failure(catalog)
-    assert found.code == "MS804"
-    assert found.message.endswith("-1.0.jar does not exist")  # whichever is looked for first
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS804"
+    assert diagnostic.message.endswith("-1.0.jar does not exist")  # whichever is looked for first
 
 
 @pytest.mark.parametrize(("status", "said"), [(401, "refuses"), (403, "refuses"), (500, "answers HTTP 500")])
 def test_a_mirror_that_refuses(mirror, catalog, status, said):
     mirror.answers = [status] * 20
-    found = failure(catalog)
-    assert found.code == "MS805"
-    assert said in found.message
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS805"
+    assert said in diagnostic.message
 
 
 def test_a_wrong_checksum(mirror, catalog):
     mirror.files["/maven/org/example/tools/one/1.0/one-1.0.jar"] = b"<html>log in</html>"
-    found = failure(catalog)
-    assert found.code == "MS806"
-    assert mirror.url in found.message
-    assert "org.example.tools:one:1.0" in found.message
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS806"
+    assert mirror.url in diagnostic.message
+    assert "org.example.tools:one:1.0" in diagnostic.message
     assert not (jars_folder() / "one-1.0.jar").exists()
     assert not list(jars_folder().glob(".fetching-*"))
 
@@ -95,17 +95,17 @@ def test_no_address(mirror, catalog, monkeypatch, address):
 def test_a_cache_that_is_no_folder(mirror, catalog, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path / "file"))
-    found = failure(catalog)
-    assert found.code == "MS807"
-    assert "MILLSTREAM_CACHE_DIR" in found.help
+    diagnostic = failure(catalog)
+    assert diagnostic.code == "MS807"
+    assert "MILLSTREAM_CACHE_DIR" in diagnostic.help
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_cache_that_is_not_writable(mirror, catalog, tmp_path):
     jars_folder().mkdir(parents=True)
     jars_folder().chmod(0o500)
-    found = failure(catalog)
-    assert (found.code, found.message.rpartition(": ")[2]) == ("MS807", "permission denied")
+    diagnostic = failure(catalog)
+    assert (diagnostic.code, diagnostic.message.rpartition(": ")[2]) == ("MS807", "permission denied")
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs to mount a small disk")
@@ -118,10 +118,10 @@ def test_a_full_disk(mirror, catalog, tmp_path, monkeypatch):
         pytest.skip("mounting is not allowed")
     try:
         monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(disk))
-        found = failure(catalog)
-        assert found.code == "MS807"
-        assert found.message.endswith(os.strerror(errno.ENOSPC).lower())
-        assert "free space" in found.help
+        diagnostic = failure(catalog)
+        assert diagnostic.code == "MS807"
+        assert diagnostic.message.endswith(os.strerror(errno.ENOSPC).lower())
+        assert "free space" in diagnostic.help
         assert not list(Path(disk, "jars").glob(".fetching-*"))
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -14,12 +14,12 @@ from millstream.local.jars import fetch, jars_folder, missing
 
 
 def test_files_by_feature(mirror, catalog):
-    found = fetch(["first", "second"], catalog=catalog)
-    assert {feature: [file.name for file in files] for feature, files in found.items()} == {
+    jars = fetch(["first", "second"], catalog=catalog)
+    assert {feature: [file.name for file in files] for feature, files in jars.items()} == {
         "first": ["one-1.0.jar", "two-1.0.jar"],
         "second": ["two-1.0.jar", "three-1.0.jar"],
     }
-    assert found["first"][0].read_bytes() == CONTENT["one"]
+    assert jars["first"][0].read_bytes() == CONTENT["one"]
     assert sorted(mirror.requests) == [
         "/maven/org/example/tools/one/1.0/one-1.0.jar",
         "/maven/org/example/tools/three/1.0/three-1.0.jar",
@@ -81,10 +81,10 @@ def test_whole_finds_what_hides_behind_the_right_time(mirror, catalog):
 
 
 def test_progress_ends_at_the_sum(mirror, catalog):
-    told = []
-    fetch(["first", "second"], lambda *what: told.append(what), catalog=catalog)
+    reports = []
+    fetch(["first", "second"], lambda *what: reports.append(what), catalog=catalog)
     total = sum(map(len, CONTENT.values()))
-    assert told[-1] == ("jars", total, total)
+    assert reports[-1] == ("jars", total, total)
 
 
 @pytest.mark.parametrize("answer", ["cut", 503, 429])
@@ -115,8 +115,8 @@ def test_a_mirror_in_a_folder(mirror, catalog, tmp_path, monkeypatch):
 
 def test_two_at_once_both_have_all(mirror, catalog):
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: fetch(["first", "second"], catalog=catalog), range(2)))
-    assert found[0] == found[1]
+        fetched = list(pool.map(lambda _: fetch(["first", "second"], catalog=catalog), range(2)))
+    assert fetched[0] == fetched[1]
     assert missing(catalog, catalog=catalog, verify=True) == ()
     assert {file.name for file in jars_folder().iterdir()} == {"one-1.0.jar", "two-1.0.jar", "three-1.0.jar"}
 

@@ -26,8 +26,8 @@ def home(tmp_path, monkeypatch):
 
 def test_the_java_of_java_home(home):
     program = home("echo 'openjdk version \"21.0.4\" 2024-07-16' >&2")
-    found = java()
-    assert (found.program, found.version, found.major) == (program, "21.0.4", 21)
+    installed = java()
+    assert (installed.program, installed.version, installed.major) == (program, "21.0.4", 21)
 
 
 def test_java_sees_no_secrets(home, tmp_path, monkeypatch):
@@ -57,10 +57,10 @@ def test_what_is_no_java_for_us(home, script, code, said):
     home(script)
     with pytest.raises(MillstreamError) as caught:
         java()
-    (found,) = caught.value.diagnostics
-    assert found.code == code
-    assert said in found.message
-    assert "Java 17 or newer" in found.help
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == code
+    assert said in diagnostic.message
+    assert "Java 17 or newer" in diagnostic.help
 
 
 def test_no_java(home):

@@ -18,9 +18,9 @@ NAME = "org.apache.kafka.common.utils.AppInfoParser"
 
 @pytest.fixture
 def jars(tmp_path, monkeypatch):
-    found = fetch(["broker"])["broker"]
+    files = fetch(["broker"])["broker"]
     monkeypatch.setenv("MILLSTREAM_CACHE_DIR", str(tmp_path))
-    return found
+    return files
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_names_are_written_once(archive):
     assert NAME.replace(".", "/") in archive().names.read_text()
     assert not archive_options(archive())
     drop_names(other)
-    assert [each.suffix for each in first.names.parent.iterdir()] == [".classes"]
+    assert [path.suffix for path in first.names.parent.iterdir()] == [".classes"]
 
 
 def test_names_that_are_not_complete_make_no_archive(archive, jvm):
@@ -70,7 +70,7 @@ def test_it_has_the_classes_of_its_names(archive, jvm):
     first = recorded(archive)
     with made_meanwhile(archive(), jvm):
         awaited(lambda: archive().file)
-    assert [each.suffix for each in sorted(first.names.parent.iterdir())] == [".jsa", ".lock"]
+    assert [path.suffix for path in sorted(first.names.parent.iterdir())] == [".jsa", ".lock"]
     command = [*jvm, *archive_options(archive()), "-Xshare:on", "-Xlog:class+load", NAME]
     shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     assert f"{NAME} source: shared objects file" in shown
@@ -80,7 +80,7 @@ def test_a_command_that_ends_earlier_leaves_the_names_to_another(archive, jvm):
     first = recorded(archive)
     with made_meanwhile(archive(), jvm):
         pass
-    assert [each.suffix for each in sorted(first.names.parent.iterdir())] == [".classes", ".lock"]
+    assert [path.suffix for path in sorted(first.names.parent.iterdir())] == [".classes", ".lock"]
     with made_meanwhile(archive(), jvm):
         awaited(lambda: archive().file)
 
@@ -93,7 +93,7 @@ def test_one_command_at_a_time_makes_it(archive, tmp_path):
     with made_meanwhile(archive(), writing("first")):
         awaited((tmp_path / "first").exists)
         with made_meanwhile(archive(), ("touch", str(tmp_path / "second"))):
-            assert not [each for each in enumerate_threads() if each.name == "class archive"][1:]
+            assert not [thread for thread in enumerate_threads() if thread.name == "class archive"][1:]
     with made_meanwhile(archive(), writing("third")):
         awaited((tmp_path / "third").exists)
 

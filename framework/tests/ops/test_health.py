@@ -14,7 +14,7 @@ from millstream.results.thresholds import interval_of_tests
 STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
 
 
-def status(**given):
+def status(**fields):
     """Return the status of a query that has 50 records to read, and whose last batch ended 90 s ago."""
     batch = Batch(1, 10, 1.0, read={"events": {0: 100}}, behind={"events": 50})
     now = time.time()
@@ -24,8 +24,8 @@ def status(**given):
         "last_active": now - 90,
         "began": now - 500,
         "caught_up": True,
-        "started": now - given.pop("started_ago", 500),
-    } | given
+        "started": now - fields.pop("started_ago", 500),
+    } | fields
     return QueryStatus("totals", ("totals",), **values)
 
 
@@ -72,9 +72,9 @@ def test_probes(health, seen, ready, live):
 
 
 def test_thresholds_come_from_the_target():
-    given = {"health": {"max_lag": 100000, "max_staleness": "5 minutes", "test_every": "never"}}
-    assert health_of(Target("local", "local", given)) == Health(100000, 300.0)
-    assert interval_of_tests(Target("local", "local", given)) is None
+    settings = {"health": {"max_lag": 100000, "max_staleness": "5 minutes", "test_every": "never"}}
+    assert health_of(Target("local", "local", settings)) == Health(100000, 300.0)
+    assert interval_of_tests(Target("local", "local", settings)) is None
     assert (health_of(Target("local", "local", {})), interval_of_tests(Target("local", "local", {}))) == (
         Health(),
         600.0,

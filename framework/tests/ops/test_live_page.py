@@ -29,7 +29,7 @@ def served(folder, *relations):
         yield page, address.removeprefix("http://").strip("/")
 
 
-def asked(address, path, **headers):
+def get(address, path, **headers):
     connection = http.client.HTTPConnection(address, timeout=10)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
@@ -41,26 +41,26 @@ def test_the_page_its_figures_and_the_site(tmp_path):
     with served(tmp_path) as (page, address):
         page.tell(Setup("Spark"))
         page.tell(Ends({"orders": {0: 3, 1: 4}}))
-        assert asked(address, "/")[:2] == (200, "text/html; charset=utf-8")
-        assert "default-src 'none'" in asked(address, "/")[2]
-        assert asked(address, "/site/index.html")[2] == "the site"
-        run = json.loads(asked(address, "/run.json")[2])
+        assert get(address, "/")[:2] == (200, "text/html; charset=utf-8")
+        assert "default-src 'none'" in get(address, "/")[2]
+        assert get(address, "/site/index.html")[2] == "the site"
+        run = json.loads(get(address, "/run.json")[2])
         assert (run["project"], run["stage"]) == ("cafe", "Spark")
         assert run["nodes"] == {"source.cafe.orders": [7, 0.0]}
-        assert json.loads(asked(address, "/lineage.json")[2])["nodes"][0]["name"] == NASTY
+        assert json.loads(get(address, "/lineage.json")[2])["nodes"][0]["name"] == NASTY
 
 
 @pytest.mark.parametrize("path", ["/run.json", "/", "/site/index.html"])
 def test_other_sites_can_not_read_it(tmp_path, path):
     (tmp_path / "index.html").write_text("the site")
     with served(tmp_path) as (_, address):
-        assert asked(address, path, Host="evil.example")[0] == 421
+        assert get(address, path, Host="evil.example")[0] == 421
 
 
 @pytest.mark.parametrize("path", ["/nope", "/../live_page/server.py", "/site/../run.json", "/site/%2e%2e/x"])
 def test_nothing_else_is_there(tmp_path, path):
     with served(tmp_path) as (_, address):
-        assert asked(address, path)[0] == 404
+        assert get(address, path)[0] == 404
 
 
 def test_rows_are_read_while_somebody_looks(tmp_path):
@@ -70,11 +70,11 @@ def test_rows_are_read_while_somebody_looks(tmp_path):
     good = LiveRelation("model.a", "a", "table", "", lambda _: Answer(("n",), [(1,), (None,)]))
     bad = LiveRelation("model.late", "late", "table", "", broken)
     with served(tmp_path, good, bad) as (_, address):
-        while not (found := json.loads(asked(address, "/run.json")[2])["relations"])[0]["rows"]:
+        while not (relations := json.loads(get(address, "/run.json")[2])["relations"])[0]["rows"]:
             pass
-    assert found[0]["columns"] == ["n"]
-    assert found[0]["rows"] == [["1"], [None]]
-    assert found[1]["problem"] == "the table 'late' has not been built"
+    assert relations[0]["columns"] == ["n"]
+    assert relations[0]["rows"] == [["1"], [None]]
+    assert relations[1]["problem"] == "the table 'late' has not been built"
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from millstream.project.secrets import Secret
 from millstream.project.target_shapes import NoticeKind
 from millstream.project.values import Target
 
-PROBLEM = Diagnostic("MS868", "1 / 0 <b> & more", None, "guard it")
-FAILED = Failed("totals", PROBLEM, 1, 1.0)
+DIAGNOSTIC = Diagnostic("MS868", "1 / 0 <b> & more", None, "guard it")
+FAILED = Failed("totals", DIAGNOSTIC, 1, 1.0)
 WORKS = Batched("totals", Batch(1, 10, 1.0))
 FAILS_TEST = DataTested("test.unique_m", passed=False, message="3 rows", kind="unique")
 NOT_FRESH = DataTested("test.fresh", passed=False, message="too old", kind="freshness")
@@ -47,8 +47,8 @@ def counted(**counts):
         # Within the interval, neither the same failure nor the end of it is worth another notice.
         ([FAILED, WORKS, FAILED, WORKS], ["failed", "recovered"]),
         ([FAILED, Failed("totals", Diagnostic("MS861", "x"), 2, 2.0)], ["failed", "failed"]),
-        ([FAILED, Failed("others", PROBLEM, 1, 1.0), WORKS], ["failed", "failed", "recovered"]),
-        ([LeftOut("totals", "model.m", PROBLEM), LeftOut("totals", "model.m", PROBLEM)], ["left_out"]),
+        ([FAILED, Failed("others", DIAGNOSTIC, 1, 1.0), WORKS], ["failed", "failed", "recovered"]),
+        ([LeftOut("totals", "model.m", DIAGNOSTIC), LeftOut("totals", "model.m", DIAGNOSTIC)], ["left_out"]),
         ([counted(dead_letters={"source.web.events": 2}), counted(dead_letters={"m": 1})], ["dead_letters"] * 2),
         ([counted(tests={"test.not_null_m_id": 2})] * 3, ["test_violated"]),
         ([FAILS_TEST, FAILS_TEST, DataTested("test.unique_m", passed=True)], ["test_violated", "recovered"]),
@@ -57,60 +57,60 @@ def counted(**counts):
 )  # fmt: skip
 def test_each_cause_has_one_notice(events, said):
     notices = Notices(every=3600.0)
-    assert [each.event for event in events for each in notices.of(event)] == said
+    assert [notice.event for event in events for notice in notices.of(event)] == said
 
 
 def test_a_cause_is_repeated_after_the_interval_with_all_rows_since():
     notices = Notices(every=0.3)
     letters = counted(dead_letters={"m": 2})
-    first, *none = [each.rows for _ in range(3) for each in notices.of(letters)]
+    first, *none = [notice.rows for _ in range(3) for notice in notices.of(letters)]
     assert (first, none) == (2, [])
     time.sleep(0.4)
-    assert [each.rows for each in notices.of(letters)] == [6]
+    assert [notice.rows for notice in notices.of(letters)] == [6]
 
 
 def test_only_chosen_events_have_notices():
     notices = Notices(every=3600.0, kinds=["recovered"])
-    assert [each.event for event in (FAILED, WORKS) for each in notices.of(event)] == ["recovered"]
-    assert notices.of_end(PROBLEM) == []
+    assert [notice.event for event in (FAILED, WORKS) for notice in notices.of(event)] == ["recovered"]
+    assert notices.of_end(DIAGNOSTIC) == []
 
 
 @pytest.fixture
 def receiver():
-    with receiving() as found:
-        yield found
+    with receiving() as server:
+        yield server
 
 
-def told_by(told, *given):
-    target = Target("shop", "production", {"notifications": list(given)})
-    return notifying(target, Identity("shop", "production"), told.append)
+def told_by(events, *notifications):
+    target = Target("shop", "production", {"notifications": list(notifications)})
+    return notifying(target, Identity("shop", "production"), events.append)
 
 
 def webhook(receiver, **more):
     return {"webhook": Secret(receiver.url), **more}
 
 
-def warnings(told):
-    return [each.diagnostic for each in told if isinstance(each, DiagnosticEvent)]
+def warnings(events):
+    return [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)]
 
 
 def test_slack_gets_a_text(receiver):
-    told = []
-    with told_by(told, webhook(receiver)) as tell:
+    events = []
+    with told_by(events, webhook(receiver)) as tell:
         tell(FAILED)
         assert receiver.next() == {
             "text": "shop (production): query totals failed: MS868: 1 / 0 &lt;b&gt; &amp; more"
         }
-    assert told == [FAILED]
+    assert events == [FAILED]
 
 
 def test_a_program_gets_all_fields_as_json(receiver):
     with told_by([], webhook(receiver, format="json", on=["failed"])) as tell:
         tell(FAILED)
         tell(WORKS)
-        found = receiver.next()
-    assert found.pop("time").startswith("20")
-    assert found == {
+        message = receiver.next()
+    assert message.pop("time").startswith("20")
+    assert message == {
         "event": "failed", "project": "shop", "target": "production", "query": "totals", "code": "MS868",
         "text": "shop (production): query totals failed: MS868: 1 / 0 <b> & more", "help": "guard it",
     }  # fmt: skip
@@ -120,12 +120,12 @@ def test_a_program_gets_all_fields_as_json(receiver):
 def test_a_command_reads_json_from_stdin(tmp_path):
     out = tmp_path / "a b; touch c"
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(sys.stdin.read())"
-    told = []
-    with told_by(told, {"command": [sys.executable, "-c", code, str(out)], "on": []}) as tell:
+    events = []
+    with told_by(events, {"command": [sys.executable, "-c", code, str(out)], "on": []}) as tell:
         tell(FAILED)
     assert json.loads(out.read_text())["query"] == "totals"
     assert list(tmp_path.iterdir()) == [out]
-    assert told == [FAILED]
+    assert events == [FAILED]
 
 
 @pytest.fixture
@@ -134,24 +134,24 @@ def impatient(monkeypatch):
 
 
 def test_a_failure_is_reported_once_until_one_is_sent_again(receiver, impatient):
-    told = []
+    events = []
     receiver.status = 404
-    with told_by(told, webhook(receiver, every="1 millisecond")) as tell:
+    with told_by(events, webhook(receiver, every="1 millisecond")) as tell:
         for expected in (404, 404, 200, 404):
             receiver.status = expected
             time.sleep(0.002)
             tell(FAILED)
             for _ in range(1 if expected == 200 else 3):
                 receiver.next()
-    found = warnings(told)
-    assert [each.message for each in found] == [
+    diagnostics = warnings(events)
+    assert [diagnostic.message for diagnostic in diagnostics] == [
         "a notification was not sent: the webhook: it answered with status 404"
     ] * 2
-    assert {(each.code, each.severity) for each in found} == {("MS850", "warning")}
+    assert {(diagnostic.code, diagnostic.severity) for diagnostic in diagnostics} == {("MS850", "warning")}
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("notification", "why"),
     [
         ({"webhook": Secret("http://127.0.0.1:9/services/hidden")}, "the webhook: Connection refused"),
         ({"webhook": Secret("http://127.0.0.1:9/services hidden\n")}, "the webhook: InvalidURL"),
@@ -159,47 +159,47 @@ def test_a_failure_is_reported_once_until_one_is_sent_again(receiver, impatient)
         ({"command": [sys.executable, "-c", "exit(3)"]}, f"the command {sys.executable}: it ended with exit code 3"),
     ],
 )  # fmt: skip
-def test_what_can_go_wrong_is_said_without_the_address(given, why, impatient):
-    told = []
-    with told_by(told, given) as tell:
+def test_what_can_go_wrong_is_said_without_the_address(notification, why, impatient):
+    events = []
+    with told_by(events, notification) as tell:
         tell(FAILED)
-    assert [each.message for each in warnings(told)] == [f"a notification was not sent: {why}"]
-    assert "hidden" not in repr(told)
+    assert [warning.message for warning in warnings(events)] == [f"a notification was not sent: {why}"]
+    assert "hidden" not in repr(events)
 
 
 def test_a_redirect_is_not_followed(receiver, impatient):
     receiver.status = 302
-    told = []
-    with told_by(told, webhook(receiver)) as tell:
+    events = []
+    with told_by(events, webhook(receiver)) as tell:
         tell(FAILED)
         assert [receiver.next()["text"][:4] for _ in range(3)] == ["shop"] * 3
     assert receiver.received.empty()
-    assert "status 302" in warnings(told)[0].message
+    assert "status 302" in warnings(events)[0].message
 
 
 def test_a_webhook_that_hangs_does_not_slow_the_run_nor_its_end(receiver, monkeypatch):
     monkeypatch.setattr(sending, "CLOSING", 0.5)
     receiver.may_answer.clear()
-    told, began = [], time.monotonic()
-    with told_by(told, webhook(receiver)) as tell:
+    events, began = [], time.monotonic()
+    with told_by(events, webhook(receiver)) as tell:
         for number in range(sending.MOST + 50):
-            tell(Failed(f"q{number}", PROBLEM, 1, 1.0))
+            tell(Failed(f"q{number}", DIAGNOSTIC, 1, 1.0))
     assert time.monotonic() - began < 8, "shorter than the 10 seconds that a delivery may take"
-    (warning,) = warnings(told)
+    (warning,) = warnings(events)
     assert warning.message.endswith("100 notifications are waiting already")
 
 
 def test_what_is_queued_is_sent_when_the_run_stops(receiver):
     receiver.may_answer.clear()
-    told = []
-    with told_by(told, webhook(receiver)) as tell:
+    events = []
+    with told_by(events, webhook(receiver)) as tell:
         for number in range(5):
-            tell(Failed(f"q{number}", PROBLEM, 1, 1.0))
+            tell(Failed(f"q{number}", DIAGNOSTIC, 1, 1.0))
         receiver.next()
         receiver.may_answer.set()
     rest = [receiver.next()["text"] for _ in range(4)]
     assert [text.split()[3] for text in rest] == ["q1", "q2", "q3", "q4"]
-    assert warnings(told) == []
+    assert warnings(events) == []
 
 
 def test_an_error_that_ends_the_run_is_sent(receiver):
@@ -227,7 +227,7 @@ PROFILES = """
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("notification", "message"),
     [
         ("{webhook: \"{{ env_var('HOOK') }}\", format: json, on: [failed, ended], every: 5 minutes}", None),
         ("{command: [page, --team, data]}", None),
@@ -243,16 +243,20 @@ PROFILES = """
         ("{slack: x}", "MS106: unknown key 'slack'"),
     ],
 )  # fmt: skip
-def test_profiles(tmp_path, monkeypatch, given, problem):
+def test_profiles(tmp_path, monkeypatch, notification, message):
     monkeypatch.setenv("HOOK", "https://hooks.example/T0/hidden")
     monkeypatch.setenv("WRONG", "file:///hidden")
     shop = Shop(tmp_path, "")
-    shop.write("profiles.yml", PROFILES.format(given))
-    found = compile_project(tmp_path, use_cache=False).diagnostics
-    said = [f"{each.code}: {each.message}" for each in found if each.location.path == "profiles.yml"]
-    assert [each[: len(problem or "")] for each in said[:1]] == ([problem] if problem else []), said
-    assert "hidden" not in repr(found)
-    if problem is None:
+    shop.write("profiles.yml", PROFILES.format(notification))
+    diagnostics = compile_project(tmp_path, use_cache=False).diagnostics
+    said = [
+        f"{diagnostic.code}: {diagnostic.message}"
+        for diagnostic in diagnostics
+        if diagnostic.location.path == "profiles.yml"
+    ]
+    assert [line[: len(message or "")] for line in said[:1]] == ([message] if message else []), said
+    assert "hidden" not in repr(diagnostics)
+    if message is None:
         assert "hidden" not in repr(load_project(tmp_path, None, None, None))
 
 
@@ -264,6 +268,9 @@ def test_the_example_of_the_guide_is_accepted_and_lists_all_events(tmp_path, mon
     shop = Shop(tmp_path, "")
     shop.write("profiles.yml", "\nshop:\n  outputs:\n    local:\n" + textwrap.indent(example, "    "))
     assert compile_project(tmp_path, use_cache=False).diagnostics == ()
-    given = load_project(tmp_path, None, None, None).target.settings["notifications"]
-    assert [each.get("command") for each in given] == [[], ["/usr/local/bin/page", "--team", "data"]]
+    notifications = load_project(tmp_path, None, None, None).target.settings["notifications"]
+    assert [notification.get("command") for notification in notifications] == [
+        [],
+        ["/usr/local/bin/page", "--team", "data"],
+    ]
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(get_args(NoticeKind))

@@ -33,8 +33,8 @@ class Log:
         )
         shop.write("models/plain.yml", "models: [{name: plain, log: {per_minute: 3, level: debug}}]")
         (self.query,) = job_of(root).physical.queries
-        self.told, self.clock = [], Clock()
-        self.log = RunLog(Target("shop", "local", settings), self.told.append, self.clock)
+        self.events, self.clock = [], Clock()
+        self.log = RunLog(Target("shop", "local", settings), self.events.append, self.clock)
 
     def batch(self, *texts, rows=None, rebuilding=False):
         """Tell of a batch with logged rows, and return the new lines."""
@@ -43,9 +43,9 @@ class Log:
         return self.lines(Batched(self.query.name, Batch(0, 1, 1.0, logs=logs)))
 
     def lines(self, event):
-        del self.told[:]
+        del self.events[:]
         self.log.tell(event)
-        return [each for each in self.told if isinstance(each, Logged)]
+        return [event for event in self.events if isinstance(event, Logged)]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def log(tmp_path):
 
 def test_rows_above_the_limit_of_a_minute_are_counted(log):
     assert len(log.batch('{"id":1}', '{"id":2}')) == 2
-    assert [each.data for each in log.batch('{"id":3}', '{"id":4}', rows=10)] == [
+    assert [line.data for line in log.batch('{"id":3}', '{"id":4}', rows=10)] == [
         {"model": "plain", "row": {"id": 3}}
     ]
     assert log.batch('{"id":5}') == []
@@ -70,9 +70,9 @@ def test_rows_above_the_limit_of_a_minute_are_counted(log):
 
 def test_what_was_left_out_last_is_said_at_the_end(log):
     log.batch('{"id":1}', rows=5)
-    del log.told[:]
+    del log.events[:]
     log.log.close()
-    assert [each.data for each in log.told] == [{"model": "plain", "left_out": 4}]
+    assert [line.data for line in log.events] == [{"model": "plain", "left_out": 4}]
 
 
 def test_functions_have_a_limit_and_workers_count_what_they_left_out(log):
@@ -127,9 +127,9 @@ def test_the_commands_output(log, as_json, capfd):
         progress.handle(line)
     shown = capfd.readouterr()
     if as_json:
-        found = json.loads(shown.out)
-        assert found.pop("time")
-        assert found == {
+        output = json.loads(shown.out)
+        assert output.pop("time")
+        assert output == {
             "event": "log", "level": "debug", "model": "plain", "topic": "events", "partition": 0, "offset": 1,
             "row": {"kind": "\x1b[31mred [bold]"},
         }  # fmt: skip

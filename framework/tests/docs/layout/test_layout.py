@@ -23,11 +23,11 @@ def graphs(draw):
     return items, edges
 
 
-def rectangles(items, found):
-    columns = found.columns
+def rectangles(items, layout):
+    columns = layout.columns
     return [
         (columns[box.rank].x, box.y, columns[box.rank].x + item.width, box.y + box.height)
-        for item, box in zip(items, found.boxes, strict=True)
+        for item, box in zip(items, layout.boxes, strict=True)
     ]
 
 
@@ -39,11 +39,11 @@ def meet(one, other):
 @given(graphs())
 def test_no_node_stands_on_another_and_all_are_within_the_picture(graph):
     items, edges = graph
-    found = lay_out(items, edges)
-    boxes = rectangles(items, found)
+    layout = lay_out(items, edges)
+    boxes = rectangles(items, layout)
     assert not any(meet(one, other) for one, other in combinations(boxes, 2))
     assert all(
-        x >= 0 and y >= 0 and right <= found.width and low <= found.height for x, y, right, low in boxes
+        x >= 0 and y >= 0 and right <= layout.width and low <= layout.height for x, y, right, low in boxes
     )
 
 
@@ -51,23 +51,23 @@ def test_no_node_stands_on_another_and_all_are_within_the_picture(graph):
 @given(graphs())
 def test_edges_go_to_the_right_and_run_over_no_node(graph):
     items, edges = graph
-    found = lay_out(items, edges)
-    for route in found.routes:
-        first, last = found.boxes[route.source].rank, found.boxes[route.target].rank
+    layout = lay_out(items, edges)
+    for route in layout.routes:
+        first, last = layout.boxes[route.source].rank, layout.boxes[route.target].rank
         assert len(route.ys) == last - first - 1
         for rank, y in zip(range(first + 1, last), route.ys, strict=True):
-            assert not any(box.rank == rank and box.y < y < box.y + box.height for box in found.boxes)
+            assert not any(box.rank == rank and box.y < y < box.y + box.height for box in layout.boxes)
 
 
 @settings(max_examples=60)
 @given(graphs())
 def test_boxes_of_clusters_hold_their_nodes_and_no_others(graph):
     items, edges = graph
-    found = lay_out(items, edges)
-    boxes = rectangles(items, found)
-    frames = [(c.x, c.y, c.x + c.width, c.y + c.height) for c in found.clusters]
+    layout = lay_out(items, edges)
+    boxes = rectangles(items, layout)
+    frames = [(c.x, c.y, c.x + c.width, c.y + c.height) for c in layout.clusters]
     assert not any(meet(one, other) for one, other in combinations(frames, 2))
-    for cluster, frame in zip(found.clusters, frames, strict=True):
+    for cluster, frame in zip(layout.clusters, frames, strict=True):
         for item, box in zip(items, boxes, strict=True):
             assert meet(frame, box) == (item.cluster == cluster.name)
 
@@ -76,19 +76,19 @@ def test_boxes_of_clusters_hold_their_nodes_and_no_others(graph):
 @given(graphs())
 def test_edges_may_go_down_instead(graph):
     items, edges = graph
-    found = lay_out(items, edges, down=True)
+    layout = lay_out(items, edges, down=True)
     # What is called a column is a row: its x is a y, and the boxes' y an x.
     boxes = [
-        (box.y, found.columns[box.rank].x, box.y + item.width, found.columns[box.rank].x + item.height)
-        for item, box in zip(items, found.boxes, strict=True)
+        (box.y, layout.columns[box.rank].x, box.y + item.width, layout.columns[box.rank].x + item.height)
+        for item, box in zip(items, layout.boxes, strict=True)
     ]
     assert not any(meet(one, other) for one, other in combinations(boxes, 2))
     assert all(
-        x >= 0 and y >= 0 and right <= found.height and low <= found.width for x, y, right, low in boxes
+        x >= 0 and y >= 0 and right <= layout.height and low <= layout.width for x, y, right, low in boxes
     )
-    frames = [(c.y, c.x, c.y + c.height, c.x + c.width) for c in found.clusters]
+    frames = [(c.y, c.x, c.y + c.height, c.x + c.width) for c in layout.clusters]
     assert not any(meet(one, other) for one, other in combinations(frames, 2))
-    for cluster, frame in zip(found.clusters, frames, strict=True):
+    for cluster, frame in zip(layout.clusters, frames, strict=True):
         for item, box in zip(items, boxes, strict=True):
             assert meet(frame, box) == (item.cluster == cluster.name)
             if item.cluster == cluster.name:
@@ -97,9 +97,9 @@ def test_edges_may_go_down_instead(graph):
 
 def test_a_chain_is_one_straight_line():
     items = [Item(100, 36)] * 4
-    found = lay_out(items, [(0, 1), (1, 2), (2, 3)])
-    assert len({box.y for box in found.boxes}) == 1
-    assert [box.rank for box in found.boxes] == [0, 1, 2, 3]
+    layout = lay_out(items, [(0, 1), (1, 2), (2, 3)])
+    assert len({box.y for box in layout.boxes}) == 1
+    assert [box.rank for box in layout.boxes] == [0, 1, 2, 3]
 
 
 def test_a_source_stands_just_before_what_reads_it():
@@ -114,8 +114,8 @@ def test_edges_of_one_node_share_their_way():
 
 def test_lines_that_need_not_cross_do_not():
     edges = [(0, 5), (1, 4), (2, 3)]
-    found = lay_out([Item(80, 30)] * 6, edges)
-    heights = [(found.boxes[a].y, found.boxes[b].y) for a, b in edges]
+    layout = lay_out([Item(80, 30)] * 6, edges)
+    heights = [(layout.boxes[a].y, layout.boxes[b].y) for a, b in edges]
     assert all((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in combinations(heights, 2))
 
 
@@ -127,24 +127,24 @@ def test_crossings_are_counted_as_by_hand(pairs):
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=12))
-def test_heights_are_apart_and_in_order(wanted):
-    found = apart_by([10.0] * (len(wanted) - 1), wanted, [1.0] * len(wanted))
-    assert all(lower - upper >= 10 - 1e-6 for upper, lower in pairwise(found))
-    if all(lower - upper >= 10 for upper, lower in pairwise(wanted)):
+def test_heights_are_apart_and_in_order(heights):
+    separated = apart_by([10.0] * (len(heights) - 1), heights, [1.0] * len(heights))
+    assert all(lower - upper >= 10 - 1e-6 for upper, lower in pairwise(separated))
+    if all(lower - upper >= 10 for upper, lower in pairwise(heights)):
         assert (
-            found == [round(each, 10) for each in wanted]
-            or max(abs(a - b) for a, b in zip(found, wanted, strict=True)) < 1e-6
+            separated == [round(height, 10) for height in heights]
+            or max(abs(a - b) for a, b in zip(separated, heights, strict=True)) < 1e-6
         )
 
 
 def test_an_empty_graph_is_an_empty_picture():
-    found = lay_out([], [])
-    assert (found.boxes, found.width, found.height) == ((), 0, 0)
+    layout = lay_out([], [])
+    assert (layout.boxes, layout.width, layout.height) == ((), 0, 0)
 
 
 def test_pipelines_in_folders_of_their_own_stand_one_below_the_other():
     items = [Item(90, 30, "a"), Item(90, 30, "a"), Item(90, 30, "b"), Item(90, 30, "b")]
-    one, other = sorted(lay_out(items, [(0, 1), (2, 3)]).clusters, key=lambda each: each.y)
+    one, other = sorted(lay_out(items, [(0, 1), (2, 3)]).clusters, key=lambda cluster: cluster.y)
     assert one.y + one.height < other.y
 
 

@@ -26,7 +26,7 @@ def archives(tmp_path, monkeypatch):
 
 
 def kinds(archives):
-    return sorted(each.suffix for each in archives.iterdir())
+    return sorted(path.suffix for path in archives.iterdir())
 
 
 def used(root, *, until=None):
@@ -38,33 +38,33 @@ def used(root, *, until=None):
     return {line.split(maxsplit=5)[5] for line in maps.splitlines() if line.endswith(".jsa")}
 
 
-def own(archives):
-    return {str(each) for each in archives.glob("broker-*.jsa")}
+def broker_archives(archives):
+    return {str(path) for path in archives.glob("broker-*.jsa")}
 
 
 def test_the_first_command_writes_names_the_second_an_archive_and_the_third_reads_it(archives, tmp_path):
-    assert not used(tmp_path) & own(archives)
+    assert not used(tmp_path) & broker_archives(archives)
     assert kinds(archives) == [".classes"]
     used(tmp_path, until=lambda: kinds(archives) == [".jsa", ".lock"])
-    (made,) = own(archives)
-    assert made in used(tmp_path)
+    (archive,) = broker_archives(archives)
+    assert archive in used(tmp_path)
     assert kinds(archives) == [".jsa", ".lock"]
 
 
 def test_one_that_is_damaged_is_replaced(archives, tmp_path):
     used(tmp_path)
-    used(tmp_path, until=lambda: own(archives))
-    (damaged,) = map(Path, own(archives))
+    used(tmp_path, until=lambda: broker_archives(archives))
+    (damaged,) = map(Path, broker_archives(archives))
     damaged.chmod(0o644)
     with damaged.open("r+b") as file:
         file.write(b"x" * 10_000_000)
     with shared_broker(tmp_path) as starting:
         os.kill(read_pid(broker_folder_of(tmp_path)), signal.SIGKILL)  # as the kernel does for a damaged page
         starting.ready()
-    assert not own(archives)
-    used(tmp_path, until=lambda: own(archives))
-    (made,) = map(Path, own(archives))
-    assert not made.read_bytes().startswith(b"x")
+    assert not broker_archives(archives)
+    used(tmp_path, until=lambda: broker_archives(archives))
+    (archive,) = map(Path, broker_archives(archives))
+    assert not archive.read_bytes().startswith(b"x")
 
 
 def test_a_broker_that_ends_before_it_is_ready_leaves_no_names(archives, tmp_path):
@@ -78,7 +78,7 @@ def test_commands_that_join_a_broker_make_its_archive_too(archives, tmp_path):
     keep_broker(tmp_path)
     try:
         assert kinds(archives)[0] == ".classes"
-        used(tmp_path, until=lambda: own(archives))
+        used(tmp_path, until=lambda: broker_archives(archives))
     finally:
         stop_broker(tmp_path)
-    assert used(tmp_path) & own(archives)
+    assert used(tmp_path) & broker_archives(archives)

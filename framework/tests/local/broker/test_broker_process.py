@@ -20,52 +20,52 @@ def stranger():
 
 
 @pytest.fixture
-def place(tmp_path):
-    place = broker_folder_of(tmp_path)
-    place.path.mkdir(parents=True)
-    return place
+def folder(tmp_path):
+    folder = broker_folder_of(tmp_path)
+    folder.path.mkdir(parents=True)
+    return folder
 
 
-def test_a_stale_id_is_no_broker(place, tmp_path, stranger):
-    place.pid.write_text(str(stranger.pid))
-    place.state.write_text('{"port": 9092, "identity": "x"}')
+def test_a_stale_id_is_no_broker(folder, tmp_path, stranger):
+    folder.pid.write_text(str(stranger.pid))
+    folder.state.write_text('{"port": 9092, "identity": "x"}')
     assert broker_status(tmp_path).state == "stopped"
     assert stop_broker(tmp_path) == "not running"
     assert stranger.poll() is None
 
 
-def test_a_process_that_is_not_the_broker_is_left_alone(place, tmp_path, stranger, monkeypatch):
+def test_a_process_that_is_not_the_broker_is_left_alone(folder, tmp_path, stranger, monkeypatch):
     monkeypatch.setattr("millstream.local.server.process._PATIENCE", 0.05)
-    place.pid.write_text(str(stranger.pid))
-    with opened(place.process_lock) as held:
+    folder.pid.write_text(str(stranger.pid))
+    with opened(folder.process_lock) as held:
         lock(held, 0)
         with pytest.raises(MillstreamError, match=r"MS815.*can't be stopped"):
             stop_broker(tmp_path)
     assert stranger.poll() is None
 
 
-def test_a_lock_ends_with_its_process_only(place):
-    with opened(place.process_lock) as held:
+def test_a_lock_ends_with_its_process_only(folder):
+    with opened(folder.process_lock) as held:
         lock(held, 0)
         with subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
         ) as child:
             pass_on = child
-            assert is_locked(place.process_lock)
+            assert is_locked(folder.process_lock)
             child.stdin.close()
     assert pass_on.returncode == 1
-    assert not is_locked(place.process_lock)
+    assert not is_locked(folder.process_lock)
 
 
-def test_who_asks_disturbs_nobody_who_asks(place):
-    with opened(place.process_lock) as held:
+def test_who_asks_disturbs_nobody_who_asks(folder):
+    with opened(folder.process_lock) as held:
         lock(held, 0, shared=True)
-        assert not is_locked(place.process_lock)
+        assert not is_locked(folder.process_lock)
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"port": "no"}'])
-def test_a_broken_state_is_none(place, tmp_path, content):
-    place.state.write_text(content)
+def test_a_broken_state_is_none(folder, tmp_path, content):
+    folder.state.write_text(content)
     assert broker_status(tmp_path).state == "stopped"
 
 

@@ -131,7 +131,7 @@ def test_a_broker_that_ends_at_its_start_is_told_with_its_log(tmp_path):
     (data / "meta.properties").write_text("version=1\ncluster.id=abc\nnode.id=7\n")
     with shared_broker(tmp_path) as starting, pytest.raises(MillstreamError) as caught:
         starting.ready()
-    (found,) = caught.value.diagnostics
-    assert found.code == "MS811"
-    assert any("node id 7" in note.message for note in found.notes)
-    assert "logs/broker.log" in found.help
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "MS811"
+    assert any("node id 7" in note.message for note in diagnostic.notes)
+    assert "logs/broker.log" in diagnostic.help

@@ -30,10 +30,10 @@ def stopped(tmp_path_factory):
         create_topics(broker.address, *(topic for topic in TOPICS if topic != "rolled"), partitions=3)
         admin = AdminClient({"bootstrap.servers": broker.address})
         # A limit that is set later may reach the broker after the records.
-        (made,) = admin.create_topics(
+        (creation,) = admin.create_topics(
             [NewTopic("rolled", 3, 1, config={"segment.bytes": str(1 << 20)})]
         ).values()
-        made.result(10)
+        creation.result(10)
         dice = Random(7)
         producer = Producer(
             {"bootstrap.servers": broker.address, "compression.type": "lz4", "linger.ms": 1, "log_level": 0}
@@ -55,11 +55,11 @@ def stopped(tmp_path_factory):
         _delete(admin, "events", 100)
         _delete(admin, "rolled", 700)
         client = admin_of(Cluster(broker.address))
-        told, ids = bounds(client, TOPICS), topic_ids(client, TOPICS)
+        limits, ids = bounds(client, TOPICS), topic_ids(client, TOPICS)
         os.kill(read_pid(broker_folder_of(root)), signal.SIGTERM)
         while is_alive(broker_folder_of(root)):
             pass
-        yield root, told, ids
+        yield root, limits, ids
     finally:
         stop_broker(root, force=True)
 
@@ -72,23 +72,23 @@ def _delete(admin, topic, before):
 
 
 def test_logs_and_ids_are_those_that_the_broker_told(stopped):
-    root, told, ids = stopped
-    found = stopped_logs(root)
-    assert found.ids == ids
-    assert {(topic, n): log for topic, logs in found.topics.items() for n, log in logs.items()} == told
-    assert {log.first for log in found.topics["events"].values()} == {100}
-    assert {log.first for log in found.topics["rolled"].values()} == {700}
+    root, limits, ids = stopped
+    logs = stopped_logs(root)
+    assert logs.ids == ids
+    assert {(topic, n): log for topic, logs in logs.topics.items() for n, log in logs.items()} == limits
+    assert {log.first for log in logs.topics["events"].values()} == {100}
+    assert {log.first for log in logs.topics["rolled"].values()} == {700}
     assert len(list(broker_folder_of(root).data.glob("rolled-0/*.log"))) > 1
-    assert found.topics["empty"] == {0: (0, 0), 1: (0, 0), 2: (0, 0)}
+    assert logs.topics["empty"] == {0: (0, 0), 1: (0, 0), 2: (0, 0)}
 
 
 def test_what_was_cut_off_is_unknown(stopped):
     root, _, _ = stopped
     (segment,) = broker_folder_of(root).data.glob("events-0/*.log")
-    whole = segment.read_bytes()
+    content = segment.read_bytes()
     try:
-        for length in (len(whole) - 1, len(whole) // 2 + 1, 10):
-            segment.write_bytes(whole[:length])
+        for length in (len(content) - 1, len(content) // 2 + 1, 10):
+            segment.write_bytes(content[:length])
             assert stopped_logs(root) is None
     finally:
-        segment.write_bytes(whole)
+        segment.write_bytes(content)

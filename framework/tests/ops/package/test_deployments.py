@@ -56,7 +56,7 @@ def test_manifests_are_valid(name):
 def closed(schema):
     """Return a schema that takes no other keys; Kubernetes would drop them without a word."""
     if isinstance(schema, list):
-        return [closed(each) for each in schema]
+        return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     more = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) else {}
@@ -78,7 +78,7 @@ def test_the_monitor_is_valid():
 def test_a_wrong_monitor_is_found(key, value):
     wrong = copy.deepcopy(MANIFESTS["servicemonitor.yaml"])
     wrong["spec"]["endpoints"][0][key] = value
-    assert [list(each.path)[:3] for each in MONITOR.iter_errors(wrong)] == [["spec", "endpoints", 0]]
+    assert [list(error.path)[:3] for error in MONITOR.iter_errors(wrong)] == [["spec", "endpoints", 0]]
 
 
 def test_only_a_run_with_executors_as_pods_may_create_pods():
@@ -110,7 +110,7 @@ def test_the_monitor_finds_the_port_of_the_run():
     (endpoint,), (port,) = monitor["spec"]["endpoints"], service["spec"]["ports"]
     assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
     assert (port["targetPort"], 9464) in {
-        (each["name"], each["containerPort"]) for each in container["ports"]
+        (port["name"], port["containerPort"]) for port in container["ports"]
     }
     probes = {
         name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")
@@ -147,7 +147,7 @@ def test_values_of_the_chart_give_the_manifests():
         plain = re.sub(r"\{\{- with .*?\{\{- end \}\}\n?", "", text, flags=re.DOTALL)
         plain = re.sub(r"^\{\{- (if .*|end) \}\}$", "", plain, flags=re.MULTILINE)
         plain = plain.replace("{{ .Release.Name }}", "my-shop")
-        plain = re.sub(r"\{\{ \.Values\.(\w+) \}\}", lambda found: str(values[found[1]]), plain)
+        plain = re.sub(r"\{\{ \.Values\.(\w+) \}\}", lambda match: str(values[match[1]]), plain)
         assert yaml.safe_load(plain) == MANIFESTS[path.rpartition("/")[2]]
 
 
@@ -156,8 +156,8 @@ def test_helm_renders_the_manifests(folder):
     assert output("helm", "lint", "--strict", folder / "chart") == ""
     command = ["helm", "template", "my-shop", folder / "chart"]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = {each["kind"]: each for each in yaml.safe_load_all(rendered)}
-    assert found == {each["kind"]: each for each in MANIFESTS.values()}
+    by_kind = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(rendered)}
+    assert by_kind == {manifest["kind"]: manifest for manifest in MANIFESTS.values()}
     fewer = [
         *command,
         "--set",
@@ -168,11 +168,11 @@ def test_helm_renders_the_manifests(folder):
         "image=x:1",
     ]
     rendered = subprocess.run(fewer, capture_output=True, text=True, check=True).stdout
-    kinds = {each["kind"] for each in yaml.safe_load_all(rendered)}
+    kinds = {manifest["kind"] for manifest in yaml.safe_load_all(rendered)}
     assert kinds == {"Deployment", "Service", "ServiceAccount", "Role", "RoleBinding"}
     placed = [*command, "--set", "nodeSelector.disk=ssd", "--set", "imagePullSecrets[0].name=key"]
     rendered = subprocess.run(placed, capture_output=True, text=True, check=True).stdout
-    (pod,) = (each for each in yaml.safe_load_all(rendered) if each["kind"] == "Deployment")
+    (pod,) = (manifest for manifest in yaml.safe_load_all(rendered) if manifest["kind"] == "Deployment")
     pod = pod["spec"]["template"]["spec"]
     assert (pod["nodeSelector"], pod["imagePullSecrets"]) == ({"disk": "ssd"}, [{"name": "key"}])
 

@@ -29,22 +29,22 @@ def test_more_files_can_be_included(shop):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "problem"),
+    ("pattern", "message"),
     [("certs/*.pem", "names no file"), ("../x", "is outside"), ("/etc/passwd", "is outside")],
 )
-def test_an_unknown_file_is_reported(shop, pattern, problem):
+def test_an_unknown_file_is_reported(shop, pattern, message):
     with pytest.raises(MillstreamError) as error:
         paths(shop, pattern)
     assert "MS667" in str(error.value)
-    assert problem in str(error.value)
+    assert message in str(error.value)
 
 
 def test_profiles_of_elsewhere_are_packaged(shop, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (shop / "profiles.yml").rename(tmp_path / "elsewhere/profiles.yml")
     project = load_project(shop, "production", None, tmp_path / "elsewhere")
-    found = project_files(project, (), tmp_path / "elsewhere")
-    assert found["profiles.yml"] == tmp_path / "elsewhere/profiles.yml"
+    files = project_files(project, (), tmp_path / "elsewhere")
+    assert files["profiles.yml"] == tmp_path / "elsewhere/profiles.yml"
 
 
 def test_a_secret_in_plain_text_of_any_target_is_refused(shop):
@@ -73,8 +73,8 @@ def test_the_client_of_s3_is_packaged_where_a_target_needs_it(shop):
     assert "s3" in features_of(loaded(shop).target)
     assert "s3" not in features_of(loaded(shop, "local").target)
     profiles = (shop / "profiles.yml").read_text()
-    own = "spark: {spark.jars.packages: 'org.apache.hadoop:hadoop-aws:3.5.0', "
-    (shop / "profiles.yml").write_text(profiles.replace("spark: {", own))
+    packages = "spark: {spark.jars.packages: 'org.apache.hadoop:hadoop-aws:3.5.0', "
+    (shop / "profiles.yml").write_text(profiles.replace("spark: {", packages))
     assert "s3" not in features_of(loaded(shop).target)
 
 
@@ -89,8 +89,8 @@ def package(folder, identity, **files):
 
 def test_a_read_only_project_is_copied_once_and_replaced_by_a_newer_one(tmp_path):
     first = package(tmp_path / "one", "1", a="select 1", b="select 2")
-    for each in (first / "project").rglob("*"):
-        each.chmod(0o555 if each.is_dir() else 0o444)
+    for path in (first / "project").rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
     root = copy_project(first, tmp_path / "work")
     (root / ".millstream").mkdir()
     (root / ".millstream/log").write_text("kept")
@@ -98,18 +98,18 @@ def test_a_read_only_project_is_copied_once_and_replaced_by_a_newer_one(tmp_path
     assert copy_project(first, tmp_path / "work") == root
     assert (root / "models/a.sql").read_text() == "edited"
     copy_project(package(tmp_path / "two", "2", a="select 3"), tmp_path / "work")
-    found = {str(each.relative_to(root)): each.read_text() for each in root.rglob("*") if each.is_file()}
-    assert found == {".package": "2", ".millstream/log": "kept", "models/a.sql": "select 3"}
+    files = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    assert files == {".package": "2", ".millstream/log": "kept", "models/a.sql": "select 3"}
 
 
 def test_a_place_with_other_files_is_refused(shop, run, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/precious").write_text("x")
-    found = run("--to", str(tmp_path / "other"))
-    assert found.exit_code == 2
-    assert "error[MS665]" in found.stderr
-    assert "such as precious" in found.stderr
-    assert [each.name for each in tmp_path.iterdir()] == ["shop", "other"] or len(
+    result = run("--to", str(tmp_path / "other"))
+    assert result.exit_code == 2
+    assert "error[MS665]" in result.stderr
+    assert "such as precious" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["shop", "other"] or len(
         list(tmp_path.iterdir())
     ) == 2
 

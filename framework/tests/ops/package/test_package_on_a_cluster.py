@@ -52,24 +52,24 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
     )
     shop.send(event(1, kind="日本"), event(2, kind="x"), event(3, value=0.0))
     with standalone(tmp_path, broker):
-        place = tmp_path / "package"
-        code, said = command(tmp_path, "package", "--to", str(place))
+        folder = tmp_path / "package"
+        code, said = command(tmp_path, "package", "--to", str(folder))
         assert code == 0, said
-        own = {"MILLSTREAM_PACKAGE": str(place), "PYSPARK_PYTHON": str(PYTHON)}
+        variables = {"MILLSTREAM_PACKAGE": str(folder), "PYSPARK_PYTHON": str(PYTHON)}
         profiles = tmp_path / "profiles.yml"
         profiles.write_text(profiles.read_text().rstrip() + "\n" + FOR_WORKERS)
-        code, said = command(tmp_path, "build", **own)
+        code, said = command(tmp_path, "build", **variables)
         assert code == 0, said
-    monkeypatch.setenv("MILLSTREAM_PACKAGE", str(place))
+    monkeypatch.setenv("MILLSTREAM_PACKAGE", str(folder))
     rows = table_rows(tmp_path, "model.widths", "cluster")
-    assert sorted((each["id"], each["width"]) for each in rows) == [(1, 5), (2, 2), (3, 2)]
+    assert sorted((row["id"], row["width"]) for row in rows) == [(1, 5), (2, 2), (3, 2)]
     # Executors make the records of a sink, with what the driver has compiled.
     sent = sorted(shop.values("sent"), key=lambda row: row["id"])
     assert sent == [{"id": 1, "kind": "日本", "twice": 2.0}, {"id": 2, "kind": "X", "twice": 2.0}]
     (dead,) = received(broker, "events.dead_letter")
     assert headers(dead)["millstream.reason"].startswith("sent: twice(): ZeroDivisionError")
     results = json.loads((tmp_path / "target/run_results.json").read_text())["results"]
-    counted = {each["id"]: each["dead_letters"] for each in results}
+    counted = {result["id"]: result["dead_letters"] for result in results}
     assert counted["model.sent"] == {"model.sent": 1}
 
 

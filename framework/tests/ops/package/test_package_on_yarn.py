@@ -52,11 +52,11 @@ def test_a_package_builds_its_tables_in_cluster_mode(tmp_path, broker, monkeypat
         submitted(package, cluster, tmp_path / "production.conf", broker)
         shop.send(event(3, "a", 10.0, kind="y"))
         submitted(package, cluster, tmp_path / "production.conf", broker)
-        states = [each["finalStatus"] for each in cluster.request("apps")["apps"]["app"]]
+        states = [app["finalStatus"] for app in cluster.request("apps")["apps"]["app"]]
     assert states == ["SUCCEEDED", "SUCCEEDED"]
     rows = table_rows(shop.root, "model.totals")
-    assert sorted((each["user"], each["total"]) for each in rows) == [("a", 11.0), ("b", 2.0)]
-    widths = {each["id"]: each["width"] for each in table_rows(shop.root, "model.widths")}
+    assert sorted((row["user"], row["total"]) for row in rows) == [("a", 11.0), ("b", 2.0)]
+    widths = {row["id"]: row["width"] for row in table_rows(shop.root, "model.widths")}
     assert widths == {1: 5, 2: 2, 3: 2}
 
 
@@ -69,10 +69,12 @@ def submitted(package, cluster, properties, bootstrap):
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(PYTHON),
     }
     properties.write_text("".join(f"{name}  {value}\n" for name, value in settings.items()))
-    own = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
-    own |= {"HADOOP_CONF_DIR": str(cluster.configuration), "SPARK_HOME": str(HOME)}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}
+    }
+    environment |= {"HADOOP_CONF_DIR": str(cluster.configuration), "SPARK_HOME": str(HOME)}
     done = subprocess.run(
         [package / "submit", "build", "--master", "yarn", "--deploy-mode", "cluster", "--properties-file", properties],
-        cwd=package, env=own, capture_output=True, text=True, check=False,
+        cwd=package, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:] + cluster.logs()

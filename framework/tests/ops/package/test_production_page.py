@@ -25,16 +25,19 @@ def test_the_target_is_read(shop):
     (shop / "profiles.yml").write_text(profile)
     project = load_project(shop, "production", None, None)
     facts = facts_of(project, None, 3)
-    assert [each.name for each in facts.variables if not each.optional] == ["BOOTSTRAP", "KAFKA_PASSWORD"]
+    assert [variable.name for variable in facts.variables if not variable.optional] == [
+        "BOOTSTRAP",
+        "KAFKA_PASSWORD",
+    ]
     included = [words[words.index("--include") + 1] for words in COMMANDS if "--include" in words]
-    found = project_files(project, included, None)
-    assert yaml.safe_load(profile)["shop"]["outputs"]["production"]["kafka"]["ssl_ca_location"] in found
+    files = project_files(project, included, None)
+    assert yaml.safe_load(profile)["shop"]["outputs"]["production"]["kafka"]["ssl_ca_location"] in files
 
 
 def test_commands_exist():
-    own = [words[1:] for words in COMMANDS if words[0] in {"millstream", "./start"}]
-    assert ["debug"] in own
-    for words in own:
+    commands = [words[1:] for words in COMMANDS if words[0] in {"millstream", "./start"}]
+    assert ["debug"] in commands
+    for words in commands:
         if words:
             name, *rest = words
             millstream.get_command(None, name).make_context(name, rest, resilient_parsing=False)
@@ -42,12 +45,12 @@ def test_commands_exist():
 
 def test_files_are_those_of_a_package(shop):
     files = deployment_files(facts_of(load_project(shop, "production", None, None), None, 3), "1")
-    listed = set(re.findall(r"^\| (`[^|]*?`) \|", PAGE, re.MULTILINE))
+    cells = set(re.findall(r"^\| (`[^|]*?`) \|", PAGE, re.MULTILINE))
     named = {
-        each
-        for cell in listed
-        for each in re.findall(r"`([^`]+)`", cell)
-        if "." not in each or each == "Dockerfile"
+        name
+        for cell in cells
+        for name in re.findall(r"`([^`]+)`", cell)
+        if "." not in name or name == "Dockerfile"
     }
     written = {path.split("/")[0] + ("/" if "/" in path else "") for path in files}
     assert {"install", "start", "Dockerfile", "systemd/", "kubernetes/", "chart/"} <= named & written

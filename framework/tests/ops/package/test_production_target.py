@@ -34,11 +34,11 @@ def kafka(tmp_path_factory):
 
 @pytest.fixture
 def shop(tmp_path, kafka):
-    made = Shop(tmp_path, kafka["bootstrap.servers"])
+    project = Shop(tmp_path, kafka["bootstrap.servers"])
     (profile,) = re.findall(r"^```yaml\n(shop:.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     (tmp_path / "profiles.yml").write_text(profile.replace("/srv/shop", f"{tmp_path}/srv"))
-    made.model("totals", TOTALS)
-    made.model("big", BIG)
+    project.model("totals", TOTALS)
+    project.model("big", BIG)
     (tmp_path / "certificates").mkdir()
     shutil.copy(kafka["ssl.ca.location"], tmp_path / "certificates/ca.pem")
     admin = AdminClient(kafka)
@@ -48,14 +48,14 @@ def shop(tmp_path, kafka):
     for user, value in (event(1, "a", 1.0), event(2, "b", 20.0), event(3, "a", 10.0)):
         producer.produce("events", json.dumps(value).encode(), user.encode())
     assert producer.flush(20) == 0
-    return made
+    return project
 
 
 def command(shop, *arguments, password=PASSWORD):
-    own = {"BOOTSTRAP": shop.bootstrap, "KAFKA_PASSWORD": password}
+    variables = {"BOOTSTRAP": shop.bootstrap, "KAFKA_PASSWORD": password}
     done = subprocess.run(
         [*MILLSTREAM, *arguments, "--target", "production"],
-        cwd=shop.root, env=os.environ | own, capture_output=True, text=True, check=False,
+        cwd=shop.root, env=os.environ | variables, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert password not in done.stdout + done.stderr
     return done.returncode, done.stdout + done.stderr
@@ -73,7 +73,7 @@ def test_a_laptops_project_runs_in_production(shop, kafka, monkeypatch):
     stored = (
         DeltaTable(shop.root / "srv/tables/totals").to_pyarrow_table().select(["user", "total"]).to_pylist()
     )
-    assert sorted(stored, key=lambda each: each["user"]) == [
+    assert sorted(stored, key=lambda row: row["user"]) == [
         {"user": "a", "total": 11.0}, {"user": "b", "total": 20.0},
     ]  # fmt: skip
     reader = Consumer(
@@ -87,7 +87,7 @@ def test_a_laptops_project_runs_in_production(shop, kafka, monkeypatch):
         assert message.error() is None
         seen.append(json.loads(message.value()))
     reader.close()
-    assert sorted(each["id"] for each in seen) == [2, 3]
+    assert sorted(row["id"] for row in seen) == [2, 3]
     code, said = command(shop, "lag", "--output", "json")
     assert code == 0, said
     assert json.loads(said)["records"] == 0

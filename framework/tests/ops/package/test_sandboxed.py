@@ -61,8 +61,8 @@ def package(project, tmp_path_factory):
         [*MILLSTREAM, "package", "--to", archive], cwd=project, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    with tarfile.open(archive) as found:
-        found.extractall(folder, filter="tar")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="tar")
     archive.unlink()
     # A virtual environment knows its place, so that is the same from here on.
     done = sandboxed(folder / "cafe", folder / "none", "/package/install", "--bind")
@@ -77,10 +77,10 @@ def sandboxed(package, work, *command):
     work.mkdir(exist_ok=True)
     (work.parent / "passwd").write_text(PASSWD)
     base = Path(sys.base_prefix)
-    own = [each for each in ("/usr", "/lib", "/lib64", "/bin", "/etc") if Path(each).exists()]
+    folders = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/etc") if Path(folder).exists()]
     arguments = [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--uid", "10001", "--gid", "10001",
-        *(word for each in own for word in ("--ro-bind", each, each)),
+        *(word for folder in folders for word in ("--ro-bind", folder, folder)),
         "--ro-bind", str(work.parent / "passwd"), "/etc/passwd",
         *(() if base.is_relative_to("/usr") else ("--ro-bind", str(base), str(base))),
         "--bind" if writable else "--ro-bind", str(package), "/package",
@@ -95,8 +95,8 @@ def sandboxed(package, work, *command):
 
 def test_the_sandbox_has_no_network_and_nothing_to_write(package, tmp_path):
     script = "id -u; grep -c : /proc/net/dev; touch /package/x || touch /usr/x || touch /x || echo read-only"
-    found = sandboxed(package, tmp_path / "work", "/bin/sh", "-c", script)
-    assert found.stdout.split() == ["10001", "1", "read-only"]
+    result = sandboxed(package, tmp_path / "work", "/bin/sh", "-c", script)
+    assert result.stdout.split() == ["10001", "1", "read-only"]
 
 
 def test_a_package_builds_what_the_project_builds(project, package, tmp_path):
@@ -111,15 +111,15 @@ def test_a_package_builds_what_the_project_builds(project, package, tmp_path):
 
 
 def test_a_package_runs_answers_probes_and_stops(package, tmp_path):
-    found = sandboxed(package, tmp_path / "work", "/package/venv/bin/python", "-c", FIRST)
-    assert found.returncode == 0, found.stderr
-    told = json.loads(found.stdout)
-    assert {path: status for path, (status, _) in told["answers"].items()} == {
+    result = sandboxed(package, tmp_path / "work", "/package/venv/bin/python", "-c", FIRST)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert {path: status for path, (status, _) in report["answers"].items()} == {
         "/healthz": 200, "/readyz": 200, "/metrics": 200,
     }  # fmt: skip
-    assert "millstream_up" in told["answers"]["/metrics"][1]
-    assert told["lag"][0] == 0
-    assert told["code"] == 0, told["rest"]
+    assert "millstream_up" in report["answers"]["/metrics"][1]
+    assert report["lag"][0] == 0
+    assert report["code"] == 0, report["rest"]
 
 
 def test_a_changed_package_is_not_installed(package, tmp_path):
@@ -127,14 +127,16 @@ def test_a_changed_package_is_not_installed(package, tmp_path):
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("venv"), copy_function=os.link)
     (copy / "project/profiles.yml").unlink()
     (copy / "project/profiles.yml").write_text("cafe: {}")
-    found = sandboxed(copy, tmp_path / "work", "/package/install", "--bind")
-    assert found.returncode == 2
-    assert "files of the package were changed or are missing" in found.stderr
+    result = sandboxed(copy, tmp_path / "work", "/package/install", "--bind")
+    assert result.returncode == 2
+    assert "files of the package were changed or are missing" in result.stderr
 
 
 def test_a_work_folder_that_can_not_be_written_is_reported(package, tmp_path):
-    found = sandboxed(
+    result = sandboxed(
         package, tmp_path / "work", "/bin/sh", "-c", "MILLSTREAM_WORK=/package/work /package/start debug"
     )
-    assert found.returncode == 2
-    assert "error[MS668]: the project can't be copied to /package/work: read-only file system" in found.stderr
+    assert result.returncode == 2
+    assert (
+        "error[MS668]: the project can't be copied to /package/work: read-only file system" in result.stderr
+    )

@@ -22,16 +22,18 @@ def installed(wheel, folder):
     """Install a wheel with uv, from nowhere else; return its metadata."""
     command = ["uv", "pip", "install", "--quiet", "--offline", "--no-index", "--no-deps", "--no-cache"]
     subprocess.run([*command, "--python", sys.executable, "--target", folder, wheel], check=True)
-    (found,) = (each for each in folder.iterdir() if each.name.endswith(".dist-info"))
-    return metadata.Distribution.at(found)
+    (path,) = (path for path in folder.iterdir() if path.name.endswith(".dist-info"))
+    return metadata.Distribution.at(path)
 
 
 def contents(distribution):
-    own = ("RECORD", "INSTALLER", "REQUESTED", "uv_cache.json", "direct_url.json")
+    installed_only = ("RECORD", "INSTALLER", "REQUESTED", "uv_cache.json", "direct_url.json")
     return {
-        str(each): Path(distribution.locate_file(each)).read_bytes()
-        for each in distribution.files
-        if each.name not in own and not str(each).startswith(("../", "bin/")) and each.suffix != ".pyc"
+        str(file): Path(distribution.locate_file(file)).read_bytes()
+        for file in distribution.files
+        if file.name not in installed_only
+        and not str(file).startswith(("../", "bin/"))
+        and file.suffix != ".pyc"
     }
 
 
@@ -68,8 +70,8 @@ def test_workers_import_packages_and_modules_from_their_archive(tmp_path):
     archive = write_workers(
         tmp_path, {"wcwidth"}, {"wcwidth": tmp_path / wheel.file}, {"src/words/wide.py": module}
     )
-    with ZipFile(archive) as found:
-        found.extractall(tmp_path / "packages")
+    with ZipFile(archive) as archived:
+        archived.extractall(tmp_path / "packages")
     command = (
         sys.executable,
         "-S",
@@ -84,7 +86,7 @@ def test_workers_import_packages_and_modules_from_their_archive(tmp_path):
 def test_equal_packages_give_equal_wheels(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    one, two = (write_wheel(metadata.distribution("click"), tmp_path / each) for each in ("one", "two"))
+    one, two = (write_wheel(metadata.distribution("click"), tmp_path / name) for name in ("one", "two"))
     assert one == two
     assert one.requirement == f"click=={one.version} --hash=sha256:{one.sha256}"
 
@@ -110,13 +112,13 @@ def test_millstream_itself_is_packaged_from_its_sources(tmp_path):
     )
     assert names == {line.removeprefix("framework/") for line in tracked.splitlines()}
     again = installed(tmp_path / wheel.file, tmp_path / "site")
-    assert {each.name for each in again.entry_points} >= {"millstream"}
+    assert {entry_point.name for entry_point in again.entry_points} >= {"millstream"}
 
 
 def test_what_is_required_is_found_with_extras():
-    found = closure(["millstream"])
-    assert {"pyspark", "psycopg", "psycopg-binary", "jinja2", "markupsafe", "tzdata"} <= set(found)
-    assert not {"mypy", "ruff", "hypothesis", "colorama"} & set(found)
+    required = closure(["millstream"])
+    assert {"pyspark", "psycopg", "psycopg-binary", "jinja2", "markupsafe", "tzdata"} <= set(required)
+    assert not {"mypy", "ruff", "hypothesis", "colorama"} & set(required)
     lines = subprocess.check_output(
         ["uv", "export", "--quiet", "--frozen", "--offline", "--no-dev", "--no-emit-project", "--no-hashes",
          "--no-annotate", "--no-header"],
@@ -124,31 +126,31 @@ def test_what_is_required_is_found_with_extras():
     ).splitlines()  # fmt: skip
     # What uv.lock has for every system, without what is only for others.
     everywhere = {line.split("==")[0].split("[")[0] for line in lines if line and ";" not in line}
-    assert everywhere <= set(found)
-    assert set(found) - {"millstream"} <= {line.split("==")[0].split("[")[0] for line in lines}
+    assert everywhere <= set(required)
+    assert set(required) - {"millstream"} <= {line.split("==")[0].split("[")[0] for line in lines}
 
 
 @pytest.mark.parametrize(
-    ("required", "problem"),
+    ("required", "message"),
     [
         ("no-such-package>=1", "the package no-such-package is required, but not installed"),
         ("click<1", "is installed, but <1 is required"),
         ("click >", "which is not a requirement of Python packages"),
     ],
 )
-def test_a_package_that_is_missing_is_reported(tmp_path, required, problem):
+def test_a_package_that_is_missing_is_reported(tmp_path, required, message):
     (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "shop"\ndependencies = ["{required}"]\n')
     with pytest.raises(MillstreamError) as error:
         needed(tmp_path, ())
     assert "MS662" in str(error.value)
-    assert problem in str(error.value)
+    assert message in str(error.value)
 
 
 def test_libraries_of_functions_are_packaged(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.millstream]\nname = 'shop'\n")
-    names = {each.name for each in needed(tmp_path, {"duckdb", "only_where_it_exists"})}
+    names = {distribution.name for distribution in needed(tmp_path, {"duckdb", "only_where_it_exists"})}
     assert "duckdb" in names
-    assert "duckdb" not in {each.name for each in needed(tmp_path, ())}
+    assert "duckdb" not in {distribution.name for distribution in needed(tmp_path, ())}
 
 
 def test_installed_packages_must_be_those_of_the_lock(tmp_path):
