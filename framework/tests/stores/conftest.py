@@ -29,7 +29,7 @@ TOTALS = pa.table(
     }
 )
 PRODUCTS = pa.table({"product_id": ["p1", "p2"], "segment": ["new", "old"]})
-KNOWN = (
+RELATIONS = (
     Relation("model.totals", "totals", "table"),
     Relation("model.unbuilt", "unbuilt", "table"),
     Relation("source.shop.products", "shop.products", "reference"),
@@ -44,16 +44,18 @@ KNOWN = (
 def rest(tmp_path):
     """Return a function that gives the project with further settings of its target."""
     (tmp_path / "segments.csv").write_text("segment;rank\nnew;1\nold;\n", encoding="utf-8")
-    place = Location("segments.csv", 1, 1)
-    columns = (Column("segment", place, STRING), Column("rank", place, BIGINT))
-    seed = Seed("segments", "segments.csv", columns, 2, place, delimiter=";")
+    location = Location("segments.csv", 1, 1)
+    columns = (Column("segment", location, STRING), Column("rank", location, BIGINT))
+    seed = Seed("segments", "segments.csv", columns, 2, location, delimiter=";")
     base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
         write_deltalake(base.written(relation), rows)
 
     def make(*more, **settings):
-        known = {each.name.lower(): each for each in (*KNOWN, *more)}
-        return StoredProject(tmp_path, Target("shop", "local", settings), known, lambda: {"segments": seed})
+        relations = {relation.name.lower(): relation for relation in (*RELATIONS, *more)}
+        return StoredProject(
+            tmp_path, Target("shop", "local", settings), relations, lambda: {"segments": seed}
+        )
 
     return make
 
@@ -65,12 +67,12 @@ def delta_settings():
 
 @pytest.fixture
 def postgres_settings(postgres):
-    own = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
-    return own | {"database_schema": postgres.schema}
+    settings = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
+    return settings | {"database_schema": postgres.schema}
 
 
 @pytest.fixture(params=STORES)
 def store(request, spark, tmp_path):
     """Return a table of a store; the store's settings are those of its fixture."""
-    own = request.getfixturevalue(f"{request.param}_settings")
-    return Store(spark, tmp_path, {"store": request.param, **own})
+    settings = request.getfixturevalue(f"{request.param}_settings")
+    return Store(spark, tmp_path, {"store": request.param, **settings})

@@ -17,18 +17,18 @@ UTC = timezone.utc
 def refused(sql, rest):
     with pytest.raises(MillstreamError) as caught:
         answer(sql, rest)
-    (found,) = caught.value.diagnostics
-    return found
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
 
 
 def test_every_kind_of_value(rest):
-    found = answer("select * from totals order by 1", rest())
-    assert found.columns == ("userId", "total", "seen", "place", "tags", "counts", "price", "raw")
-    seen, place = datetime(2024, 1, 1, 23, 30, tzinfo=UTC), {"city": "Rome", "zip": None}
-    assert found.rows == [
-        ("ann", 3, seen, place, ["a"], {"x": 1}, Decimal("1.50"), b"\x00\xff"),
-        ("bob", None, seen, place, [], {}, None, None),
-        ("cid", 5, seen, place, None, None, None, None),
+    answered = answer("select * from totals order by 1", rest())
+    assert answered.columns == ("userId", "total", "seen", "place", "tags", "counts", "price", "raw")
+    seen, address = datetime(2024, 1, 1, 23, 30, tzinfo=UTC), {"city": "Rome", "zip": None}
+    assert answered.rows == [
+        ("ann", 3, seen, address, ["a"], {"x": 1}, Decimal("1.50"), b"\x00\xff"),
+        ("bob", None, seen, address, [], {}, None, None),
+        ("cid", 5, seen, address, None, None, None, None),
     ]
 
 
@@ -38,16 +38,16 @@ def test_tables_reference_topics_and_seeds_are_joined(rest):
 
 
 def test_names_in_any_case(rest):
-    found = answer("SELECT USERID, Totals.Total AS Sum FROM TOTALS WHERE userid = 'ann'", rest())
-    assert (found.columns, found.rows) == (("userId", "Sum"), [("ann", 3)])
+    answered = answer("SELECT USERID, Totals.Total AS Sum FROM TOTALS WHERE userid = 'ann'", rest())
+    assert (answered.columns, answered.rows) == (("userId", "Sum"), [("ann", 3)])
 
 
 @pytest.mark.parametrize(
     ("limit", "rows", "more"), [(2, 2, True), (3, 3, False), (0, 0, True), (None, 3, False)]
 )
 def test_a_limit(rest, limit, rows, more):
-    found = answer("select * from totals", rest(), limit)
-    assert (len(found.rows), found.more) == (rows, more)
+    answered = answer("select * from totals", rest(), limit)
+    assert (len(answered.rows), answered.more) == (rows, more)
 
 
 def test_days_are_those_of_the_targets_zone(rest):
@@ -92,35 +92,37 @@ def test_a_column_of_the_name_of_a_table_that_is_not_there(rest):
     ],
 )
 def test_what_is_no_table_or_none_yet(rest, name, code, message, remedy):
-    found = refused(f"select *\nfrom {name}", rest())
-    assert (found.code, found.line) == (code, f"from {name}")
-    assert message in found.message
-    assert remedy in found.help
-    place = found.location
-    assert (place.line, found.line[place.column - 1 : place.end - 1]) == (2, name)
+    diagnostic = refused(f"select *\nfrom {name}", rest())
+    assert (diagnostic.code, diagnostic.line) == (code, f"from {name}")
+    assert message in diagnostic.message
+    assert remedy in diagnostic.help
+    location = diagnostic.location
+    assert (location.line, diagnostic.line[location.column - 1 : location.end - 1]) == (2, name)
 
 
 def test_a_reference_topic_that_is_not_built(rest, tmp_path):
     project = rest()
     shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
-    found = refused("select * from shop.products", project)
-    assert found.code == "MS843"
-    assert found.message == "'shop.products' has not been built: no model that was built looks it up"
-    assert "`millstream consume shop.products`" in found.help
+    diagnostic = refused("select * from shop.products", project)
+    assert diagnostic.code == "MS843"
+    assert diagnostic.message == "'shop.products' has not been built: no model that was built looks it up"
+    assert "`millstream consume shop.products`" in diagnostic.help
 
 
 def test_a_reference_topic_whose_versions_only_a_stream_joins(rest, tmp_path):
     project = rest()
     shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
-    known = project.relations["shop.products"]
-    versioned = replace(known, options={**known.options, "versions": "30 days"})
+    products = project.relations["shop.products"]
+    versioned = replace(products, options={**products.options, "versions": "30 days"})
     project = replace(project, relations={**project.relations, "shop.products": versioned})
-    found = refused("select * from shop.products", project)
-    assert "a stream that joins it FOR SYSTEM_TIME AS OF keeps the versions in its state" in found.message
+    diagnostic = refused("select * from shop.products", project)
+    assert (
+        "a stream that joins it FOR SYSTEM_TIME AS OF keeps the versions in its state" in diagnostic.message
+    )
 
 
 @pytest.mark.parametrize(
-    ("sql", "message", "remedy", "at"),
+    ("sql", "message", "remedy", "fragment"),
     [
         ("select totl from totals", "column 'totl' does not exist", "did you mean 'total'?", "totl"),
         (
@@ -136,14 +138,14 @@ def test_a_reference_topic_whose_versions_only_a_stream_joins(rest, tmp_path):
         ("", "the query is empty", "write a query", None),
     ],
 )
-def test_wrong_sql(rest, sql, message, remedy, at):
-    found = refused(sql, rest())
-    assert found.code == "MS845"
-    assert message in found.message
-    assert "\n" not in found.message
-    assert remedy in found.help
-    if at:
-        assert sql[found.location.column - 1 : found.location.end - 1] == at
+def test_wrong_sql(rest, sql, message, remedy, fragment):
+    diagnostic = refused(sql, rest())
+    assert diagnostic.code == "MS845"
+    assert message in diagnostic.message
+    assert "\n" not in diagnostic.message
+    assert remedy in diagnostic.help
+    if fragment:
+        assert sql[diagnostic.location.column - 1 : diagnostic.location.end - 1] == fragment
 
 
 @pytest.mark.parametrize(
@@ -170,5 +172,5 @@ def test_a_damaged_table(rest, tmp_path):
     project = rest()
     (log,) = (tmp_path / ".millstream/local/tables/totals/_delta_log").glob("*.json")
     log.write_text("{")
-    found = refused("select * from totals", project)
-    assert (found.code, "'totals' can't be read" in found.message) == ("MS847", True)
+    diagnostic = refused("select * from totals", project)
+    assert (diagnostic.code, "'totals' can't be read" in diagnostic.message) == ("MS847", True)

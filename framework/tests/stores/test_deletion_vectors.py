@@ -45,19 +45,19 @@ def large(monkeypatch):
 def store(first_spark, tmp_path):
     session = first_spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    found = DeltaTables(DeltaFolder(str(tmp_path)), session)
-    assert found.create(TABLE, changes=True)
-    return found
+    tables = DeltaTables(DeltaFolder(str(tmp_path)), session)
+    assert tables.create(TABLE, changes=True)
+    return tables
 
 
 def merge(store, number, rows, deleted=(), *, local=False):
     values = ", ".join(
         [*(f"({k}, {n}, false)" for k, n in rows.items()), *(f"({k}, 0, true)" for k in deleted)]
     )
-    given = store.spark.sql(
+    frame = store.spark.sql(
         f"select cast(k as bigint) k, cast(n as bigint) n, _deleted from values {values} as t(k, n, _deleted)"
     )
-    store.merge(given, TABLE, Batch("q", number, deletes=True, new=number == 0, local=local))
+    store.merge(frame, TABLE, Batch("q", number, deletes=True, new=number == 0, local=local))
 
 
 def table(store):
@@ -69,7 +69,7 @@ def marked(store):
 
 
 def files(store):
-    return {Path(each).name for each in table(store).file_uris()}
+    return {Path(uri).name for uri in table(store).file_uris()}
 
 
 def by_spark(store):

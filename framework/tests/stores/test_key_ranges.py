@@ -17,7 +17,10 @@ TEXTS = st.binary(max_size=4) | st.text(max_size=3).map(str.encode)
 DAYS, NUMBERS = st.integers(-800_000, 40_000_000), st.integers(-(2**31), 2**31 - 1)
 ROWS = st.lists(
     st.tuples(
-        *(st.none() | each for each in (TEXTS, DAYS, NUMBERS, st.integers(-(2**63), 2**63 - 1), st.floats()))
+        *(
+            st.none() | strategy
+            for strategy in (TEXTS, DAYS, NUMBERS, st.integers(-(2**63), 2**63 - 1), st.floats())
+        )
     ),
     max_size=6,
 )
@@ -49,14 +52,14 @@ def check_ranges(first_spark, keys, others):
     types = {field.name: field.dataType for field in rows.schema}
     conditions = key_ranges(few, {name: name for name in types}, types)
     near = reduce(DataFrame.where, conditions, rows)
-    wanted = [name for name in types if name != "share"]
-    assert len(conditions) in (len(wanted), len(wanted) - 1), "strings that are no UTF-8 have no range"
+    ranged = [name for name in types if name != "share"]
+    assert len(conditions) in (len(ranged), len(ranged) - 1), "strings that are no UTF-8 have no range"
     on = [f"k.{name} <=> r.{name}" for name in types]
     both = " and ".join(on)
     few.createOrReplaceTempView("k")
     counts = []
-    for each in (rows, near):
-        each.createOrReplaceTempView("r")
+    for table in (rows, near):
+        table.createOrReplaceTempView("r")
         counts.append(first_spark.sql(f"select count(*) from r left semi join k on {both}").first()[0])
     assert counts[0] == counts[1] >= len(keys)
 

@@ -23,13 +23,13 @@ def target(**settings):
 
 
 def test_by_default_below_the_project_by_target(tmp_path):
-    own = f"{tmp_path}/.millstream/local"
-    assert delta_folder(target(), tmp_path) == DeltaFolder(f"{own}/tables")
-    assert checkpoints_of(target(), tmp_path) == f"{own}/checkpoints"
+    local_folder = f"{tmp_path}/.millstream/local"
+    assert delta_folder(target(), tmp_path) == DeltaFolder(f"{local_folder}/tables")
+    assert checkpoints_of(target(), tmp_path) == f"{local_folder}/checkpoints"
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("path", "template"),
     [
         ("s3a://shop/tables", "s3a://shop/tables"),
         ("file:/data/tables", "file:/data/tables"),
@@ -38,10 +38,10 @@ def test_by_default_below_the_project_by_target(tmp_path):
         (Secret("/data/tables"), "/data/tables"),
     ],
 )
-def test_where_the_target_says(tmp_path, given, found):
-    expected = found.format(root=tmp_path)
-    assert delta_folder(target(tables={"path": given}), tmp_path).path == expected
-    assert checkpoints_of(target(checkpoints=given), tmp_path) == expected
+def test_where_the_target_says(tmp_path, path, template):
+    expected = template.format(root=tmp_path)
+    assert delta_folder(target(tables={"path": path}), tmp_path).path == expected
+    assert checkpoints_of(target(checkpoints=path), tmp_path) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_the_database(settings, expected):
 
 
 def test_a_password_is_never_shown():
-    for given in ("hush", Secret("hush")):
-        assert "hush" not in repr(PostgresSchema(URL, "u", given))
+    for password in ("hush", Secret("hush")):
+        assert "hush" not in repr(PostgresSchema(URL, "u", password))
     assert "hush" not in repr(postgres_schema(target(tables={"url": "postgresql://u:hush@db/shop"})))
 
 
@@ -103,14 +103,14 @@ def test_two_tables_are_in_the_same_store_where_they_are_in_one_place(tmp_path):
 
 
 def test_clean_lists_what_it_leaves(tmp_path):
-    own, elsewhere = tmp_path / ".millstream/local", tmp_path / "tables"
+    local, elsewhere = tmp_path / ".millstream/local", tmp_path / "tables"
     elsewhere.mkdir()
-    given = target(tables={"path": str(elsewhere), "url": URL})
-    assert [each.outside(own) for each in all_local_tables(given, tmp_path)] == [
+    configured = target(tables={"path": str(elsewhere), "url": URL})
+    assert [tables.outside(local) for tables in all_local_tables(configured, tmp_path)] == [
         str(elsewhere),
         f"{URL}, schema public",
     ]
-    assert [each.outside(own) for each in all_local_tables(target(), tmp_path)] == [None]
+    assert [tables.outside(local) for tables in all_local_tables(target(), tmp_path)] == [None]
 
 
 def test_changes_need_a_store_with_a_change_feed(tmp_path):
@@ -134,5 +134,5 @@ def test_tables_are_found_without_spark_and_without_a_client_library():
         "print(len(all_local_tables(target, Path())))\n"
         "print([m for m in ('pyspark', 'psycopg', 'deltalake') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == ["2", "[]"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["2", "[]"]

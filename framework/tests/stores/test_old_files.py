@@ -22,50 +22,50 @@ TABLE = TableOutput(
 
 
 @pytest.fixture(params=[True, False], ids=["in this process", "by Spark"])
-def made(request, first_spark, tmp_path):
+def make_table(request, first_spark, tmp_path):
     """Return a function that makes a table, which keeps its old files for a time, and the store with it."""
 
-    def make(kept, *, changes=False):
+    def make(retention, *, changes=False):
         session = first_spark.newSession()
         session.conf.set("spark.sql.shuffle.partitions", "1")
-        store = DeltaTables(DeltaFolder(str(tmp_path)), session, kept)
+        store = DeltaTables(DeltaFolder(str(tmp_path)), session, retention)
         assert store.create(TABLE, changes=changes)
         if not request.param:
-            leave(session, place(tmp_path))
+            leave(session, table_path(tmp_path))
         return store
 
     return make
 
 
-def place(folder):
+def table_path(folder):
     return f"{folder}/t"
 
 
 def batch(store, number, rows):
     values = ", ".join(f"('{key}', {value}L)" for key, value in rows.items())
-    given = store.spark.sql(f"select * from values {values} as t(k, n)")
-    store.merge(given, TABLE, Batch("q", number, deletes=False, new=number == 0, local=True))
+    frame = store.spark.sql(f"select * from values {values} as t(k, n)")
+    store.merge(frame, TABLE, Batch("q", number, deletes=False, new=number == 0, local=True))
 
 
 def on_disk(folder):
-    return {each.name for each in Path(place(folder)).glob("*.parquet")}
+    return {path.name for path in Path(table_path(folder)).glob("*.parquet")}
 
 
 def needed(folder):
-    return {Path(each).name for each in DeltaTable(place(folder)).file_uris()}
+    return {Path(uri).name for uri in DeltaTable(table_path(folder)).file_uris()}
 
 
 def rows(store):
     return {row.k: row.n for row in store.rows(store.spark, "model.t", ()).collect()}
 
 
-def test_what_no_version_needs_is_removed(made, tmp_path, monkeypatch):
+def test_what_no_version_needs_is_removed(make_table, tmp_path, monkeypatch):
     monkeypatch.setattr(old_files, "EVERY", 2)
-    store = made("0 hours", changes=True)
+    store = make_table("0 hours", changes=True)
     for number in range(3):
         batch(store, number, {"a": number, "b": number, f"c{number}": number})
     assert on_disk(tmp_path) == needed(tmp_path)
-    assert not list(Path(place(tmp_path)).glob("_change_data/*.parquet"))
+    assert not list(Path(table_path(tmp_path)).glob("_change_data/*.parquet"))
     assert rows(store) == {"a": 2, "b": 2, **{f"c{number}": number for number in range(3)}}
     batch(store, 3, {"a": 5})
     assert on_disk(tmp_path) > needed(tmp_path), "only every other batch does that"
@@ -73,43 +73,43 @@ def test_what_no_version_needs_is_removed(made, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [pytest.param(False, marks=pytest.mark.long), True])
-def test_files_of_the_last_hour_are_kept(made, tmp_path, monkeypatch, changes):
+def test_files_of_the_last_hour_are_kept(make_table, tmp_path, monkeypatch, changes):
     monkeypatch.setattr(old_files, "EVERY", 2)
-    store = made(None, changes=changes)
+    store = make_table(None, changes=changes)
     for number in range(4):
         batch(store, number, {"a": number})
     # Every batch replaced the file of the one before.
     assert len(on_disk(tmp_path)) == 4
     assert len(needed(tmp_path)) == 1
     if changes:
-        first = DeltaTable(place(tmp_path)).history()[-2]["version"]
-        until = DeltaTable(place(tmp_path)).version()
+        first = DeltaTable(table_path(tmp_path)).history()[-2]["version"]
+        until = DeltaTable(table_path(tmp_path)).version()
         feed = store.changed_rows(store.spark, "model.t", first, until)
         after = feed.where("_change_type = 'update_postimage'").collect()
         assert sorted(row.n for row in after) == [1, 2, 3]
 
 
-def test_many_small_files_become_few(made, tmp_path, monkeypatch):
+def test_many_small_files_become_few(make_table, tmp_path, monkeypatch):
     monkeypatch.setattr(old_files, "EVERY", 5)
     monkeypatch.setattr(old_files, "_MANY", 3)
-    store = made(None, changes=True)
+    store = make_table(None, changes=True)
     for number in range(5):
         batch(store, number, {f"k{number}": number})
     before = needed(tmp_path)
     assert len(before) > 3
-    version = DeltaTable(place(tmp_path)).version()
+    version = DeltaTable(table_path(tmp_path)).version()
     batch(store, 5, {"k0": 100})
     assert len(needed(tmp_path)) <= 2
     assert rows(store) == {f"k{number}": number for number in range(5)} | {"k0": 100}
     # Readers of the changes see that one row changed, not that files were replaced.
-    changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(place(tmp_path)).version())
-    found = sorted((row.k, row.n, row._change_type) for row in changed.collect())
-    assert found == [("k0", 0, "update_preimage"), ("k0", 100, "update_postimage")]
+    changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(table_path(tmp_path)).version())
+    feed_rows = sorted((row.k, row.n, row._change_type) for row in changed.collect())
+    assert feed_rows == [("k0", 0, "update_preimage"), ("k0", 100, "update_postimage")]
 
 
 @pytest.mark.parametrize(
-    ("kept", "followed", "hours"),
+    ("retention", "followed", "hours"),
     [(None, False, 1), (None, True, 24), ("90 minutes", True, 2), ("7 days", False, 168)],
 )
-def test_how_long(kept, followed, hours):
-    assert old_files._hours(kept, followed=followed) == hours
+def test_how_long(retention, followed, hours):
+    assert old_files._hours(retention, followed=followed) == hours

@@ -42,15 +42,15 @@ def test_a_rebuilt_table_is_swapped_once_and_back(store):
     assert not store.tables.has_rows(store.table)
     store.batch(("a", minute(0), 1), ("b", minute(0), 1))
     assert store.tables.has_rows(store.table)
-    rebuilt, previous = store.other(".rebuilt"), store.other(".previous")
+    rebuilt, retained = store.other(".rebuilt"), store.other(".previous")
     new = store.tables.create(rebuilt, changes=False)
     store.merge(rebuilt, [("a", minute(0), 2), ("c", minute(0), 2)], Batch("r/1", 0, deletes=True, new=new))
-    store.tables.copy(store.table, previous)
+    store.tables.copy(store.table, retained)
     for _ in range(2):
         store.tables.swap(rebuilt, store.table, "one", changes=False)
         assert store.read('"user", value') == [("a", 2), ("c", 2)]
     store.tables.drop(rebuilt)
-    store.tables.swap(previous, store.table, "other", changes=False)
+    store.tables.swap(retained, store.table, "other", changes=False)
     assert store.read('"user", value') == [("a", 1), ("b", 1)]
     store.tables.drop(store.table)
     assert not store.tables.has_rows(store.table)

@@ -21,8 +21,8 @@ NOON = datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
 def table(keys=("user_id",), *, name="totals", **columns):
     columns = columns or {"user_id": "string", "total": "bigint"}
     options = {"order_by": columns.pop("order_by")} if "order_by" in columns else {}
-    made = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-    return TableOutput(f"model.{name}", keys, made, options)
+    typed = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
+    return TableOutput(f"model.{name}", keys, typed, options)
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_new_columns_are_added(postgres, store):
 
 
 @pytest.mark.parametrize(
-    ("changed", "code", "told"),
+    ("changed", "code", "message"),
     [
         (
             table(user_id="string", total="double"),
@@ -239,10 +239,10 @@ def test_new_columns_are_added(postgres, store):
         (table(user_id="string", **{"x" * 64: "int"}), "MS854", "longer than PostgreSQL's 63 bytes"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, code, told):
+def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, code, message):
     create(postgres, table())
     before = rows(postgres, "select attname, atttypid from pg_attribute where attrelid = 'totals'::regclass")
-    with pytest.raises(MillstreamError, match=f"{code}: .*{told}") as caught:
+    with pytest.raises(MillstreamError, match=f"{code}: .*{message}") as caught:
         create(postgres, changed)
     assert caught.value.diagnostics[0].help
     assert (
@@ -255,8 +255,8 @@ def test_a_key_that_is_never_null_is_primary(postgres):
     columns = (Column("id", BIGINT, nullable=False), Column("name", STRING))
     create(postgres, TableOutput("model.totals", ("id",), columns))
     create(postgres, TableOutput("model.totals", ("id",), columns))
-    found = "select indisprimary from pg_index where indrelid = 'totals'::regclass"
-    assert rows(postgres, found) == [(True,)]
+    sql = "select indisprimary from pg_index where indrelid = 'totals'::regclass"
+    assert rows(postgres, sql) == [(True,)]
     with pytest.raises(MillstreamError, match=r"MS853: .*can be NULL in the model"):
         create(postgres, TableOutput("model.totals", ("id",), (Column("id", BIGINT), Column("name", STRING))))
 

@@ -17,7 +17,7 @@ ORDERS = Relation(
     (("userId", "string"), ("price", "decimal(10,2)"), ("at", "timestamp"), ("place", "struct<city:string>")),
     {"store": "postgres"},
 )
-AT = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
+SEEN = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
 
 
 @pytest.fixture
@@ -39,37 +39,39 @@ def shop(rest, postgres):
 def refused(sql, rest):
     with pytest.raises(MillstreamError) as caught:
         answer(sql, rest)
-    (found,) = caught.value.diagnostics
-    assert PASSWORD not in str(found)
-    return found
+    (diagnostic,) = caught.value.diagnostics
+    assert PASSWORD not in str(diagnostic)
+    return diagnostic
 
 
 def test_the_database_answers(shop):
-    found = answer("select *, place ->> 'city' as city from orders order by 1", shop())
-    assert found.columns == ("userid", "price", "at", "place", "city")
-    assert found.rows == [
-        ("ann", Decimal("1.50"), AT, {"city": "Rome"}, "Rome"),
+    answered = answer("select *, place ->> 'city' as city from orders order by 1", shop())
+    assert answered.columns == ("userid", "price", "at", "place", "city")
+    assert answered.rows == [
+        ("ann", Decimal("1.50"), SEEN, {"city": "Rome"}, "Rome"),
         ("eve", None, None, None, None),
     ]
 
 
 def test_days_are_those_of_the_targets_zone(shop):
-    found = answer("select at::date::text from orders where at is not null", shop(timezone="Europe/Berlin"))
-    assert found.rows == [("2024-01-02",)]
+    answered = answer(
+        "select at::date::text from orders where at is not null", shop(timezone="Europe/Berlin")
+    )
+    assert answered.rows == [("2024-01-02",)]
 
 
 @pytest.mark.parametrize(
     ("limit", "count", "more"), [(1, 1, True), (2, 2, False), (0, 0, True), (None, 2, False)]
 )
 def test_a_limit(shop, limit, count, more):
-    found = answer("select userid from orders -- all", shop(), limit)
-    assert (len(found.rows), found.more) == (count, more)
+    answered = answer("select userid from orders -- all", shop(), limit)
+    assert (len(answered.rows), answered.more) == (count, more)
 
 
 def test_tables_of_both_stores_are_joined(shop):
     sql = "select o.userId, o.price * 2 as twice, o.at, o.place, t.total from orders o left join totals t on t.userId = o.userId order by 1"
     assert answer(sql, shop()).rows == [
-        ("ann", Decimal("3.00"), AT, '{"city": "Rome"}', 3),
+        ("ann", Decimal("3.00"), SEEN, '{"city": "Rome"}', 3),
         ("eve", None, None, None, None),
     ]
 
@@ -96,22 +98,22 @@ def test_tables_of_both_stores_are_joined(shop):
 )
 def test_mistakes(shop, postgres, sql, code, message):
     rows(postgres, "create sequence numbers")
-    found = refused(sql, shop())
-    assert (found.code, message in found.message) == (code, True), found
-    assert found.help
+    diagnostic = refused(sql, shop())
+    assert (diagnostic.code, message in diagnostic.message) == (code, True), diagnostic
+    assert diagnostic.help
     assert rows(postgres, "select count(*) from orders") == [(2,)]
 
 
 def test_the_place_in_the_sql(shop):
-    found = refused("select userid,\n  nope from orders", shop())
-    assert (found.location.line, found.location.column, found.location.end) == (2, 3, 7)
+    diagnostic = refused("select userid,\n  nope from orders", shop())
+    assert (diagnostic.location.line, diagnostic.location.column, diagnostic.location.end) == (2, 3, 7)
 
 
 def test_a_server_that_is_not_there(rest):
-    found = refused(
+    diagnostic = refused(
         "select * from orders", rest(ORDERS, tables={"url": f"postgresql://u:{'x' * 9}@127.0.0.1:1/shop"})
     )
-    assert (found.code, "127.0.0.1:1/shop" in found.message, "x" * 9 in found.message) == (
+    assert (diagnostic.code, "127.0.0.1:1/shop" in diagnostic.message, "x" * 9 in diagnostic.message) == (
         "MS846",
         True,
         False,

@@ -118,11 +118,13 @@ EVENTS = st.lists(
 def expected(events):
     """Return each user's newest row, where it is not older than ten minutes before the newest of all."""
     times = {}
-    for user, at in events:
-        times[user] = max(times.get(user, -1), -1 if at is None else at)
+    for user, minutes in events:
+        times[user] = max(times.get(user, -1), -1 if minutes is None else minutes)
     newest_of_all = max(times.values())
     return sorted(
-        user for user, at in times.items() if newest_of_all < 0 or (at >= 0 and at >= newest_of_all - 10)
+        user
+        for user, minutes in times.items()
+        if newest_of_all < 0 or (minutes >= 0 and minutes >= newest_of_all - 10)
     )
 
 
@@ -135,5 +137,5 @@ def test_how_rows_are_cut_into_batches_does_not_matter(store, batches):
         store.number = -1
     store.create()
     for batch in batches:
-        store.batch(*((user, minute(at), 1) for user, at in batch))
+        store.batch(*((user, minute(minutes), 1) for user, minutes in batch))
     assert store.users() == expected([event for batch in batches for event in batch])

@@ -33,8 +33,8 @@ PROFILES = """
 
 @pytest.fixture
 def address(tmp_path_factory):
-    with s3_server(tmp_path_factory.mktemp("s3"), "shop") as found:
-        yield found
+    with s3_server(tmp_path_factory.mktemp("s3"), "shop") as url:
+        yield url
 
 
 def causes(root):
@@ -67,11 +67,11 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     shop.send(event(3, "a", 10.0))
     command("build")
     results = json.loads((tmp_path / "target/run_results.json").read_text())
-    assert [each["rows_read"] for each in results["results"]] == [1]
+    assert [result["rows_read"] for result in results["results"]] == [1]
     rows = [{"user": "a", "total": 11.0}, {"user": "b", "total": 2.0}]
     options = places | {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
     stored = DeltaTable("s3://shop/tables/totals", storage_options=options).to_pyarrow_table()
-    assert sorted(stored.select(["user", "total"]).to_pylist(), key=lambda each: each["user"]) == rows
+    assert sorted(stored.select(["user", "total"]).to_pylist(), key=lambda row: row["user"]) == rows
     said = command("query", "select user, total from totals order by user", "--output", "json")
     assert json.loads(said)["rows"] == rows
     assert not (tmp_path / ".millstream/production/checkpoints").exists()
@@ -102,8 +102,8 @@ def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, 
         winner = runs[1 - runs.index(ended[0])]
         winner.until("batch")
         written, deleted = versions(address, "checkpoints/locks/")
-        (own,) = (key for key, count in written.items() if key not in deleted)
-        assert written[own] > 2
+        (lock,) = (key for key, count in written.items() if key not in deleted)
+        assert written[lock] > 2
         next_one = Run(shops[runs.index(ended[0])].root, "--wait")
         runs.append(next_one)
         next_one.until("Spark")
@@ -138,10 +138,10 @@ def with_versions(address):
 def versions(address, prefix):
     """Return how often each file was written, and the files that were ever deleted."""
     with urllib.request.urlopen(f"{address}/shop?versions&prefix={prefix}", timeout=10) as answer:
-        found = ET.fromstring(answer.read())
-    space = found.tag.partition("}")[0] + "}"
-    written = [each.findtext(f"{space}Key") for each in found.iter(f"{space}Version")]
-    deleted = {each.findtext(f"{space}Key") for each in found.iter(f"{space}DeleteMarker")}
+        listing = ET.fromstring(answer.read())
+    space = listing.tag.partition("}")[0] + "}"
+    written = [version.findtext(f"{space}Key") for version in listing.iter(f"{space}Version")]
+    deleted = {marker.findtext(f"{space}Key") for marker in listing.iter(f"{space}DeleteMarker")}
     # Hadoop's client also writes and deletes an object for each folder.
     return {key: written.count(key) for key in written if not key.endswith("/")}, {
         key for key in deleted if not key.endswith("/")

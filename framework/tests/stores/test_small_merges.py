@@ -55,7 +55,7 @@ VALUES = {
     "short": ["-32768S", "null"],
     "names": ["map('k', array(date'2020-02-29', null))", "map()", "null"],
 }  # fmt: skip
-FOUND = [
+SKIP_CONDITIONS = [
     "ratio > 100",
     "ratio = double('NaN')",
     "price = 1234567890123456789012345678.0123456789",
@@ -75,31 +75,31 @@ class Pair:
         self.stores = {
             local: DeltaTables(DeltaFolder(str(root / str(local))), spark) for local in (True, False)
         }
-        for each in self.stores.values():
-            assert each.create(self.table, changes=True)
+        for store in self.stores.values():
+            assert store.create(self.table, changes=True)
 
     def batch(self, rows, number, *, deletes=True, new=False, table=None):
-        text = ", ".join(f"({', '.join(each)})" for each in rows)
+        text = ", ".join(f"({', '.join(row)})" for row in rows)
         kinds = {**COLUMNS, "_deleted": "boolean"}
         cast = ", ".join(f"cast(c{i} as {kind}) as `{name}`" for i, (name, kind) in enumerate(kinds.items()))
         named = ", ".join(f"c{number}" for number in range(len(kinds)))
-        given = self.spark.sql(f"select {cast} from values {text} as t({named})")
-        given = given.drop(*(name for name in COLUMNS if name not in self.named))
-        given = given if deletes else given.drop("_deleted")
+        frame = self.spark.sql(f"select {cast} from values {text} as t({named})")
+        frame = frame.drop(*(name for name in COLUMNS if name not in self.named))
+        frame = frame if deletes else frame.drop("_deleted")
         for local, store in self.stores.items():
-            store.merge(given, table or self.table, Batch("q", number, deletes=deletes, new=new, local=local))
+            store.merge(frame, table or self.table, Batch("q", number, deletes=deletes, new=new, local=local))
 
     def path(self, local):
         return self.stores[local].folder.written("model.t")
 
     def rows(self, local, condition="true"):
-        found = self.stores[local].rows(self.spark, "model.t", self.table.columns).where(condition)
-        return Counter(text for (text,) in found.selectExpr("cast(struct(*) as string)").collect())
+        table_rows = self.stores[local].rows(self.spark, "model.t", self.table.columns).where(condition)
+        return Counter(text for (text,) in table_rows.selectExpr("cast(struct(*) as string)").collect())
 
     def changes(self, local):
         feed = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
-        found = feed.load(self.path(local)).drop("_commit_timestamp", "_commit_version")
-        return Counter(text for (text,) in found.selectExpr("cast(struct(*) as string)").collect())
+        changed = feed.load(self.path(local)).drop("_commit_timestamp", "_commit_version")
+        return Counter(text for (text,) in changed.selectExpr("cast(struct(*) as string)").collect())
 
     def with_statistics(self):
         """Return the columns of which delta-rs wrote statistics, which Spark uses to skip rows."""
@@ -107,23 +107,25 @@ class Pair:
         assert any("_change_data" in file.parts for file in files)
         groups = [read_metadata(file).row_group(0) for file in files]
         columns = [group.column(number) for group in groups for number in range(group.num_columns)]
-        return {each.path_in_schema for each in columns if each.is_stats_set}
+        return {column.path_in_schema for column in columns if column.is_stats_set}
 
     def engines(self, local):
         commits = DeltaTable(self.path(local)).history()
         return {
-            each.get("engineInfo", "").partition(":")[0] for each in commits if each["operation"] == "MERGE"
+            commit.get("engineInfo", "").partition(":")[0]
+            for commit in commits
+            if commit["operation"] == "MERGE"
         }
 
 
 def some(dice, keys, count):
     """Return random rows with different keys."""
-    found = {}
+    by_key = {}
     for _ in range(count):
         row = [dice.choice(VALUES[name]) for name in COLUMNS]
         row.append(dice.choice(["true", "false", "false"]))
-        found[tuple(row[list(COLUMNS).index(key)] for key in keys)] = row
-    return list(found.values())
+        by_key[tuple(row[list(COLUMNS).index(key)] for key in keys)] = row
+    return list(by_key.values())
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_both_store_the_same_rows_and_changes(spark, tmp_path, keys, order_by, s
             pair.batch(some(dice, keys, 5), number)  # repeated: nothing may change
     assert pair.rows(True) == pair.rows(False)
     assert sum(pair.rows(True).values()) > 1
-    for condition in FOUND:
+    for condition in SKIP_CONDITIONS:
         assert pair.rows(True, condition) == pair.rows(False, condition), condition
     assert pair.changes(True) == pair.changes(False)
     assert pair.with_statistics() <= {*keys, order_by}
@@ -161,16 +163,16 @@ def test_both_swap_the_same_rows_and_changes(spark, tmp_path, keys, order_by, se
     named = [name for name in COLUMNS if name not in {"a.b", "names"}]
     pair, dice = Pair(spark, tmp_path, keys, order_by, named), random.Random(seed)
     rebuilt = replace(pair.table, model="model.t.rebuilt")
-    previous = replace(pair.table, model="model.t.previous")
+    retained = replace(pair.table, model="model.t.previous")
     for number in range(3):
         pair.batch(some(dice, keys, 6), number, deletes=False)
     before = pair.rows(True)
-    kept = [*some(dice, keys, 3), *some(dice, keys, 3)]
+    rebuilt_rows = [*some(dice, keys, 3), *some(dice, keys, 3)]
     for store in pair.stores.values():
         store.create(rebuilt, changes=False)
-        store.copy(pair.table, previous)
-    pair.batch(kept[:3], 0, deletes=False, table=rebuilt)
-    pair.batch(kept[3:], 1, deletes=False, table=rebuilt)
+        store.copy(pair.table, retained)
+    pair.batch(rebuilt_rows[:3], 0, deletes=False, table=rebuilt)
+    pair.batch(rebuilt_rows[3:], 1, deletes=False, table=rebuilt)
     for _ in range(2):  # the second one changes nothing
         for local, store in pair.stores.items():
             if not local:
@@ -181,7 +183,7 @@ def test_both_swap_the_same_rows_and_changes(spark, tmp_path, keys, order_by, se
     assert pair.engines(True) == {"delta-rs"}
     assert "delta-rs" not in pair.engines(False)
     store = pair.stores[True]
-    store.swap(previous, pair.table, "back", changes=True)
+    store.swap(retained, pair.table, "back", changes=True)
     assert pair.rows(True) == before
     assert pair.engines(True) == {"delta-rs"}
 

@@ -43,9 +43,9 @@ def test_random_versions(store):
         suppress_health_check=list(HealthCheck),
     )
     @given(records(), st.lists(st.integers(0, 1000), max_size=4))
-    def check(found, where):
+    def check(all_rows, where):
         versioned, seen = Versioned(store, f"latest{next(count)}"), []
-        for number, rows in enumerate(cut(found, where)):
+        for number, rows in enumerate(cut(all_rows, where)):
             seen += rows
             versioned.batch(number, rows)
             assert versioned.rows() == history(seen, 10)

@@ -6,7 +6,7 @@ from millstream.stores.tables.mistakes import clean
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "cause"),
     [
         ("External error: Arrow error: Divide by zero error", "divide by zero error"),
         ("Optimizer rule 'x' failed\ncaused by\nArrow error: Cast error: no Utf8View", "no string"),
@@ -14,5 +14,5 @@ from millstream.stores.tables.mistakes import clean
         ("", "the query failed"),
     ],
 )  # fmt: skip
-def test_the_cause_is_told(said, told):
-    assert clean(said) == told
+def test_the_cause_is_told(said, cause):
+    assert clean(said) == cause

@@ -33,5 +33,5 @@ BERLIN = ZoneInfo("Europe/Berlin")
     ],
 )  # fmt: skip
 def test_texts_are_read_as_their_types(kind, text, value):
-    found = reader_of(parse_type(kind), "Europe/Berlin")(text)
-    assert (found, type(found)) == (value, type(value))
+    read = reader_of(parse_type(kind), "Europe/Berlin")(text)
+    assert (read, type(read)) == (value, type(value))

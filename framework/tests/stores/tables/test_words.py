@@ -8,8 +8,8 @@ from millstream.stores.tables.words import mentions, respell, words, writing_wor
 
 
 def test_names_of_tables_and_of_tables_in_a_schema():
-    found = {name for name, _ in mentions('select t.a from shop.products as t, "Odd ""one"""')}
-    assert {"shop.products", "t.a", "t", 'Odd "one"'} <= found
+    names = {name for name, _ in mentions('select t.a from shop.products as t, "Odd ""one"""')}
+    assert {"shop.products", "t.a", "t", 'Odd "one"'} <= names
 
 
 @pytest.mark.parametrize(
