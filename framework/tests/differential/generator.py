@@ -75,12 +75,14 @@ class Generator:
     # -- parts
 
     def _any(self, *, events: bool = True) -> Relation:
-        found = [r for r in self.relations if not (events and r.keys)]
-        return self.random.choice(found[-4:] + found[:1] if self.random.random() < 0.7 else found)
+        candidates = [r for r in self.relations if not (events and r.keys)]
+        return self.random.choice(
+            candidates[-4:] + candidates[:1] if self.random.random() < 0.7 else candidates
+        )
 
     def _one(self, columns: dict[str, str], kind: str) -> str:
-        found = [name for name, of in columns.items() if of == kind]
-        return self.random.choice(found) if found else ""
+        names = [name for name, of in columns.items() if of == kind]
+        return self.random.choice(names) if names else ""
 
     def _value(self, columns: dict[str, str], kind: str, prefix: str) -> str:
         template = self.random.choice(_VALUES[kind])
@@ -102,8 +104,8 @@ class Generator:
             case 1:
                 return f"with given as (select * from {relation.call})\n", "given as g", "g."
             case 2:
-                listed = ", ".join(relation.columns)
-                return "", f"(select {listed} from {relation.call}) as q", "q."
+                selected = ", ".join(relation.columns)
+                return "", f"(select {selected} from {relation.call}) as q", "q."
             case _:
                 return "", f"{relation.call} as r", "r."
 

@@ -69,16 +69,16 @@ def as_written(spark, project: Project) -> Rows:
     return _collected(spark, [(name, f"select * from made_{name}") for name in names])
 
 
-def _view(found: re.Match[str]) -> str:
-    model, source, seed = found.groups()
+def _view(match: re.Match[str]) -> str:
+    model, source, seed = match.groups()
     return f"made_{model}" if model else f"given_{source or seed}"
 
 
 def by_plan(spark, plan: Plan) -> Rows:
     """Run a plan; `as_written` must have run before, since topics and tables are read as that made them."""
     roots = [output.input for output in plan.outputs]
-    found = in_steps(roots, _leaf, reads=_read)
-    for step in found.steps:
+    executable = in_steps(roots, _leaf, reads=_read)
+    for step in executable.steps:
         match step:
             case SqlView():
                 spark.sql(step.sql).createOrReplaceTempView(step.name)
@@ -87,11 +87,11 @@ def by_plan(spark, plan: Plan) -> Rows:
     names = [output.model.removeprefix("model.") for output in plan.outputs]
     finals = [
         f"select {', '.join(f'`{column.name}`' for column in output.columns)} from ({final.sql})"
-        for output, final in zip(plan.outputs, found.emitted.finals, strict=True)
+        for output, final in zip(plan.outputs, executable.emitted.finals, strict=True)
     ]
     ctes = (
-        "with " + ",\n".join(f"`{cte.name}` as (\n{cte.sql}\n)" for cte in found.emitted.ctes)
-        if found.emitted.ctes
+        "with " + ",\n".join(f"`{cte.name}` as (\n{cte.sql}\n)" for cte in executable.emitted.ctes)
+        if executable.emitted.ctes
         else ""
     )
     return _collected(spark, list(zip(names, finals, strict=True)), ctes)
@@ -113,17 +113,17 @@ def _read(relation: str) -> str:
 
 def _collected(spark, queries: list[tuple[str, str]], ctes: str = "") -> Rows:
     parts = [f"select '{name}' as model, to_json(struct(*), map('ignoreNullFields', 'false')) as row from ({sql})" for name, sql in queries]  # fmt: skip
-    found: Rows = {name: Counter() for name, _ in queries}
+    rows_by_model: Rows = {name: Counter() for name, _ in queries}
     for row in spark.sql(f"{ctes}\n" + "\nunion all\n".join(parts)).collect():
-        found[row.model][row.row] += 1
-    return found
+        rows_by_model[row.model][row.row] += 1
+    return rows_by_model
 
 
-def differences(expected: Rows, found: Rows, plan: Plan) -> str:
+def differences(expected: Rows, actual: Rows, plan: Plan) -> str:
     """Say which rows differ, and under which plan; nothing where none do."""
     said = [
-        f"{name}: missing {dict(list((rows - found[name]).items())[:5])}, extra {dict(list((found[name] - rows).items())[:5])}"
+        f"{name}: missing {dict(list((rows - actual[name]).items())[:5])}, extra {dict(list((actual[name] - rows).items())[:5])}"
         for name, rows in expected.items()
-        if rows != found[name]
+        if rows != actual[name]
     ]
     return "\n".join([*said, plan_text(plan)]) if said else ""

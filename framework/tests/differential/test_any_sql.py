@@ -48,10 +48,14 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
     """Explain a project in every format; the models that are refused, and those that read them, are left out."""
     root = written(folder, BASE | models)
     (root / "profiles.yml").write_text(PROFILES)
-    found = compile_project(root, target=target, use_cache=False)
-    wrong = [each for each in found.diagnostics if each.severity == "error" or each.code == "MS414"]
+    compiled = compile_project(root, target=target, use_cache=False)
+    wrong = [
+        diagnostic
+        for diagnostic in compiled.diagnostics
+        if diagnostic.severity == "error" or diagnostic.code == "MS414"
+    ]
     if wrong:
-        bad = {Path(each.location.path).stem for each in wrong if each.location}
+        bad = {Path(diagnostic.location.path).stem for diagnostic in wrong if diagnostic.location}
         assert bad, wrong
         left = {name: sql for name, sql in models.items() if name not in bad}
         for name in bad:
@@ -62,15 +66,17 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
                 del left[name]
                 (root / f"models/{name}.sql").unlink()
         return wrong + explained(folder, left, target)
-    topology = compiled_topology(found)
+    topology = compiled_topology(compiled)
     physical = physical_of(topology)
     told_of = explain(
         topology.optimized,
         About(
             hints=hints_of(topology.catalog),
-            queries=tuple(explain_query(each, topology.catalog, StateStores()) for each in physical.queries),
+            queries=tuple(
+                explain_query(query, topology.catalog, StateStores()) for query in physical.queries
+            ),
             separations=tuple(map(explain_separation, physical.separations)),
-            unsupported=unsupported(topology.catalog, found, "target", None),
+            unsupported=unsupported(topology.catalog, compiled, "target", None),
         ),
     )
     for drawing in (told_of.written, told_of.optimized):
@@ -82,15 +88,15 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
 
 
 def codes(folder: Path, sql: str, target: str = "all") -> list[str]:
-    found = explained(folder, {"m": sql}, target)
-    assert all(each.location and each.help for each in found)
-    return [each.code for each in found]
+    diagnostics = explained(folder, {"m": sql}, target)
+    assert all(diagnostic.location and diagnostic.help for diagnostic in diagnostics)
+    return [diagnostic.code for diagnostic in diagnostics]
 
 
 SEMI = [
-    (f"{kind} join {SEED} as p on {on}", wanted)
+    (f"{kind} join {SEED} as p on {on}", code)
     for kind in ("left semi", "left anti")
-    for on, wanted in [
+    for on, code in [
         ("p.product_id = u.user_id", ""),
         ("p.product_id = u.user_id and p.category = 'a'", ""),
         ("p.product_id = u.user_id and u.n > 1", ""),
@@ -110,8 +116,8 @@ def test_semi_and_anti_lookups_of_rows_that_change(tmp_path, target):
     models = {
         f"m{n}": f"{SINK}select user_id, n from {CHANGES} as u {join}" for n, (join, _) in enumerate(SEMI)
     }
-    found = explained(tmp_path, models, target)
-    told_of = {Path(each.location.path).stem: each.code for each in found}
+    diagnostics = explained(tmp_path, models, target)
+    told_of = {Path(diagnostic.location.path).stem: diagnostic.code for diagnostic in diagnostics}
     assert told_of == {f"m{n}": code for n, (_, code) in enumerate(SEMI) if code}
 
 
@@ -133,8 +139,8 @@ def test_one_row_has_a_key_that_is_a_text(tmp_path, kind, option):
 
 def test_one_row_without_a_key_is_refused(tmp_path):
     config = "{{ config(materialized='sink') }}"
-    (found,) = explained(tmp_path, {"m": f"{config} select count(*) as n from {EVENTS}"})
-    assert (found.code, found.message) == (
+    (diagnostic,) = explained(tmp_path, {"m": f"{config} select count(*) as n from {EVENTS}"})
+    assert (diagnostic.code, diagnostic.message) == (
         "MS518",
         "topic 'm' gets its only row again when it changes, but has no key",
     )
@@ -226,9 +232,15 @@ SELECTS = [
 def test_selects_of_every_kind(tmp_path, target):
     relations = {"e": EVENTS, "h": HITS, "s": SEED, "t": TABLE, "c": CHANGES}
     models = {f"m{number}": sql.format(**relations) for number, sql in enumerate(SELECTS)}
-    found = explained(tmp_path, models, target)
-    assert [(each.code, each.message) for each in found if not (each.location and each.help)] == []
-    assert len({each.location.path for each in found}) < len(SELECTS) / 2, "nearly all of them are refused"
+    diagnostics = explained(tmp_path, models, target)
+    assert [
+        (diagnostic.code, diagnostic.message)
+        for diagnostic in diagnostics
+        if not (diagnostic.location and diagnostic.help)
+    ] == []
+    assert len({diagnostic.location.path for diagnostic in diagnostics}) < len(SELECTS) / 2, (
+        "nearly all of them are refused"
+    )
 
 
 class Mixed:
@@ -238,21 +250,21 @@ class Mixed:
         self.random = Random(seed)
 
     def models(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        models: dict[str, str] = {}
         for number in range(12):
-            known = [f"{{{{ ref('{name}') }}}}" for name in found]
-            found[f"x{number}"] = self.model(known)
-        return found
+            relations = [f"{{{{ ref('{name}') }}}}" for name in models]
+            models[f"x{number}"] = self.model(relations)
+        return models
 
-    def model(self, known: list[str]) -> str:
+    def model(self, relations: list[str]) -> str:
         kind = self.random.choice(
             ["", "", "materialized='sink', key='k'", "materialized='table', unique_key='k'"]
         )
         more = self.random.choice(["", "", "emit='on_close'", "dedupe={'keys': ['k'], 'within': '1 hour'}"])
         said = ", ".join(filter(None, (kind, more)))
-        return (f"{{{{ config({said}) }}}} " if said else "") + self.select(known, 2)
+        return (f"{{{{ config({said}) }}}} " if said else "") + self.select(relations, 2)
 
-    def relation(self, known: list[str], depth: int) -> str:
+    def relation(self, relations: list[str], depth: int) -> str:
         """Return a relation with the columns k, n and t."""
         fixed = [
             f"(select user_id as k, amount as n, at as t from {EVENTS})",
@@ -261,11 +273,11 @@ class Mixed:
             f"(select user_id as k, n, current_timestamp() as t from {TABLE})",
         ]
         if depth and self.random.random() < 0.4:
-            return f"({self.select(known, depth - 1)})"
-        return self.random.choice(fixed + known[-3:])
+            return f"({self.select(relations, depth - 1)})"
+        return self.random.choice(fixed + relations[-3:])
 
-    def condition(self, alias: str, known: list[str], depth: int) -> str:
-        inner = self.relation(known, 0) if depth else f"(select product_id as k, 2 as n from {SEED})"
+    def condition(self, alias: str, relations: list[str], depth: int) -> str:
+        inner = self.relation(relations, 0) if depth else f"(select product_id as k, 2 as n from {SEED})"
         return self.random.choice(
             [
                 f"{alias}.n > 1", f"{alias}.k is not null", f"score({alias}.k, 1D) > 1",
@@ -275,52 +287,52 @@ class Mixed:
             ]
         )  # fmt: skip
 
-    def select(self, known: list[str], depth: int) -> str:
+    def select(self, relations: list[str], depth: int) -> str:
         return self.random.choice(
             [self.plain, self.plain, self.joined, self.joined, self.grouped, self.united]
-        )(known, depth)
+        )(relations, depth)
 
-    def where(self, alias: str, known: list[str], depth: int) -> str:
-        found = [self.condition(alias, known, depth) for _ in range(self.random.randrange(3))]
-        return f" where {self.random.choice([' and ', ' or ']).join(found)}" if found else ""
+    def where(self, alias: str, relations: list[str], depth: int) -> str:
+        conditions = [self.condition(alias, relations, depth) for _ in range(self.random.randrange(3))]
+        return f" where {self.random.choice([' and ', ' or ']).join(conditions)}" if conditions else ""
 
-    def plain(self, known: list[str], depth: int) -> str:
+    def plain(self, relations: list[str], depth: int) -> str:
         items = self.random.choice(["a.k, a.n, a.t", "*", "upper(a.k) as k, a.n + 1 as n, a.t", "a.k, score(a.k, 1D) as n, a.t",
                                     "distinct a.k, a.n, a.t", "a.k, sum(a.n) over (partition by a.k) as n, a.t"])  # fmt: skip
         tail = self.random.choice(["", "", "", " lateral view explode(array(1, 2)) z as q", " lateral view outer explode(split(a.k, ',')) z as q"])  # fmt: skip
-        return f"select {items} from {self.relation(known, depth)} as a{tail}{self.where('a', known, depth)}"
+        return f"select {items} from {self.relation(relations, depth)} as a{tail}{self.where('a', relations, depth)}"
 
-    def joined(self, known: list[str], depth: int) -> str:
+    def joined(self, relations: list[str], depth: int) -> str:
         kind = self.random.choice(["join", "left join", "right join", "full join", "left semi join", "left anti join", "cross join"])  # fmt: skip
         on = self.random.choice(["a.k = b.k", "a.k = b.k and a.t between b.t and b.t + interval 1 hour", "a.k = b.k and b.n > 1",
                                  "a.k = b.k and a.n > b.n", "a.n > b.n", "a.k <=> b.k", "upper(a.k) = b.k", "score(a.k, 1D) > b.n"])  # fmt: skip
         on = "" if kind == "cross join" else f" on {on}"
-        left, right = self.relation(known, depth), self.relation(known, depth)
-        return f"select a.k, a.n, a.t from {left} as a {kind} {right} as b{on}{self.where('a', known, 0)}"
+        left, right = self.relation(relations, depth), self.relation(relations, depth)
+        return f"select a.k, a.n, a.t from {left} as a {kind} {right} as b{on}{self.where('a', relations, 0)}"
 
-    def grouped(self, known: list[str], depth: int) -> str:
+    def grouped(self, relations: list[str], depth: int) -> str:
         of = self.random.choice(
             ["a.k", "upper(a.k)", "a.k, window(a.t, '5 minutes')", "cube(a.k)", "a.k, score(a.k, 1D)"]
         )
         having = self.random.choice(["", "", " having count(*) > 1", f" having max(a.n) > (select max(p.n) from {TABLE} as p)"])  # fmt: skip
         first = "upper(a.k)" if of.startswith("upper") else "a.k"
         return (
-            f"select {first} as k, count(*) as n, max(a.t) as t from {self.relation(known, depth)} as a"
-            f"{self.where('a', known, 0)} group by {of}{having}"
+            f"select {first} as k, count(*) as n, max(a.t) as t from {self.relation(relations, depth)} as a"
+            f"{self.where('a', relations, 0)} group by {of}{having}"
         )
 
-    def united(self, known: list[str], depth: int) -> str:
+    def united(self, relations: list[str], depth: int) -> str:
         how = self.random.choice(["union all", "union", "intersect", "except"])
         depth = max(depth - 1, 0)
-        return f"({self.plain(known, depth)}) {how} ({self.select(known, depth)})"
+        return f"({self.plain(relations, depth)}) {how} ({self.select(relations, depth)})"
 
 
 def mixed(folder: Path, seed: int) -> None:
     for target in ("all", "plain"):
         root = folder / f"{seed}_{target}"
-        for each in explained(root, Mixed(seed).models(), target):
-            assert each.location, (seed, each)
-            assert each.help, (seed, each)
+        for diagnostic in explained(root, Mixed(seed).models(), target):
+            assert diagnostic.location, (seed, diagnostic)
+            assert diagnostic.help, (seed, diagnostic)
 
 
 @pytest.mark.parametrize("seed", range(4))

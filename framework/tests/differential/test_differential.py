@@ -39,14 +39,14 @@ def data(seed: int) -> dict[str, list[str]]:
     def number() -> str:
         return random.choice(["null", "0D", "1.25D", "2.5D", "3D"])
 
-    def whole() -> str:
+    def integer() -> str:
         return random.choice(["null", "0L", "1L", "2L", "5L"])
 
     def count() -> int:
         return 0 if random.random() < 0.1 else random.randint(1, 30)
 
     events = [
-        f"({text()}, {text()}, {text()}, {number()}, {whole()}, cast(null as array<string>), {time()})"
+        f"({text()}, {text()}, {text()}, {number()}, {integer()}, cast(null as array<string>), {time()})"
         for _ in range(count())
     ]
     return {
@@ -59,17 +59,19 @@ def data(seed: int) -> dict[str, list[str]]:
 def check(spark, seed: int, *, each_rule: bool) -> str:
     """Return what differs for one project."""
     models = project(seed)
-    made = Project(models)
-    assert not made.problems, (seed, models, [d.message for d in made.problems])
+    compiled = Project(models)
+    assert not compiled.problems, (seed, models, [d.message for d in compiled.problems])
     prepare(spark, data(seed))
-    expected = as_written(spark, made)
-    if said := differences(expected, by_plan(spark, made.plan), made.plan):
+    expected = as_written(spark, compiled)
+    if said := differences(expected, by_plan(spark, compiled.plan), compiled.plan):
         return f"as written: {said}"
     rules = [list(NAMES), "all", *([name] for name in NAMES if each_rule)]
     for names in rules:
-        found = optimize(made.plan, chosen(names))
-        if found.steps and (said := differences(expected, by_plan(spark, found.plan), found.plan)):
-            steps = ", ".join(dict.fromkeys(step.rule for step in found.steps))
+        optimized = optimize(compiled.plan, chosen(names))
+        if optimized.steps and (
+            said := differences(expected, by_plan(spark, optimized.plan), optimized.plan)
+        ):
+            steps = ", ".join(dict.fromkeys(step.rule for step in optimized.steps))
             return f"with {names} ({steps}): {said}\n{models}"
     return ""
 
@@ -82,8 +84,8 @@ def test_a_few_projects(spark):
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, PROJECTS, _BATCH))
 def test_projects(spark, first):
-    found = {seed: check(spark, seed, each_rule=seed % 10 == 0) for seed in range(first, first + _BATCH)}
-    assert {seed: said for seed, said in found.items() if said} == {}
+    differing = {seed: check(spark, seed, each_rule=seed % 10 == 0) for seed in range(first, first + _BATCH)}
+    assert {seed: said for seed, said in differing.items() if said} == {}
 
 
 def test_a_wrong_rule_would_be_found(spark):
@@ -91,9 +93,9 @@ def test_a_wrong_rule_would_be_found(spark):
         """Drop every filter."""
         return rewrite(plan, lambda node, _: node.input if isinstance(node, Filter) else node), ()
 
-    made = Project({"m": "select type from {{ source('shop', 'events') }} where type = 'a'"})
+    compiled = Project({"m": "select type from {{ source('shop', 'events') }} where type = 'a'"})
     prepare(spark, {"events": ["('u', 'b', 'p', 1D, 1L, null, null)"]})
-    expected = as_written(spark, made)
-    assert differences(expected, by_plan(spark, made.plan), made.plan) == ""
-    wrong = optimize(made.plan, [keep_all]).plan
+    expected = as_written(spark, compiled)
+    assert differences(expected, by_plan(spark, compiled.plan), compiled.plan) == ""
+    wrong = optimize(compiled.plan, [keep_all]).plan
     assert "extra" in differences(expected, by_plan(spark, wrong), wrong)

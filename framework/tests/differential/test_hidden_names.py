@@ -74,13 +74,13 @@ class Names:
         """Group by columns or expressions, which the rows keep under other names: else their key would be lost."""
         columns = self.random.sample(TEXTS, self.one([1, 1, 2]))
         keys = [column if self.random.random() < 0.7 else self.text([column]) for column in columns]
-        items = [f"{key} as k{place}" for place, key in enumerate(keys)]
+        items = [f"{key} as k{index}" for index, key in enumerate(keys)]
         hidden = self.random.sample(["type", "user_id", "new_text"], 2)
         items += [f"{self.text([self.one(keys)])} as {name}" for name in hidden]
         measures = self.random.sample(["amount", "value", "n"], 2)
-        made = [f"{self.one(['sum', 'max', 'count'])}({self.number(NUMBERS)})", "count(*)"]
-        items += [f"{measure} as {name}" for measure, name in zip(made, measures, strict=True)]
-        by = [self.one([key, key, f"k{place}"]) for place, key in enumerate(keys)]
+        calls = [f"{self.one(['sum', 'max', 'count'])}({self.number(NUMBERS)})", "count(*)"]
+        items += [f"{measure} as {name}" for measure, name in zip(calls, measures, strict=True)]
+        by = [self.one([key, key, f"k{index}"]) for index, key in enumerate(keys)]
         having = (
             f" having {self.condition([*hidden, *columns], measures)}" if self.random.random() < 0.8 else ""
         )
@@ -89,11 +89,14 @@ class Names:
 
 def check(spark, sql: str) -> str | None:
     """Return what differs for one SELECT, an empty text for nothing; None if Millstream refuses it."""
-    made = Project({"m": "{{ config(materialized='view') }} " + sql})
-    if made.problems:
+    compiled = Project({"m": "{{ config(materialized='view') }} " + sql})
+    if compiled.problems:
         return None
-    expected = as_written(spark, made)
-    for name, plan in (("as written", made.plan), ("all", optimize(made.plan, chosen(list(NAMES))).plan)):
+    expected = as_written(spark, compiled)
+    for name, plan in (
+        ("as written", compiled.plan),
+        ("all", optimize(compiled.plan, chosen(list(NAMES))).plan),
+    ):
         if said := differences(expected, by_plan(spark, plan), plan):
             return f"{name}: {said}\n{sql}"
     return ""
@@ -101,9 +104,9 @@ def check(spark, sql: str) -> str | None:
 
 def search(spark, seeds: range) -> None:
     prepare(spark, DATA)
-    found = [check(spark, Names(seed).select()) for seed in seeds]
-    assert [each for each in found if each] == []
-    assert sum(each is None for each in found) < len(found) * 0.6, "most of them are refused"
+    checked = [check(spark, Names(seed).select()) for seed in seeds]
+    assert [difference for difference in checked if difference] == []
+    assert sum(difference is None for difference in checked) < len(checked) * 0.6, "most of them are refused"
 
 
 JOINED = (

@@ -58,8 +58,8 @@ def test_the_share_of_a_filter_over_another_one_is_told_by_a_model_that_has_the_
         all_good="sink: select user_id from {{ ref('good') }}",
         large="sink: select user_id from {{ ref('good') }} where amount > 10",
     )
-    found = keeps(plan, result("all_good", 1000, 500), result("large", 1000, 100))
-    assert found == {"model.good": 0.5, "model.large": 0.2}
+    shares = keeps(plan, result("all_good", 1000, 500), result("large", 1000, 100))
+    assert shares == {"model.good": 0.5, "model.large": 0.2}
 
 
 def test_two_filters_that_nothing_tells_apart_say_nothing():
@@ -117,9 +117,9 @@ def test_a_model_that_changed_is_counted_anew():
 def test_a_model_above_a_topic_is_stale_when_that_model_changes():
     large = "sink: select user_id from {{ ref('raised') }} where amount > 10"
     plan = plan_of(raised=f"sink: select user_id, amount from {EVENTS}", large=large)
-    found = with_counts(results(result("large", 1000, 100)), None, plan)
+    recorded = with_counts(results(result("large", 1000, 100)), None, plan)
     edited = plan_of(raised=f"sink: select user_id, amount + 1 as amount from {EVENTS}", large=large)
-    assert measured(found, edited).keeps == {}
+    assert measured(recorded, edited).keeps == {}
 
 
 def test_what_a_model_gets_when_it_joins_a_query_is_not_counted():
@@ -150,10 +150,10 @@ def test_records_that_came_between_two_builds():
 
 def test_a_query_that_is_new_or_reads_anew_does_not_tell_what_came():
     plan = plan_of(a=f"sink: select user_id from {EVENTS}", b=f"sink: select type from {EVENTS}")
-    first, at = results(result("a", 9000, 9000)), "2024-01-01T00:10:00+00:00"
-    new = results(result("a", 600, 600), result("b", 9600, 9600, query="other"), started=at)
+    first, started = results(result("a", 9000, 9000)), "2024-01-01T00:10:00+00:00"
+    new = results(result("a", 600, 600), result("b", 9600, 9600, query="other"), started=started)
     assert rate(plan, first, new) == {SOURCE: 1.0}
-    assert rate(plan, first, results(result("a", 9600, 9600), started=at, full_refresh=True)) == {}
+    assert rate(plan, first, results(result("a", 9600, 9600), started=started, full_refresh=True)) == {}
 
 
 def test_a_short_time_tells_no_rate():
@@ -164,20 +164,20 @@ def test_a_short_time_tells_no_rate():
 
 def test_yaml_wins():
     declared = Hints(keeps={"model.a": 0.9}, rows_per_second={SOURCE: 5.0})
-    found = with_measured(
+    merged = with_measured(
         declared, Measured(keeps={"model.a": 0.1, "model.b": 0.2}, rows_per_second={SOURCE: 1.0})
     )
-    assert (found.keeps, found.rows_per_second) == ({"model.a": 0.9, "model.b": 0.2}, {SOURCE: 5.0})
+    assert (merged.keeps, merged.rows_per_second) == ({"model.a": 0.9, "model.b": 0.2}, {SOURCE: 5.0})
 
 
 # -- the file
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
-    kept = FilterCounts(SOURCE, 10, 1, "d")
-    found = results(result("a", 1, 1), counted=Counted({"model.a": kept}, {SOURCE: Came(1, 2.0)}))
-    write_results(tmp_path / "target", found)
-    assert read_results(tmp_path / "target", "shop", "local") == found
+    counts = FilterCounts(SOURCE, 10, 1, "d")
+    recorded = results(result("a", 1, 1), counted=Counted({"model.a": counts}, {SOURCE: Came(1, 2.0)}))
+    write_results(tmp_path / "target", recorded)
+    assert read_results(tmp_path / "target", "shop", "local") == recorded
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"command": 1}', "\udce4"])
@@ -217,28 +217,28 @@ def compiled(folder, models, hints=""):
 def conditions(topology, model):
     """Return the conditions on the way to a model, in the order in which they are asked."""
     output = next(output for output in topology.plan.outputs if output.model == model)
-    node, found = output.input, []
+    node, texts = output.input, []
     while node.inputs:
         if isinstance(node, Filter):
-            found = [each.text for each in node.conditions] + found
+            texts = [condition.text for condition in node.conditions] + texts
         node = node.inputs[0]
-    return found
+    return texts
 
 
 @pytest.mark.parametrize(
-    ("written", "wanted"),
+    ("written", "expected"),
     [(50, ["amount > 10", "type <> 'hover'"]), (450, ["type <> 'hover'", "amount > 10"])],
 )
-def test_what_keeps_fewer_rows_is_asked_first(tmp_path, written, wanted):
+def test_what_keeps_fewer_rows_is_asked_first(tmp_path, written, expected):
     """Half of the rows pass the lower filter, as YAML says; the upper one keeps a tenth of these, or nearly all."""
     models = {
         "good": f"select user_id, type, amount from {EVENTS} where type <> 'hover'",
         "large": "{{ config(materialized='sink') }} select user_id, type from {{ ref('good') }} where amount > 10",
     }
-    made = compiled(tmp_path, models, HINTS.splitlines()[0] + "\n" + HINTS.splitlines()[1])
-    found = with_counts(results(result("large", 1000, written)), None, written_plan(read_catalog(made)))
-    assert conditions(compiled_topology(made), "model.large") == ["type <> 'hover'", "amount > 10"]
-    assert conditions(compiled_topology(made, found), "model.large") == wanted
+    project = compiled(tmp_path, models, HINTS.splitlines()[0] + "\n" + HINTS.splitlines()[1])
+    recorded = with_counts(results(result("large", 1000, written)), None, written_plan(read_catalog(project)))
+    assert conditions(compiled_topology(project), "model.large") == ["type <> 'hover'", "amount > 10"]
+    assert conditions(compiled_topology(project, recorded), "model.large") == expected
 
 
 def state(physical):
@@ -273,9 +273,9 @@ TAILS = {
 def stacks(*, alike):
     """Return views with a filter each on one another, and what reads only the last of each stack."""
     models = {}
-    for place, (name, head) in enumerate(ENDS.items()):
+    for index, (name, head) in enumerate(ENDS.items()):
         below = EVENTS
-        unlike = 0 if alike else place
+        unlike = 0 if alike else index
         for number, condition in enumerate(
             [f"amount <> {unlike}", "type = 'a'", "value > 2", "length(user_id) > 3"]
         ):

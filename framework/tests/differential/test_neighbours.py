@@ -27,7 +27,7 @@ def states(folder, models):
 
 def test_other_columns_filters_and_keys(tmp_path):
     base = f"select user_id, type, amount, value from {EVENTS} where amount <> 7"
-    own = {
+    models = {
         "base": base,
         "spent": TOTALS + "select user_id, sum(amount) as n from {{ ref('base') }} group by user_id",
     }
@@ -37,7 +37,7 @@ def test_other_columns_filters_and_keys(tmp_path):
         "kinds": TOTALS.replace("user_id", "type")
         + "select type, count(*) as n from {{ ref('base') }} where value > 1 group by type",
     }
-    assert states(tmp_path / "1", own)["spent"] == states(tmp_path / "2", own | more)["spent"]
+    assert states(tmp_path / "1", models)["spent"] == states(tmp_path / "2", models | more)["spent"]
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_other_columns_filters_and_keys(tmp_path):
 )
 def test_a_view_below_that_changes_is_seen(tmp_path, base):
     before = f"select user_id, type, amount, value from {EVENTS} where amount <> 7"
-    own = {"spent": TOTALS + "select user_id, sum(amount) as n from {{ ref('base') }} group by user_id"}
-    one = states(tmp_path / "1", own | {"base": before})["spent"]
-    assert one != states(tmp_path / "2", own | {"base": base})["spent"]
+    models = {"spent": TOTALS + "select user_id, sum(amount) as n from {{ ref('base') }} group by user_id"}
+    one = states(tmp_path / "1", models | {"base": before})["spent"]
+    assert one != states(tmp_path / "2", models | {"base": base})["spent"]
 
 
 def test_a_filter_of_a_topic_below_that_is_bypassed_is_seen(tmp_path):
-    own = {"spent": TOTALS + "select user_id, sum(amount) as n from {{ ref('base') }} group by user_id"}
+    models = {"spent": TOTALS + "select user_id, sum(amount) as n from {{ ref('base') }} group by user_id"}
     base = (
         "{{ config(materialized='sink', key='user_id') }} select user_id, amount + %d as amount from "
         + EVENTS
     )
     upper = {"base": base % 0}
-    one = states(tmp_path / "1", own | upper)["spent"]
-    own["spent"] = own["spent"].replace("group by", "where amount > 1 group by")
-    two, three = (states(tmp_path / str(n), own | {"base": base % n})["spent"] for n in (2, 3))
-    assert len({str(each) for each in (one, two, three)}) == 3
+    one = states(tmp_path / "1", models | upper)["spent"]
+    models["spent"] = models["spent"].replace("group by", "where amount > 1 group by")
+    two, three = (states(tmp_path / str(n), models | {"base": base % n})["spent"] for n in (2, 3))
+    assert len({str(signature) for signature in (one, two, three)}) == 3
 
 
 def without_one(models):
@@ -78,18 +78,20 @@ def without_one(models):
 
 def disturbed(folder, seed):
     models = generated(seed)
-    whole = states(folder / "all", models)
+    all_states = states(folder / "all", models)
     for number, rest in enumerate(without_one(models)):
         for model, signature in states(folder / str(number), rest).items():
-            if (found := verdict(whole[model], signature)).kind != "same":
-                return f"{seed}: {model} without {models.keys() - rest.keys()}: {found.reasons}"
+            if (comparison := verdict(all_states[model], signature)).kind != "same":
+                return f"{seed}: {model} without {models.keys() - rest.keys()}: {comparison.reasons}"
     return ""
 
 
 def test_random_projects_without_one_model(tmp_path):
-    assert [found for seed in range(6) if (found := disturbed(tmp_path / str(seed), seed))] == []
+    assert [difference for seed in range(6) if (difference := disturbed(tmp_path / str(seed), seed))] == []
 
 
 @pytest.mark.long
 def test_many_random_projects_without_one_model(tmp_path):
-    assert [found for seed in range(6, 60) if (found := disturbed(tmp_path / str(seed), seed))] == []
+    assert [
+        difference for seed in range(6, 60) if (difference := disturbed(tmp_path / str(seed), seed))
+    ] == []

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePath
 
-_GIVEN = re.compile(r"(?:\bname:\s*|\bmacro\s+|\bdef\s+)([A-Za-z_]\w*)")
+_DEFINED_NAMES = re.compile(r"(?:\bname:\s*|\bmacro\s+|\bdef\s+)([A-Za-z_]\w*)")
 _EVERYWHERE = (".toml", "profiles.yml")
 
 
@@ -29,8 +29,8 @@ def unexplained(
     reached, left = {mutated}, [mutated]
     while left:
         path = left.pop()
-        names = {PurePath(path).stem, *_GIVEN.findall(files[path])}
-        names |= {PurePath(former).stem, *_GIVEN.findall(before)} if path == mutated else set()
+        names = {PurePath(path).stem, *_DEFINED_NAMES.findall(files[path])}
+        names |= {PurePath(former).stem, *_DEFINED_NAMES.findall(before)} if path == mutated else set()
         for other, text in files.items():
             if other not in reached and (
                 names & {*re.findall(r"\w+", text)} or PurePath(other).stem in names

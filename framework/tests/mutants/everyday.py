@@ -71,9 +71,9 @@ def _yaml(text: str, random: Random) -> tuple[str, str]:
         ["deeper", "shallower", "lost", "twice", "dash", "dashes", "colon", "space", "equals", "quoted"]
     ):
         case "deeper":
-            name, block = "block_deeper", [f"  {each}" for each in block]
+            name, block = "block_deeper", [f"  {block_line}" for block_line in block]
         case "shallower":
-            name, block = "block_shallower", [each.removeprefix("  ") for each in block]
+            name, block = "block_shallower", [block_line.removeprefix("  ") for block_line in block]
         case "lost":
             name, block = "block_lost", []
         case "twice":
@@ -136,7 +136,7 @@ def _csv(text: str, random: Random) -> tuple[str, str]:
             return "spaces", text.replace(",", ", ")
         case _:
             row = random.randrange(len(rows))
-            rows[row] = re.sub(r"\d+", lambda found: f"{found[0]},5", rows[row], count=1)
+            rows[row] = re.sub(r"\d+", lambda digits: f"{digits[0]},5", rows[row], count=1)
             return "decimal_comma", "\n".join([header, *rows]) + "\n"
 
 
@@ -147,7 +147,7 @@ def _python(text: str, random: Random) -> tuple[str, str]:
         return "line_lost", "".join([*lines[:start], *lines[start + 1 :]])
     function = random.choice(functions)
     name, returns = function["name"], function["returns"] or ""
-    parameters = [each.strip() for each in function["parameters"].split(",") if each.strip()]
+    parameters = [parameter.strip() for parameter in function["parameters"].split(",") if parameter.strip()]
     first = parameters[:1] or ["x: int"]
     match random.choice(
         [
@@ -166,34 +166,34 @@ def _python(text: str, random: Random) -> tuple[str, str]:
         ]
     ):
         case "colon":
-            mistake, new = "colon_lost", function[0][:-1]
+            mutation, new = "colon_lost", function[0][:-1]
         case "hint":
             bare = [first[0].split(":")[0], *parameters[1:]]
-            mistake, new = "hint_lost", f"def {name}({', '.join(bare)}){returns}:"
+            mutation, new = "hint_lost", f"def {name}({', '.join(bare)}){returns}:"
         case "returns":
-            mistake, new = "returns_lost", f"def {name}({', '.join(parameters)}):"
+            mutation, new = "returns_lost", f"def {name}({', '.join(parameters)}):"
         case "more":
-            mistake, new = "parameter_more", f"def {name}({', '.join([*parameters, 'more: int'])}){returns}:"
+            mutation, new = "parameter_more", f"def {name}({', '.join([*parameters, 'more: int'])}){returns}:"
         case "fewer":
-            mistake, new = "parameter_lost", f"def {name}({', '.join(parameters[1:])}){returns}:"
+            mutation, new = "parameter_lost", f"def {name}({', '.join(parameters[1:])}){returns}:"
         case "swapped":
-            mistake, new = "parameters_swapped", f"def {name}({', '.join(reversed(parameters))}){returns}:"
+            mutation, new = "parameters_swapped", f"def {name}({', '.join(reversed(parameters))}){returns}:"
         case "renamed":
-            mistake, new = "renamed_function", f"def {name}_2({', '.join(parameters)}){returns}:"
+            mutation, new = "renamed_function", f"def {name}_2({', '.join(parameters)}){returns}:"
         case "default":
-            mistake, new = (
+            mutation, new = (
                 "default",
                 f"def {name}({', '.join([f'{first[0]} = None', *parameters[1:]])}){returns}:",
             )
         case "star":
-            mistake, new = "star", f"def {name}(*{', '.join(parameters)}){returns}:"
+            mutation, new = "star", f"def {name}(*{', '.join(parameters)}){returns}:"
         case "named":
-            mistake, new = "named_only", f"def {name}(*, {', '.join(parameters)}){returns}:"
+            mutation, new = "named_only", f"def {name}(*, {', '.join(parameters)}){returns}:"
         case "case":
-            mistake, new = "keyword_case", function[0].replace("def ", "Def ", 1)
+            mutation, new = "keyword_case", function[0].replace("def ", "Def ", 1)
         case _:
-            mistake, new = "self", f"def {name}({', '.join(['self', *parameters])}){returns}:"
-    return mistake, text[: function.start()] + new + text[function.end() :]
+            mutation, new = "self", f"def {name}({', '.join(['self', *parameters])}){returns}:"
+    return mutation, text[: function.start()] + new + text[function.end() :]
 
 
 def _macro(text: str, random: Random) -> tuple[str, str]:
@@ -201,52 +201,52 @@ def _macro(text: str, random: Random) -> tuple[str, str]:
     if not macros or random.random() < 0.4:
         return _model(text, random)
     macro = random.choice(macros)
-    name, parameters = macro[1], [each.strip() for each in macro[2].split(",") if each.strip()]
+    name, parameters = macro[1], [parameter.strip() for parameter in macro[2].split(",") if parameter.strip()]
     match random.choice(["renamed", "more", "fewer", "parameter", "default", "body"]):
         case "renamed":
-            mistake, new = "macro_renamed", f"macro {name}_2({macro[2]})"
+            mutation, new = "macro_renamed", f"macro {name}_2({macro[2]})"
         case "more":
-            mistake, new = "argument_more", f"macro {name}({', '.join([*parameters, 'more'])})"
+            mutation, new = "argument_more", f"macro {name}({', '.join([*parameters, 'more'])})"
         case "fewer":
-            mistake, new = "argument_lost", f"macro {name}({', '.join(parameters[1:])})"
+            mutation, new = "argument_lost", f"macro {name}({', '.join(parameters[1:])})"
         case "parameter":
             renamed = [f"{parameter}_2" for parameter in parameters]
-            mistake, new = "arguments_renamed", f"macro {name}({', '.join(renamed)})"
+            mutation, new = "arguments_renamed", f"macro {name}({', '.join(renamed)})"
         case "default":
-            mistake, new = "default_first", f"macro {name}({', '.join(['x=1', *parameters])})"
+            mutation, new = "default_first", f"macro {name}({', '.join(['x=1', *parameters])})"
         case _:
             return "body_lost", re.sub(r"(%\}).*?(\{%)", r"\1\2", text, count=1, flags=re.DOTALL)
-    return mistake, text[: macro.start()] + new + text[macro.end() :]
+    return mutation, text[: macro.start()] + new + text[macro.end() :]
 
 
 def _model(text: str, random: Random) -> tuple[str, str]:
     tags, expressions = [*_TAG.finditer(text)], [*_EXPRESSION.finditer(text)]
     places = [match.start() for match in re.finditer(r"(?m)^", text)]
-    mistake = random.choice(
+    mutation = random.choice(
         ["tag_lost", "tag_added", "braces", "unquoted", "comment", "semicolon", "alias", "comma"]
     )
-    if mistake == "tag_lost" and tags:
+    if mutation == "tag_lost" and tags:
         tag = random.choice(tags)
-        return mistake, text[: tag.start()] + text[tag.end() :]
-    if mistake in {"braces", "unquoted"} and expressions:
-        found = random.choice(expressions)
-        inner = found[0][2:-2]
+        return mutation, text[: tag.start()] + text[tag.end() :]
+    if mutation in {"braces", "unquoted"} and expressions:
+        expression = random.choice(expressions)
+        inner = expression[0][2:-2]
         new = random.choice(
             [f"{{%{inner}%}}", f"{{{inner}}}", f"{{{{{inner}}}", inner, f"{{{{{{{{{inner}}}}}}}}}"]
         )
-        new = new if mistake == "braces" else found[0].replace("'", "")
-        return mistake, text[: found.start()] + new + text[found.end() :]
-    match mistake:
+        new = new if mutation == "braces" else expression[0].replace("'", "")
+        return mutation, text[: expression.start()] + new + text[expression.end() :]
+    match mutation:
         case "comment":
-            return mistake, text.replace("\n", random.choice([" // note\n", " # note\n", " /* note\n"]), 1)
+            return mutation, text.replace("\n", random.choice([" // note\n", " # note\n", " /* note\n"]), 1)
         case "semicolon":
-            return mistake, text.rstrip() + random.choice([";\n", ";;\n", ";\nselect 1;\n", "\n;"])
+            return mutation, text.rstrip() + random.choice([";\n", ";;\n", ";\nselect 1;\n", "\n;"])
         case "alias":
-            return mistake, re.sub(
+            return mutation, re.sub(
                 r" as (\w+)", random.choice([r" as '\1'", r" = \1", r" as", r" as \1 \1"]), text, count=1
             )
         case "comma":
-            return mistake, re.sub(r"(\w)\n(\s*from\b)", r"\1,\n\2", text, count=1)
+            return mutation, re.sub(r"(\w)\n(\s*from\b)", r"\1,\n\2", text, count=1)
         case _:
-            place = random.choice(places)
-            return "tag_added", text[:place] + random.choice(_TAGS) + text[place:]
+            position = random.choice(places)
+            return "tag_added", text[:position] + random.choice(_TAGS) + text[position:]

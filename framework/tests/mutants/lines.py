@@ -15,21 +15,21 @@ _PAIR = re.compile(r"(?P<key>[A-Za-z_][\w.]*)(?P<sign>\s*[:=]\s*)(?P<value>[^,}\
 
 def yaml(text: str, random: Random) -> tuple[str, str]:
     """Return the name of a mistake, and the text with it."""
-    mistake = random.choice(
+    mutate = random.choice(
         [_value, _value, _key, _typo, _line_lost, _line_twice, _indent, _character, _line_swapped, _cut]
     )
-    return mistake(text, random)
+    return mutate(text, random)
 
 
 def toml(text: str, random: Random) -> tuple[str, str]:
-    mistake = random.choice([_value, _value, _key, _typo, _line_lost, _line_twice, _character, _cut])
-    return mistake(text, random)
+    mutate = random.choice([_value, _value, _key, _typo, _line_lost, _line_twice, _character, _cut])
+    return mutate(text, random)
 
 
 def csv(text: str, random: Random) -> tuple[str, str]:
     lines = text.splitlines()
-    at = random.randrange(len(lines))
-    fields = lines[at].split(",")
+    index = random.randrange(len(lines))
+    fields = lines[index].split(",")
     name = random.choice(
         [
             "field_lost",
@@ -66,7 +66,7 @@ def csv(text: str, random: Random) -> tuple[str, str]:
             return name, text.replace("\n", random.choice(["\r\n", "\r", "\x85", "\u2028"]))
         case _:
             fields[0] = '"' + fields[0] + '\n"'
-    return name, "\n".join([*lines[:at], ",".join(fields), *lines[at + 1 :]]) + "\n"
+    return name, "\n".join([*lines[:index], ",".join(fields), *lines[index + 1 :]]) + "\n"
 
 
 def _pair(text: str, random: Random) -> re.Match[str]:
@@ -74,20 +74,20 @@ def _pair(text: str, random: Random) -> re.Match[str]:
 
 
 def _value(text: str, random: Random) -> tuple[str, str]:
-    found = _pair(text, random)
-    return "value", text[: found.start("value")] + random.choice(ODD) + text[found.end("value") :]
+    pair = _pair(text, random)
+    return "value", text[: pair.start("value")] + random.choice(ODD) + text[pair.end("value") :]
 
 
 def _key(text: str, random: Random) -> tuple[str, str]:
-    found = _pair(text, random)
-    key = random.choice([found["key"] + "x", "", random.choice(ODD), _pair(text, random)["key"]])
-    return "key", text[: found.start("key")] + key + text[found.end("key") :]
+    pair = _pair(text, random)
+    key = random.choice([pair["key"] + "x", "", random.choice(ODD), _pair(text, random)["key"]])
+    return "key", text[: pair.start("key")] + key + text[pair.end("key") :]
 
 
 def _typo(text: str, random: Random) -> tuple[str, str]:
     word = random.choice([*re.finditer(r"[a-z_]{3,}", text)])
-    at = random.randrange(word.start(), word.end() - 1)
-    return "typo", text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+    position = random.randrange(word.start(), word.end() - 1)
+    return "typo", text[:position] + text[position + 1] + text[position] + text[position + 2 :]
 
 
 def _line_lost(text: str, random: Random) -> tuple[str, str]:
@@ -98,29 +98,29 @@ def _line_lost(text: str, random: Random) -> tuple[str, str]:
 
 def _line_twice(text: str, random: Random) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
-    at = random.randrange(len(lines))
-    return "line_twice", "".join([*lines[:at], lines[at], *lines[at:]])
+    index = random.randrange(len(lines))
+    return "line_twice", "".join([*lines[:index], lines[index], *lines[index:]])
 
 
 def _line_swapped(text: str, random: Random) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
-    at = random.randrange(max(1, len(lines) - 1))
-    return "line_swapped", "".join([*lines[:at], *reversed(lines[at : at + 2]), *lines[at + 2 :]])
+    index = random.randrange(max(1, len(lines) - 1))
+    return "line_swapped", "".join([*lines[:index], *reversed(lines[index : index + 2]), *lines[index + 2 :]])
 
 
 def _indent(text: str, random: Random) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
-    at = random.randrange(len(lines))
-    line = lines[at]
-    lines[at] = random.choice([" " + line, "  " + line, "\t" + line, line[1:], line.lstrip(" ")])
+    index = random.randrange(len(lines))
+    line = lines[index]
+    lines[index] = random.choice([" " + line, "  " + line, "\t" + line, line[1:], line.lstrip(" ")])
     return "indent", "".join(lines)
 
 
 def _character(text: str, random: Random) -> tuple[str, str]:
-    places = [at for at, letter in enumerate(text) if letter in ":=-[]{}'\",#|&"]
-    at = random.choice(places)
-    other = random.choice(["", text[at] * 2, random.choice(":=-[]{}'\",#|&\t"), "\u00a0", "\u200b"])
-    return "character", text[:at] + other + text[at + 1 :]
+    places = [position for position, letter in enumerate(text) if letter in ":=-[]{}'\",#|&"]
+    position = random.choice(places)
+    other = random.choice(["", text[position] * 2, random.choice(":=-[]{}'\",#|&\t"), "\u00a0", "\u200b"])
+    return "character", text[:position] + other + text[position + 1 :]
 
 
 def _cut(text: str, random: Random) -> tuple[str, str]:

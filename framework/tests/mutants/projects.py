@@ -35,7 +35,7 @@ class Mutant:
     number: int
     project: str
     path: str
-    mistake: str
+    mutation: str
     text: str
     former: str
     """The path before a mistake that renames the file; otherwise the same path."""
@@ -62,14 +62,14 @@ def write_project(name: str, folder: Path) -> None:
 def files_of(root: Path) -> list[Path]:
     """Return the files that mistakes are put into, in a fixed order."""
     folders = ("models", "macros", "seeds", "tests")
-    found = [root / "pyproject.toml", root / "profiles.yml"]
-    found += [
+    paths = [root / "pyproject.toml", root / "profiles.yml"]
+    paths += [
         path
         for folder in folders
         for path in sorted((root / folder).rglob("*"))
         if "__pycache__" not in path.parts
     ]
-    return [path for path in found if path.suffix in OPERATORS and path.is_file()]
+    return [path for path in paths if path.suffix in OPERATORS and path.is_file()]
 
 
 def mutant(number: int, roots: dict[str, Path]) -> Mutant:
@@ -83,7 +83,7 @@ def mutant(number: int, roots: dict[str, Path]) -> Mutant:
     files = files_of(root)
     shares = [10, 5, 2, 1, 1] if number % 2 == 0 else [8, 8, 4, 1, 2]
     suffix = random.choices([".sql", ".yml", ".py", ".toml", ".csv"], shares)[0]
-    path = random.choice([each for each in files if each.suffix == suffix] or files)
+    path = random.choice([file for file in files if file.suffix == suffix] or files)
     text = path.read_text(encoding="utf-8")
     former = path.relative_to(root).as_posix()
     if number % 2:

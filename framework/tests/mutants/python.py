@@ -27,7 +27,7 @@ def python(text: str, random: Random) -> tuple[str, str]:
             hints = [*re.finditer(r"(?:(?<=: )|(?<=-> ))[\w.]+(?:\[[^\]]*\])?", text)]
             if not hints:
                 return _token(text, random)
-            found = random.choice(hints)
+            hint = random.choice(hints)
             other = random.choice(
                 [
                     "nothing",
@@ -43,7 +43,7 @@ def python(text: str, random: Random) -> tuple[str, str]:
                     "x()",
                 ]
             )
-            return "hint", text[: found.start()] + other + text[found.end() :]
+            return "hint", text[: hint.start()] + other + text[hint.end() :]
         case "line":
             lines = text.splitlines(keepends=True)
             lines.pop(random.randrange(len(lines)))
@@ -52,19 +52,19 @@ def python(text: str, random: Random) -> tuple[str, str]:
             return "added", f"{text}\n{random.choice(_ADDED)}\n".encode("utf-8", "replace").decode()
         case "indent":
             lines = text.splitlines(keepends=True)
-            at = random.randrange(len(lines))
-            lines[at] = random.choice([f" {lines[at]}", f"\t{lines[at]}", lines[at].lstrip(" ")])
+            index = random.randrange(len(lines))
+            lines[index] = random.choice([f" {lines[index]}", f"\t{lines[index]}", lines[index].lstrip(" ")])
             return "indent", "".join(lines)
         case _:
             return "cut", text[: random.randrange(len(text))]
 
 
 def _token(text: str, random: Random) -> tuple[str, str]:
-    tokens = [each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.string.strip()]
-    found = random.choice(tokens)
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string.strip()]
+    token = random.choice(tokens)
     lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: found.start[0] - 1])) + found.start[1]
+    start = sum(map(len, lines[: token.start[0] - 1])) + token.start[1]
     other = random.choice(
-        ["", f"{found.string} {found.string}", random.choice(tokens).string, "\u00e9", "?", "5"]
+        ["", f"{token.string} {token.string}", random.choice(tokens).string, "\u00e9", "?", "5"]
     )
-    return "token", text[:start] + other + text[start + len(found.string) :]
+    return "token", text[:start] + other + text[start + len(token.string) :]

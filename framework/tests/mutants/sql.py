@@ -49,57 +49,57 @@ def sql(text: str, random: Random) -> tuple[str, str]:
     """Return the name of a mistake, and the text with it."""
     if "{" in text and random.random() < 0.25:
         return _jinja(text, random)
-    mistake = random.choice(
+    mutate = random.choice(
         [_lost, _lost, _twice, _swapped, _typo, _typo, _other, _odd, _odd, _clause, _line, _quote, _cut]
     )
-    return mistake(text, random)
+    return mutate(text, random)
 
 
 def _tokens(text: str) -> list[re.Match[str]]:
-    return [each for each in _TOKEN.finditer(text) if each.lastgroup != "comment"]
+    return [token for token in _TOKEN.finditer(text) if token.lastgroup != "comment"]
 
 
 def _words(text: str) -> list[re.Match[str]]:
     """Return the words; all tokens if a file is nothing but Jinja."""
-    return [each for each in _tokens(text) if each.lastgroup == "word"] or _tokens(text)
+    return [token for token in _tokens(text) if token.lastgroup == "word"] or _tokens(text)
 
 
-def _put(text: str, found: re.Match[str], other: str) -> str:
-    return text[: found.start()] + other + text[found.end() :]
+def _put(text: str, token: re.Match[str], other: str) -> str:
+    return text[: token.start()] + other + text[token.end() :]
 
 
 def _lost(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice(_tokens(text))
-    return f"{found.lastgroup}_lost", _put(text, found, "")
+    token = random.choice(_tokens(text))
+    return f"{token.lastgroup}_lost", _put(text, token, "")
 
 
 def _twice(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice(_tokens(text))
-    return f"{found.lastgroup}_twice", _put(text, found, f"{found[0]} {found[0]}")
+    token = random.choice(_tokens(text))
+    return f"{token.lastgroup}_twice", _put(text, token, f"{token[0]} {token[0]}")
 
 
 def _swapped(text: str, random: Random) -> tuple[str, str]:
     tokens = _tokens(text)
-    at = random.randrange(len(tokens) - 1)
-    first, second = tokens[at : at + 2]
+    index = random.randrange(len(tokens) - 1)
+    first, second = tokens[index : index + 2]
     between = text[first.end() : second.start()]
     return "swapped", text[: first.start()] + second[0] + between + first[0] + text[second.end() :]
 
 
 def _typo(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice(_words(text))
-    word = found[0]
-    at = random.randrange(len(word))
+    token = random.choice(_words(text))
+    word = token[0]
+    position = random.randrange(len(word))
     homoglyphs = {"a": "\u0430", "e": "\u0435", "o": "\u043e", "c": "\u0441"}
     other = random.choice(
         [
-            word[:at] + word[at + 1 :],
+            word[:position] + word[position + 1 :],
             word + "x",
-            word[:at] + homoglyphs.get(word[at], "é") + word[at + 1 :],
+            word[:position] + homoglyphs.get(word[position], "é") + word[position + 1 :],
             word.upper(),
         ]
     )
-    return "typo", _put(text, found, other)
+    return "typo", _put(text, token, other)
 
 
 def _other(text: str, random: Random) -> tuple[str, str]:
@@ -109,30 +109,30 @@ def _other(text: str, random: Random) -> tuple[str, str]:
 
 
 def _odd(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice(_tokens(text))
+    token = random.choice(_tokens(text))
     odd = random.choice(_ODD)
-    return "odd", _put(text, found, odd if random.random() < 0.5 else f"{found[0]} {odd}")
+    return "odd", _put(text, token, odd if random.random() < 0.5 else f"{token[0]} {odd}")
 
 
 def _clause(text: str, random: Random) -> tuple[str, str]:
-    found = random.choice(_tokens(text))
-    return "clause", _put(text, found, f"{random.choice(_CLAUSES)} {found[0]}")
+    token = random.choice(_tokens(text))
+    return "clause", _put(text, token, f"{random.choice(_CLAUSES)} {token[0]}")
 
 
 def _line(text: str, random: Random) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
-    at = random.randrange(len(lines))
+    index = random.randrange(len(lines))
     return random.choice(
         [
-            ("line_lost", "".join([*lines[:at], *lines[at + 1 :]])),
-            ("line_twice", "".join([*lines[:at], lines[at], *lines[at:]])),
+            ("line_lost", "".join([*lines[:index], *lines[index + 1 :]])),
+            ("line_twice", "".join([*lines[:index], lines[index], *lines[index:]])),
         ]
     )
 
 
 def _quote(text: str, random: Random) -> tuple[str, str]:
-    at = random.randrange(len(text))
-    return "quote", text[:at] + random.choice("'\"`()[]{}") + text[at:]
+    position = random.randrange(len(text))
+    return "quote", text[:position] + random.choice("'\"`()[]{}") + text[position:]
 
 
 def _cut(text: str, random: Random) -> tuple[str, str]:
@@ -140,29 +140,29 @@ def _cut(text: str, random: Random) -> tuple[str, str]:
 
 
 def _jinja(text: str, random: Random) -> tuple[str, str]:
-    blocks = [each for each in _TOKEN.finditer(text) if each.lastgroup == "jinja"]
+    blocks = [token for token in _TOKEN.finditer(text) if token.lastgroup == "jinja"]
     if not blocks:
         return "jinja_odd", random.choice(_JINJA) + text
-    found = random.choice(blocks)
-    inner = found[0]
+    block = random.choice(blocks)
+    inner = block[0]
     match random.choice(["lost", "letter", "odd", "word", "argument", "added"]):
         case "lost":
-            return "jinja_lost", _put(text, found, "")
+            return "jinja_lost", _put(text, block, "")
         case "letter":
-            at = random.randrange(len(inner))
-            return "jinja_letter", _put(text, found, inner[:at] + inner[at + 1 :])
+            position = random.randrange(len(inner))
+            return "jinja_letter", _put(text, block, inner[:position] + inner[position + 1 :])
         case "odd":
-            return "jinja_odd", _put(text, found, random.choice(_JINJA))
+            return "jinja_odd", _put(text, block, random.choice(_JINJA))
         case "added":
-            return "jinja_added", _put(text, found, f"{random.choice(_JINJA)} {inner}")
+            return "jinja_added", _put(text, block, f"{random.choice(_JINJA)} {inner}")
         case "word":
             words = [*re.finditer(r"\w+", inner)]
-            word = random.choice(words) if words else found
+            word = random.choice(words) if words else block
             other = random.choice(
                 [f"{word[0]}x", "", "5", "none", "[]", random.choice(words)[0] if words else "x"]
             )
-            return "jinja_word", _put(text, found, inner[: word.start()] + other + inner[word.end() :])
+            return "jinja_word", _put(text, block, inner[: word.start()] + other + inner[word.end() :])
         case _:
             return "jinja_argument", _put(
-                text, found, inner.replace(")", f", {random.choice(['1', 'x=1', '*[]', '**5'])})", 1)
+                text, block, inner.replace(")", f", {random.choice(['1', 'x=1', '*[]', '**5'])})", 1)
             )

@@ -20,7 +20,7 @@ WORKERS = min(2, os.cpu_count() or 1)
 FOLDER = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module", params=[MUTANTS_FIRST, *(each * 1000 for each in FRESH)])
+@pytest.fixture(scope="module", params=[MUTANTS_FIRST, *(number * 1000 for number in FRESH)])
 def trials(request, tmp_path_factory):
     folder, first = tmp_path_factory.mktemp("mutants"), request.param
     last = first + MUTANTS
@@ -32,21 +32,21 @@ def trials(request, tmp_path_factory):
         command = [sys.executable, "-m", "mutants.trial", *numbers, str(folder / str(worker)), str(lines)]
         running.append((subprocess.Popen(command, cwd=FOLDER, env=environment), lines))
     assert [process.wait() for process, _ in running] == [0] * WORKERS
-    found = [json.loads(line) for _, lines in running for line in lines.read_text().splitlines()]
-    assert len(found) == MUTANTS
-    report(found)
-    return found
+    trials = [json.loads(line) for _, lines in running for line in lines.read_text().splitlines()]
+    assert len(trials) == MUTANTS
+    report(trials)
+    return trials
 
 
 def report(trials):
-    wrong = [each for each in trials if each["errors"]]
-    codes = Counter(each["errors"][0]["code"] for each in wrong)
-    suffixes = Counter(Path(each["path"]).suffix for each in trials)
+    wrong = [trial for trial in trials if trial["errors"]]
+    codes = Counter(trial["errors"][0]["code"] for trial in wrong)
+    suffixes = Counter(Path(trial["path"]).suffix for trial in trials)
     lines = [
         f"{len(trials)} mutants: {', '.join(f'{count} {suffix}' for suffix, count in suffixes.items())}",
         f"{len(wrong)} have errors, the first one in the mutated file in {sum(map(located, wrong))}",
         f"the first errors: {', '.join(f'{code} {count}' for code, count in sorted(codes.items()))}",
-        f"largest process: {max(each['peak'] for each in trials) >> 20} MB",
+        f"largest process: {max(trial['peak'] for trial in trials) >> 20} MB",
     ]
     sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
@@ -58,33 +58,37 @@ def located(trial):
 
 
 def named(trials):
-    return [(t["number"], t["project"], t["path"], t["mistake"], t["ended"], t["errors"][:3]) for t in trials]
+    return [
+        (t["number"], t["project"], t["path"], t["mutation"], t["ended"], t["errors"][:3]) for t in trials
+    ]
 
 
 @pytest.mark.long
 def test_no_mistake_is_an_internal_error(trials):
-    assert named(each for each in trials if each["internal"] or each["traceback"]) == []
+    assert named(trial for trial in trials if trial["internal"] or trial["traceback"]) == []
 
 
 @pytest.mark.long
 def test_no_mistake_takes_long_or_needs_much_memory(trials):
-    assert named(each for each in trials if each["ended"] or each["peak"] > 1 << 30) == []
+    assert named(trial for trial in trials if trial["ended"] or trial["peak"] > 1 << 30) == []
 
 
 @pytest.mark.long
 def test_the_cache_changes_nothing(trials):
-    assert named(each for each in trials if not each["agree"]) == []
+    assert named(trial for trial in trials if not trial["agree"]) == []
 
 
 @pytest.mark.long
 def test_one_mistake_has_no_false_cascade(trials):
-    assert [(each["unexplained"], *named([each])) for each in trials if each["unexplained"]] == []
+    assert [(trial["unexplained"], *named([trial])) for trial in trials if trial["unexplained"]] == []
 
 
 @pytest.mark.long
 def test_the_first_error_is_in_the_mutated_file(trials):
     """Where a mutated file is right in itself, and only its readers are wrong, the errors are theirs."""
-    wrong = [each for each in trials if any(each["path"] in {e["path"], *e["notes"]} for e in each["errors"])]
+    wrong = [
+        trial for trial in trials if any(trial["path"] in {e["path"], *e["notes"]} for e in trial["errors"])
+    ]
     assert len(wrong) > len(trials) / 2
     assert sum(map(located, wrong)) >= (0.97 if len(wrong) > 1000 else 0.94) * len(wrong)
 

@@ -26,7 +26,7 @@ BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ErrorRecord:
     """An error of a compile."""
 
     code: str
@@ -44,9 +44,9 @@ class Trial:
     number: int
     project: str
     path: str
-    mistake: str
+    mutation: str
     ended: str
-    errors: tuple[Found, ...]
+    errors: tuple[ErrorRecord, ...]
     unexplained: tuple[str, ...]
     """Files with errors that the mistake does not explain."""
     agree: bool
@@ -88,18 +88,18 @@ def attempt(mutant: Mutant, roots: dict[str, Path], root: Path) -> Trial:
         finally:
             os._exit(0)
     ended, peak = _wait(child)
-    named = (mutant.number, mutant.project, mutant.path, mutant.mistake)
+    named = (mutant.number, mutant.project, mutant.path, mutant.mutation)
     if not result.exists():
         return Trial(*named, ended or "ended without a result", (), (), False, False, False, peak)
     answer = json.loads(result.read_text(encoding="utf-8"))
-    errors = tuple(Found(*each) for each in answer["errors"])
+    errors = tuple(ErrorRecord(*fields) for fields in answer["errors"])
     slow = f"compiling took {answer['seconds']:.1f} s of CPU" if answer["seconds"] > SECONDS else ""
     good = roots[mutant.project]
     files = {path.relative_to(good).as_posix(): path.read_text(encoding="utf-8") for path in files_of(good)}
     before = files.pop(mutant.former)
     files[mutant.path] = mutant.text
     others = unexplained(
-        files, mutant.path, mutant.former, before, {each.path for each in errors if each.path}
+        files, mutant.path, mutant.former, before, {error.path for error in errors if error.path}
     )
     return Trial(
         *named,
@@ -117,8 +117,8 @@ def _wait(child: int) -> tuple[str, int]:
     """Return how the process ended, and its largest memory in bytes."""
     end = time.monotonic() + WAITING
     while True:
-        found, status, usage = os.wait4(child, os.WNOHANG)
-        if found:
+        pid, status, usage = os.wait4(child, os.WNOHANG)
+        if pid:
             signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             return (f"signal {signal}" if signal else ""), usage.ru_maxrss * 1024
         if time.monotonic() > end:
@@ -146,7 +146,7 @@ def _twice(root: Path) -> dict[str, object]:
         ],
         "agree": parsed[0] == parsed[1] == parsed[2],
         "traceback": "Traceback (most recent call last)" in first,
-        "internal": any(each["code"] == "MS900" for answer in parsed for each in answer[0]),
+        "internal": any(diagnostic["code"] == "MS900" for answer in parsed for diagnostic in answer[0]),
         "seconds": slowest,
     }
 
@@ -154,16 +154,16 @@ def _twice(root: Path) -> dict[str, object]:
 def _answer(text: str) -> tuple[list[dict[str, object]], object]:
     answer = json.loads(text[text.index("{") :])
     models = answer.get("result", {}).get("models", ())
-    return answer["diagnostics"], [(each["id"], each["sql"]) for each in models]
+    return answer["diagnostics"], [(model["id"], model["sql"]) for model in models]
 
 
 def _compile(root: Path, *arguments: str) -> tuple[int, str]:
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         millstream,
         ["compile", "--project-dir", str(root), "--output", "json", *arguments],
         prog_name="millstream",
     )
-    return found.exit_code, found.output
+    return result.exit_code, result.output
 
 
 if __name__ == "__main__":
