@@ -81,7 +81,7 @@ class Shop:
         write(self.root, {"tests/unit.yml": "unit_tests:\n" + dedent(text).strip()})
         session = TestSession(self.root)
         try:
-            return [session.judge(each) for each in session.main.project.unit_tests]
+            return [session.judge(unit) for unit in session.main.project.unit_tests]
         finally:
             session.close()
 
@@ -92,21 +92,24 @@ class Shop:
 
     def fails(self, text):
         (verdict,) = self.judged(text)
-        (problem,) = verdict.problems
-        return problem, verdict
+        (diagnostic,) = verdict.problems
+        return diagnostic, verdict
 
     def wrong(self, text):
         """Return what is wrong with a test, each problem with what its caret stands under."""
         with pytest.raises(MillstreamError) as raised:
             self.judged(text)
-        return [(each.code, self.under(each), each.help) for each in raised.value.diagnostics]
+        return [
+            (diagnostic.code, self.under(diagnostic), diagnostic.help)
+            for diagnostic in raised.value.diagnostics
+        ]
 
-    def under(self, problem):
-        place = problem.location
+    def under(self, diagnostic):
+        location = diagnostic.location
         return (
-            (self.root / place.path)
+            (self.root / location.path)
             .read_text()
-            .splitlines()[place.line - 1][place.column - 1 : place.end - 1]
+            .splitlines()[location.line - 1][location.column - 1 : location.end - 1]
         )
 
 

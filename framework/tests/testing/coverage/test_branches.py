@@ -23,7 +23,7 @@ def test_a_case_within_another():
 
 def test_exactly_one_branch_holds():
     (branches,) = find_branches("case when a then 1 when b then 2 end")
-    assert [each.condition for each in branches] == [
+    assert [branch.condition for branch in branches] == [
         "coalesce(a, false)",
         "not coalesce(a, false) and coalesce(b, false)",
         "not coalesce(a, false) and not coalesce(b, false)",

@@ -47,13 +47,13 @@ def ways(root, sql):
     return [
         (w.kind, w.line, w.label)
         for out in written.outputs
-        for _, each in find_ways(out, lines)
-        for w in each
+        for _, output_ways in find_ways(out, lines)
+        for w in output_ways
     ]
 
 
 def test_branches_and_filters_have_the_lines_of_the_file(tmp_path):
-    found = ways(
+    all_ways = ways(
         tmp_path,
         dedent("""\
         {{ config(materialized='sink', key='id') }}
@@ -71,10 +71,10 @@ def test_branches_and_filters_have_the_lines_of_the_file(tmp_path):
           and kind is not null
         """),
     )
-    assert [(kind, line) for kind, line, _ in found if kind == "filter"] == [
+    assert [(kind, line) for kind, line, _ in all_ways if kind == "filter"] == [
         ("filter", 12), ("filter", 12), ("filter", 13), ("filter", 13),
     ]  # fmt: skip
-    branches = {said: line for kind, line, said in found if kind == "branch"}
+    branches = {said: line for kind, line, said in all_ways if kind == "branch"}
     assert branches["no row: when value > 2"] == 10
     assert branches["no row: else of value > 2"] == 10
     assert set(branches.values()) <= {6, 7, 8, 9, 10}
@@ -105,7 +105,7 @@ def test_text_of_a_macro_is_located_at_its_call(tmp_path, said):
 
 
 def test_what_a_source_derives_stands_in_no_model(tmp_path):
-    found = ways(tmp_path, "select much from {{ source('web', 'derived') }}\n")
-    assert [(line, said.removeprefix("no row: ")) for _, line, said in found] == [
+    all_ways = ways(tmp_path, "select much from {{ source('web', 'derived') }}\n")
+    assert [(line, said.removeprefix("no row: ")) for _, line, said in all_ways] == [
         (0, "when value > 5"), (0, "else of value > 5"),
     ]  # fmt: skip

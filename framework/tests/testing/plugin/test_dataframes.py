@@ -73,8 +73,8 @@ def chispa_rows(spark, expected, actual, ddl, compare=assert_df_equality, **opti
 
 
 def diff(expected, actual, keys=()):
-    found = diff_rows([ExpectedRow(row, Location("t.yml", 1, 1)) for row in expected], actual, keys)
-    return 0 if found is None else len(found.pairs)
+    row_diff = diff_rows([ExpectedRow(row, Location("t.yml", 1, 1)) for row in expected], actual, keys)
+    return 0 if row_diff is None else len(row_diff.pairs)
 
 
 def test_what_the_row_diff_does_beyond_chispa(first_spark):
@@ -90,5 +90,5 @@ def test_what_the_row_diff_does_beyond_chispa(first_spark):
     options = {"compare": assert_approx_df_equality, "precision": 0.01}
     assert chispa_rows(first_spark, large, close, "a array<double>", **options) == 1
     # It has each expected row's place in the file.
-    found = diff_rows([ExpectedRow({"id": 9}, Location("t.yml", 7, 3))], actual)
-    assert found.pairs[0].location == Location("t.yml", 7, 3)
+    row_diff = diff_rows([ExpectedRow({"id": 9}, Location("t.yml", 7, 3))], actual)
+    assert row_diff.pairs[0].location == Location("t.yml", 7, 3)

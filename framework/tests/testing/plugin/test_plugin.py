@@ -49,16 +49,16 @@ def test_every_test_of_a_project_is_in_a_file_that_is_collected(shop):
     (shop.root / "tests").mkdir()
     (shop.root / "tests/none.sql").write_text("select * from {{ ref('kinds') }} where kind is null")
     tests = ProjectTests(shop.root, TestRequest(), update=False, coverage=False)
-    files = [each for each in shop.root.rglob("*") if each.suffix in {".yml", ".sql"} and tests.has(each)]
+    files = [path for path in shop.root.rglob("*") if path.suffix in {".yml", ".sql"} and tests.has(path)]
     collected = {node.id for file in files for node in tests.nodes_in(file)}
-    known = {id_ for id_, node in tests.session.nodes.items() if node.kind in {"test", "unit_test"}}
+    ids = {id_ for id_, node in tests.session.nodes.items() if node.kind in {"test", "unit_test"}}
     tests.close()
-    assert collected == known >= {"test.unique_kinds_kind", "test.row_count_kinds", "test.none"}
+    assert collected == ids >= {"test.unique_kinds_kind", "test.row_count_kinds", "test.none"}
 
 
 def test_unit_tests_that_are_wrong_start_no_spark(shop):
     tests = ProjectTests(with_tests(shop), TestRequest(), update=False, coverage=False)
-    units = [(each.name, each) for each in tests.session.main.project.unit_tests]
+    units = [(unit.name, unit) for unit in tests.session.main.project.unit_tests]
     tests.start(units, with_data=False)
     for name, unit in units:
         with pytest.raises(MillstreamError):
@@ -95,15 +95,15 @@ def test_compile_errors_are_reported_as_usual(shop):
 def test_the_command_says_the_same_for_programs(shop):
     root = with_tests(shop)
     code, said = run(root, "-m", "millstream", "test", "--unit", "--output", "json")
-    found = json.loads(said)
+    results = json.loads(said)
     assert code == 2
-    assert [(each["id"], each["status"]) for each in found["results"]] == [
+    assert [(result["id"], result["status"]) for result in results["results"]] == [
         ("unit_test.passed.of_nothing", "error"),
         ("unit_test.passed.open", "error"),
     ]
-    (problem,) = found["results"][0]["diagnostics"]
-    assert (problem["code"], problem["path"], problem["line"]) == ("MS650", "tests/unit.yml", 4)
-    assert json.loads((root / "target/test_results.json").read_bytes())["results"] == found["results"]
+    (diagnostic,) = results["results"][0]["diagnostics"]
+    assert (diagnostic["code"], diagnostic["path"], diagnostic["line"]) == ("MS650", "tests/unit.yml", 4)
+    assert json.loads((root / "target/test_results.json").read_bytes())["results"] == results["results"]
 
 
 @pytest.mark.long

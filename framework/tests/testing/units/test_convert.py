@@ -12,7 +12,7 @@ UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted", "found"),
+    ("value", "type_", "expected"),
     [
         (None, "int", None),
         (3, "double", 3.0),
@@ -26,24 +26,24 @@ UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
         ("é", "binary", "é".encode()),
     ],
 )
-def test_values_of_types(value, wanted, found):
-    made = convert(value, parse_type(wanted), UTC)
-    assert math.isnan(made) if value == "NaN" else made == found
+def test_values_of_types(value, type_, expected):
+    converted = convert(value, parse_type(type_), UTC)
+    assert math.isnan(converted) if value == "NaN" else converted == expected
 
 
 def test_structs_of_records_need_not_be_complete():
-    wanted = parse_type("struct<a: int, b: array<struct<c: int, d: int>>>")
-    assert convert({"b": [{"D": 1}]}, wanted, UTC, partial=True) == {"b": [{"d": 1}]}
-    assert convert({"b": [{"D": 1}]}, wanted, UTC) == {"a": None, "b": [{"c": None, "d": 1}]}
+    struct = parse_type("struct<a: int, b: array<struct<c: int, d: int>>>")
+    assert convert({"b": [{"D": 1}]}, struct, UTC, partial=True) == {"b": [{"d": 1}]}
+    assert convert({"b": [{"D": 1}]}, struct, UTC) == {"a": None, "b": [{"c": None, "d": 1}]}
 
 
 def test_a_time_without_zone_is_in_that_of_the_target():
-    found = convert("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
-    assert found == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
+    converted = convert("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
+    assert converted == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted", "path"),
+    ("value", "type_", "path"),
     [
         (True, "int", ()),
         (300, "tinyint", ()),
@@ -57,9 +57,9 @@ def test_a_time_without_zone_is_in_that_of_the_target():
         ({"hex": "zz"}, "binary", ()),
     ],
 )
-def test_invalid_values_are_located(value, wanted, path):
+def test_invalid_values_are_located(value, type_, path):
     with pytest.raises(WrongValueError) as raised:
-        convert(value, parse_type(wanted), UTC)
+        convert(value, parse_type(type_), UTC)
     assert raised.value.path == path
 
 

@@ -50,13 +50,13 @@ def test_values_change_and_all_else_stays(tmp_path):
 
 
 def test_rows_go_and_come(tmp_path):
-    found = updated(
+    yaml_text = updated(
         tmp_path, TEST, [{"id": 1, "name": "one", "value": 1.5}, {"id": 3, "name": "a, b", "value": None}]
     )
-    lines = found.splitlines()
+    lines = yaml_text.splitlines()
     assert lines[5] == "      - {id: 1, name: one,   value: 1.5} # keep me"
-    assert "name: two" not in found
-    assert '- {id: 3, name: "a, b", value: null}' in found
+    assert "name: two" not in yaml_text
+    assert '- {id: 3, name: "a, b", value: null}' in yaml_text
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_step(tmp_path):
               - expect: [{id: 1, n: 1}]
               - expect: [{id: 1, n: 2}]
     """
-    found = updated(tmp_path, text, [{"id": 1, "_deleted": True}], step=1)
-    assert found.splitlines()[4:] == [
+    yaml_text = updated(tmp_path, text, [{"id": 1, "_deleted": True}], step=1)
+    assert yaml_text.splitlines()[4:] == [
         "      - expect: [{id: 1, n: 1}]",
         "      - expect: [{id: 1, _deleted: true}]",
     ]
@@ -94,7 +94,7 @@ def test_a_step(tmp_path):
 def test_values_are_read_back_as_they_were():
     import yaml
 
-    for each in (
+    for value in (
         "null",
         "a: b",
         "2026-01-01",
@@ -114,4 +114,4 @@ def test_values_are_read_back_as_they_were():
         None,
         [1, {"a": "b, c"}],
     ):
-        assert yaml.safe_load(f"[{flow_value(each)}]") == [each]
+        assert yaml.safe_load(f"[{flow_value(value)}]") == [value]

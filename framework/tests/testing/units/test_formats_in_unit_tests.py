@@ -165,13 +165,13 @@ def case_of(name, topic):
 
 def single_case_of(name, topic):
     _, _, values, bad, reason = topic
-    values = [each.strip() for each in values.strip("[]").split(",")]
-    rows = ", ".join(f"{{value: {each}}}" for each in values)
-    given = f"{rows}, {{_value: {bad}}}" if bad else rows
+    values = [value.strip() for value in values.strip("[]").split(",")]
+    rows = ", ".join(f"{{value: {value}}}" for value in values)
+    input_rows = f"{rows}, {{_value: {bad}}}" if bad else rows
     letters = f'  expect_dead_letters: [{{reason: "{reason}"}}]\n' if bad else ""
     return (
         f"- name: {name}\n  model: copy_{name}\n  given:\n"
-        f"    - {{input: \"source('desk', '{name}')\", rows: [{given}]}}\n  expect: [{rows}]\n{letters}"
+        f"    - {{input: \"source('desk', '{name}')\", rows: [{input_rows}]}}\n  expect: [{rows}]\n{letters}"
     )
 
 
@@ -228,6 +228,6 @@ def test_rows_in_every_format(shop):
     cases += map(tree_case_of, TREES)
     verdicts = shop.judged("".join(cases))
     names = [*TOPICS, *SINGLE, *(f"{name}{end}" for name in TREES for end in ("", "_read"))]
-    assert {name: each.problems for name, each in zip(names, verdicts, strict=True)} == dict.fromkeys(
+    assert {name: verdict.problems for name, verdict in zip(names, verdicts, strict=True)} == dict.fromkeys(
         names, ()
     )

@@ -2,19 +2,19 @@ from millstream.core.text import Location
 from millstream.testing.units.rebatch import rebatch, split_once
 from millstream.testing.units.values import GivenRow, Step, StepInput, UnitTestCase
 
-PLACE = Location("t.yml", 1, 1)
+LOCATION = Location("t.yml", 1, 1)
 
 
 def of(*steps):
     """Make a test of steps, each the keys of its rows; a row knows its number."""
-    made, number = [], 0
+    unit_steps, number = [], 0
     for keys in steps:
         rows = []
         for key in keys:
             number += 1
             rows.append(GivenRow({"key": key, "n": number}, {}))
-        made.append(Step((StepInput("source.s.t", tuple(rows)),)))
-    return UnitTestCase("unit_test.m.t", "t", "model.m", PLACE, tuple(made))
+        unit_steps.append(Step((StepInput("source.s.t", tuple(rows)),)))
+    return UnitTestCase("unit_test.m.t", "t", "model.m", LOCATION, tuple(unit_steps))
 
 
 def numbers(batches):

@@ -10,11 +10,11 @@ from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.row_diff import diff_rows, equal_values
 from millstream.testing.units.values import ExpectedRow
 
-PLACE = Location("t.yml", 1, 1)
+LOCATION = Location("t.yml", 1, 1)
 
 
 def expected(*rows):
-    return [ExpectedRow(row, PLACE) for row in rows]
+    return [ExpectedRow(row, LOCATION) for row in rows]
 
 
 def test_a_row_that_names_less_leaves_the_others_theirs():
@@ -24,15 +24,15 @@ def test_a_row_that_names_less_leaves_the_others_theirs():
 
 
 def test_the_same_row_twice_is_two_rows():
-    found = diff_rows(expected({"a": 1}), [{"a": 1}, {"a": 1}])
-    assert [(pair.expected, pair.actual) for pair in found.pairs] == [(None, {"a": 1})]
+    row_diff = diff_rows(expected({"a": 1}), [{"a": 1}, {"a": 1}])
+    assert [(pair.expected, pair.actual) for pair in row_diff.pairs] == [(None, {"a": 1})]
 
 
 def test_rows_with_equal_keys_are_paired():
-    found = diff_rows(
+    row_diff = diff_rows(
         expected({"k": 1, "a": 1, "b": 1}), [{"k": 2, "a": 1, "b": 1}, {"k": 1, "a": 5, "b": 5}], ["k"]
     )
-    assert found.pairs[0].wrong == ("a", "b")
+    assert row_diff.pairs[0].wrong == ("a", "b")
 
 
 def test_a_deleted_row_is_none_that_stays():

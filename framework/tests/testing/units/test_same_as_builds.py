@@ -77,18 +77,18 @@ def test_a_record_without_a_value_is_a_row(shop):
         key="user",
         format="string",
     )
-    given = f"""
+    inputs = f"""
           model: texts
           given: [{{input: "{EVENTS}", rows: [{{user: a, kind: x}}, {{user: b}}, {{user: a}}]}}]"""
     shop.passes(f"""
-        - name: t{given}
+        - name: t{inputs}
           expect: [{{user: a, kind: x}}, {{user: b, kind: null}}, {{user: a, kind: null}}]
     """)
-    problem, _ = shop.fails(f"""
-        - name: t{given}
+    diagnostic, _ = shop.fails(f"""
+        - name: t{inputs}
           expect: [{{user: a, kind: x}}]
     """)
-    assert problem.message == "unit test 't': 2 rows unexpected, 1 row as expected"
+    assert diagnostic.message == "unit test 't': 2 rows unexpected, 1 row as expected"
 
 
 def test_a_table_that_is_looked_up_has_the_newest_row_of_each_key(shop):
@@ -159,8 +159,8 @@ def test_headers_of_a_sink_are_expected(shop):
           expect: [{{id: 1, _headers: {{who: a, of: shop}}}}, {{id: 2, _headers: {{who: null, of: shop}}}}]
     """
     shop.passes(text)
-    problem, _ = shop.fails(text.replace("who: a", "who: b"))
-    assert shop.under(problem) == "{who: b, of: shop}"
+    diagnostic, _ = shop.fails(text.replace("who: a", "who: b"))
+    assert shop.under(diagnostic) == "{who: b, of: shop}"
     shop.fails(text.replace("who: a, ", ""))
     wrong = shop.wrong(text.replace("_headers: {who: a, of: shop}", "_headers: [who]"))
     assert wrong == [("MS651", "[who]", "write {name: value}")]

@@ -86,8 +86,8 @@ def record(key, **columns):
 
 
 def step(inputs, expected):
-    given = [{"input": f"source('guide', '{topic}')", "rows": rows} for topic, rows in inputs.items()]
-    return {"given": given, "expect": expected}
+    step_inputs = [{"input": f"source('guide', '{topic}')", "rows": rows} for topic, rows in inputs.items()]
+    return {"given": step_inputs, "expect": expected}
 
 
 def passes(shop, model, sql, steps):
@@ -101,8 +101,8 @@ def changed(key, states):
     before = {}
     for rows in states:
         now = {row[key]: row for row in rows}
-        gone = [{key: each, "_deleted": True} for each in before.keys() - now.keys()]
-        yield [row for each, row in now.items() if row != before.get(each)] + gone
+        gone = [{key: value, "_deleted": True} for value in before.keys() - now.keys()]
+        yield [row for value, row in now.items() if row != before.get(value)] + gone
         before = now
 
 
@@ -110,8 +110,8 @@ def one_key(left_topic, records):
     """Return the records of a step; all of them have the same key."""
     rows = {left_topic: [], "rights": []}
     for side, value in records.items():
-        found = {} if value is None else {"v": value}
-        rows[left_topic if side == "left" else "rights"].append(record({"k": "k"}, **found))
+        fields = {} if value is None else {"v": value}
+        rows[left_topic if side == "left" else "rights"].append(record({"k": "k"}, **fields))
     return rows
 
 
@@ -119,8 +119,8 @@ def one_key(left_topic, records):
 @pytest.mark.parametrize("kind", ["join", "left join", "full join"])
 def test_a_join_of_two_tables(shop, kind):
     column = 1 + ["join", "left join", "full join"].index(kind)
-    held = [each[column] for each in BOTH]
-    states = [[] if each is None else [{"k": "k", "l": each[0], "r": each[1]}] for each in held]
+    held = [case[column] for case in BOTH]
+    states = [[] if pair is None else [{"k": "k", "l": pair[0], "r": pair[1]}] for pair in held]
     steps = [
         step(one_key("lefts", records), expected)
         for (records, *_), expected in zip(BOTH, changed("k", states), strict=True)
@@ -144,7 +144,7 @@ ALL_OF_FOREIGN = len(FOREIGN)
 )
 def test_a_join_by_a_foreign_key(shop, kind, count):
     column = 2 + ["join", "left join"].index(kind)
-    states = [[{"k": k, "fk": fk, "v": v} for k, fk, v in each[column]] for each in FOREIGN[:count]]
+    states = [[{"k": k, "fk": fk, "v": v} for k, fk, v in case[column]] for case in FOREIGN[:count]]
     steps = [
         step(
             {
@@ -186,8 +186,8 @@ def test_an_aggregate_with_an_adder_and_a_subtractor(shop):
 def test_a_stream_that_looks_up_a_table(shop, kind):
     column = 1 + ["join", "left join"].index(kind)
     steps = [
-        step(one_key("clicks", each[0]), [{"k": "k", "l": left, "r": right} for left, right in each[column]])
-        for each in LOOKED_UP
+        step(one_key("clicks", case[0]), [{"k": "k", "l": left, "r": right} for left, right in case[column]])
+        for case in LOOKED_UP
     ]
     sql = f"""
         {{{{ config(materialized='sink', key='k') }}}}

@@ -38,7 +38,7 @@ def tables(shop):
 
 def fail(tables, test):
     (verdict,) = tables.judged(test)
-    return [each.code for each in verdict.problems]
+    return [diagnostic.code for diagnostic in verdict.problems]
 
 
 @pytest.mark.parametrize(("sql", "test"), [(KINDS, MOST), (COUNTS, COUNTED)], ids=["touched keys", "weights"])
@@ -62,12 +62,14 @@ def test_steps_fail_if_a_change_touches_no_key(tables, monkeypatch):
 def test_steps_fail_if_weights_add_wrongly(tables, monkeypatch):
     (tables.root / "models/by_kind.sql").write_text(COUNTS)
     weighted = derive.weighted
-    monkeypatch.setattr(derive, "weighted", lambda *given: weighted(*given).replace("cast(sum(", "cast(max("))
+    monkeypatch.setattr(
+        derive, "weighted", lambda *arguments: weighted(*arguments).replace("cast(sum(", "cast(max(")
+    )
     assert fail(tables, COUNTED)
 
 
 def test_steps_fail_if_touched_rows_are_computed_wrongly(tables, monkeypatch):
     (tables.root / "models/by_kind.sql").write_text(KINDS)
     rows = derive._restricted
-    monkeypatch.setattr(derive, "_restricted", lambda *given: rows(*given).replace("max(", "min("))
+    monkeypatch.setattr(derive, "_restricted", lambda *arguments: rows(*arguments).replace("max(", "min("))
     assert fail(tables, MOST)

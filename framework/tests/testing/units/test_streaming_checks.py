@@ -54,8 +54,8 @@ def over(query, form):
 
 def test_what_runs_in_production_is_not_refused(newest, first_spark, tmp_path):
     query, topology, project = newest
-    for each in physical_of(topology).queries:
-        check_streaming(first_spark, project, topology.catalog, topology.plan, each, str(tmp_path))
+    for planned in physical_of(topology).queries:
+        check_streaming(first_spark, project, topology.catalog, topology.plan, planned, str(tmp_path))
     plain = over(query, "select * from q")
     check_streaming(first_spark, project, topology.catalog, topology.plan, plain, str(tmp_path))
 
@@ -63,12 +63,12 @@ def test_what_runs_in_production_is_not_refused(newest, first_spark, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_what_a_batch_takes_and_a_stream_does_not_is_refused(newest, first_spark, form, tmp_path):
     query, topology, project = newest
-    made = over(query, FORMS[form])
-    feeds = tuple(Feed(source.view, RECORDS, ((),)) for source in made.sources)
-    as_rows = replace(made, deliver=replace(made.deliver, deliveries=()))
+    changed = over(query, FORMS[form])
+    feeds = tuple(Feed(source.view, RECORDS, ((),)) for source in changed.sources)
+    as_rows = replace(changed, deliver=replace(changed.deliver, deliveries=()))
     as_batch(first_spark, Trial(project, as_rows, feeds), str(tmp_path))
     with pytest.raises(MillstreamError):
-        check_streaming(first_spark, project, topology.catalog, topology.plan, made, str(tmp_path))
+        check_streaming(first_spark, project, topology.catalog, topology.plan, changed, str(tmp_path))
 
 
 TEST = """
@@ -91,11 +91,11 @@ def test_a_unit_test_fails_where_the_query_of_production_is_refused(shop, first_
         checks.__dict__["_queries"] = tuple(
             over(q, FORMS["row_number"]) if "model.newest" in q.models else q for q in queries
         )
-        (problem,) = session.judge(unit).problems
+        (diagnostic,) = session.judge(unit).problems
     finally:
         session.close()
-    assert "window" in problem.message.lower()
-    assert "newest" in problem.message
+    assert "window" in diagnostic.message.lower()
+    assert "newest" in diagnostic.message
 
 
 def test_a_unit_test_of_a_project_with_errors_does_not_pass(shop):
@@ -104,4 +104,4 @@ def test_a_unit_test_of_a_project_with_errors_does_not_pass(shop):
     )
     with pytest.raises(MillstreamError) as raised:
         shop.judged(TEST)
-    assert [each.code for each in raised.value.diagnostics] == ["MS402"]
+    assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["MS402"]

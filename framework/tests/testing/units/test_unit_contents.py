@@ -45,10 +45,10 @@ def project(tmp_path):
 
 def contents(shop):
     compiled = compile_project(shop.root)
-    assert [each.message for each in compiled.diagnostics if each.severity == "error"] == []
+    assert [diagnostic.message for diagnostic in compiled.diagnostics if diagnostic.severity == "error"] == []
     units = [id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "unit_test"]
-    found = unit_contents(load_project(shop.root, None, None, None), compiled, units)
-    return {id_.rpartition(".")[2]: digest for id_, digest in found.items()}
+    digests = unit_contents(load_project(shop.root, None, None, None), compiled, units)
+    return {id_.rpartition(".")[2]: digest for id_, digest in digests.items()}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_only_what_is_named_is_compared(shop):
 
 
 def test_differences_are_shown_with_row_column_and_line(shop):
-    problem, verdict = shop.fails("""
+    diagnostic, verdict = shop.fails("""
         - name: t
           model: passed
           given:
@@ -35,9 +35,9 @@ def test_differences_are_shown_with_row_column_and_line(shop):
             - {id: 3, user: a, value: 0.75}
             - {id: 4, user: b, value: null}
     """)
-    assert problem.code == "MS658"
-    assert problem.message == "unit test 't': 1 row differs, 1 row as expected"
-    assert shop.under(problem) == "0.75"
+    assert diagnostic.code == "MS658"
+    assert diagnostic.message == "unit test 't': 1 row differs, 1 row as expected"
+    assert shop.under(diagnostic) == "0.75"
     assert plain_text(verdict.lines).splitlines() == [
         "    id  user  value",
         "  - 3   a     0.75    expected, tests/unit.yml:7",
@@ -105,20 +105,20 @@ def test_the_clock_stands_still_and_a_table_has_the_newest_row(shop):
 
 
 def test_an_answer_that_depends_on_the_cut(shop):
-    given = """
+    inputs = """
           given:
             - {input: "source('web', 'events')", rows: [{user: a, kind: x}, {user: b, kind: x}]}
           expect: [{kind: x, user: a}]
     """
-    problem, verdict = shop.fails(f"""
+    diagnostic, verdict = shop.fails(f"""
         - name: t
-          model: first_users{given}""")
-    assert problem.code == "MS659"
+          model: first_users{inputs}""")
+    assert diagnostic.code == "MS659"
     assert "+ x     b" in plain_text(verdict.lines)
     shop.passes(f"""
         - name: t
           model: first_users
-          strict: false{given}""")
+          strict: false{inputs}""")
 
 
 def test_dead_letters_are_expected(shop):
@@ -128,8 +128,8 @@ def test_dead_letters_are_expected(shop):
           given: [{input: "source('web', 'events')", rows: [{_key: k, _value: '{"ms": "x"}'}]}]
           expect: []
     """
-    problem, _ = shop.fails(text)
-    assert problem.message == "unit test 't': dead letters: expected 0, got 1"
+    diagnostic, _ = shop.fails(text)
+    assert diagnostic.message == "unit test 't': dead letters: expected 0, got 1"
     letters = "expect: []\n          expect_dead_letters: [{key: k, topic: events.dead_letter}]"
     shop.passes(text.replace("expect: []", letters))
 
@@ -148,8 +148,8 @@ def test_an_error_is_expected(shop):
           expect_error: "%s"
     """
     shop.passes(text % "division by zero")
-    problem, _ = shop.fails(text % "another one")
-    assert problem.message == "unit test 't': the error differs from the expected one"
+    diagnostic, _ = shop.fails(text % "another one")
+    assert diagnostic.message == "unit test 't': the error differs from the expected one"
 
 
 def test_a_value_of_one_column_is_written_in_its_format(shop):
@@ -208,7 +208,7 @@ def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
             - {input: "source('desk', 'marks')", rows: [{note: x, size: 1, by: {a: 0.5}}, {note: ""}]}
           expect: [{note: x, size: 2, by: {a: 0.5}}, {note: "", size: null, by: {}}]
     """)
-    assert [each.problems for each in verdicts] == [(), ()]
+    assert [verdict.problems for verdict in verdicts] == [(), ()]
 
 
 def test_inputs_are_kept_by_who_cleans_temporary_files_of_the_past(shop, tmp_path, monkeypatch):
@@ -256,8 +256,8 @@ def test_the_log_that_an_error_names_is_kept(shop):
         "json",
     ]
     done = subprocess.run(command, cwd=shop.root, capture_output=True, text=True, check=False)
-    (problem,) = json.loads(done.stdout)["results"][0]["diagnostics"]
-    assert problem["code"] == "MS860"
-    log = Path(problem["help"].removeprefix("see Spark's log: "))
+    (diagnostic,) = json.loads(done.stdout)["results"][0]["diagnostics"]
+    assert diagnostic["code"] == "MS860"
+    log = Path(diagnostic["help"].removeprefix("see Spark's log: "))
     assert log == shop.root / ".millstream/local/log/spark.log"
     assert "DUPLICATED_MAP_KEY" in log.read_text()

@@ -48,7 +48,7 @@ FILES = {
     "seeds/kinds.csv": "kind,name\nx,ex\ny,why\n",
     "models/sources.yml": SOURCE_EVENTS.replace("type: double", "type: bigint") + OTHERS,
 }
-EVENTS, CLICKS, USERS = (f"{{{{ source('web', '{each}') }}}}" for each in ("events", "clicks", "users"))
+EVENTS, CLICKS, USERS = (f"{{{{ source('web', '{topic}') }}}}" for topic in ("events", "clicks", "users"))
 
 
 def sink(sql, **options):
@@ -177,7 +177,11 @@ def records(random, steps=STEPS):
 
 
 def as_record(row):
-    value = None if "_value" in row else {name: each for name, each in row.items() if name != "user"}
+    value = (
+        None
+        if "_value" in row
+        else {name: column_value for name, column_value in row.items() if name != "user"}
+    )
     return row["user"], value
 
 
@@ -191,17 +195,17 @@ class Builds:
         self.steps = []
         for step in steps:
             send(bootstrap, {topic: [as_record(row) for row in rows] for topic, rows in step.items()})
-            _, told = built(root, spark)
-            assert not problems(told), problems(told)
+            _, events = built(root, spark)
+            assert not problems(events), problems(events)
             self.steps.append({name: self._step(name) for name in names})
 
     def _step(self, name):
         return self._records(name) if name in self.sent else self._changes(name)
 
     def _records(self, name):
-        messages = sorted(received(self.bootstrap, name), key=lambda each: each.offset())
+        messages = sorted(received(self.bootstrap, name), key=lambda message: message.offset())
         new, self.sent[name] = messages[self.sent[name] :], len(messages)
-        rows = [self._row(name, each) for each in new]
+        rows = [self._row(name, message) for message in new]
         return [row for row in rows if row is not None]
 
     def _row(self, name, message):
@@ -255,7 +259,7 @@ def plain(value):
                 .isoformat(sep=" ")
             )
         case dict():
-            return {name: plain(each) for name, each in value.items()}
+            return {name: plain(field) for name, field in value.items()}
         case _:
             return value
 
@@ -267,19 +271,19 @@ def expected(name, rows):
 
 
 def unit_test(name, steps, builds):
-    listed = []
+    unit_steps = []
     for number, step in enumerate(steps):
-        given = []
+        inputs = []
         for topic, rows in step.items():
             if f"'{topic}'" in MODELS[name]:
-                given.append({"input": f"source('web', '{topic}')", "rows": rows})
-        given += [
+                inputs.append({"input": f"source('web', '{topic}')", "rows": rows})
+        inputs += [
             {"input": f"ref('{other}')", "rows": [plain(row) for row in builds.steps[number][other]]}
             for other in ("counted", "newest")
             if f"ref('{other}')" in MODELS[name]
         ]
-        listed.append({"given": given, "expect": expected(name, builds.steps[number][name])})
-    return {"name": name, "model": name, "strict": False, "steps": listed}
+        unit_steps.append({"given": inputs, "expect": expected(name, builds.steps[number][name])})
+    return {"name": name, "model": name, "strict": False, "steps": unit_steps}
 
 
 def wrong(test, random):
@@ -327,9 +331,9 @@ def disagreements(root, broker, spark, names, seed, steps=STEPS):
     write(root, FILES | {f"models/{name}.sql": MODELS[name] for name in names})
     create_topics(broker, "events", "clicks", "users", partitions=1)
     random = Random(f"units {seed}")
-    given = list(records(random, steps))
-    builds = Builds(root, broker, spark, given, names)
-    tests = [unit_test(name, given, builds) for name in names]
+    sent_steps = list(records(random, steps))
+    builds = Builds(root, broker, spark, sent_steps, names)
+    tests = [unit_test(name, sent_steps, builds) for name in names]
     tests += [wrong(test, random) for test in tests]
     lines = "\n".join(f"  - {json.dumps(test)}" for test in tests)
     write(root, {"tests/agree.yml": f"unit_tests:\n{lines}"})

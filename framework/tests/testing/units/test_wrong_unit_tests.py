@@ -2,12 +2,12 @@
 
 import pytest
 
-GIVEN = "{input: source.web.events, rows: [%s]}"
+INPUT = "{input: source.web.events, rows: [%s]}"
 
 
 def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
     said = "".join(f"\n  {key}: {value}" for key, value in more.items())
-    return f"- name: t\n  model: passed\n  given: [{GIVEN % row}]\n  {expect}{said}"
+    return f"- name: t\n  model: passed\n  given: [{INPUT % row}]\n  {expect}{said}"
 
 
 @pytest.mark.parametrize(
@@ -37,44 +37,48 @@ def test_diagnostics(shop, text, code, under, remedy):
 
 
 def test_an_input_that_is_left_open(shop):
-    (found,) = shop.wrong("- {name: t, model: passed, expect: []}")
-    assert found == ("MS653", "t", "add - {input: \"source('web', 'events')\", rows: []}")
+    (diagnostic,) = shop.wrong("- {name: t, model: passed, expect: []}")
+    assert diagnostic == ("MS653", "t", "add - {input: \"source('web', 'events')\", rows: []}")
 
 
 def test_a_model_above_that_is_not_given(shop):
-    (found,) = shop.wrong(
+    (diagnostic,) = shop.wrong(
         "- {name: t, model: named, given: [{input: source.web.users, rows: []}], expect: []}"
     )
-    assert found[:2] == ("MS653", "t")
-    assert found[2].endswith("or test the chain: model: +named")
+    assert diagnostic[:2] == ("MS653", "t")
+    assert diagnostic[2].endswith("or test the chain: model: +named")
 
 
 @pytest.mark.parametrize("missing", ["events", "users"])
 def test_a_source_that_a_chain_reads_and_that_is_not_given(shop, missing):
-    given = next(each for each in ("events", "users") if each != missing)
-    (found,) = shop.wrong(
-        f"- {{name: t, model: +named, given: [{{input: source.web.{given}, rows: []}}], expect: []}}"
+    topic = next(name for name in ("events", "users") if name != missing)
+    (diagnostic,) = shop.wrong(
+        f"- {{name: t, model: +named, given: [{{input: source.web.{topic}, rows: []}}], expect: []}}"
     )
-    assert found == ("MS653", "t", f"add - {{input: \"source('web', '{missing}')\", rows: []}}")
+    assert diagnostic == ("MS653", "t", f"add - {{input: \"source('web', '{missing}')\", rows: []}}")
 
 
 def test_an_input_that_the_model_does_not_read(shop):
-    (found,) = shop.wrong(of_passed().replace("given: [", "given: [{input: ref('kinds'), rows: []}, "))
-    assert found[0] == "MS654"
+    (diagnostic,) = shop.wrong(of_passed().replace("given: [", "given: [{input: ref('kinds'), rows: []}, "))
+    assert diagnostic[0] == "MS654"
 
 
 def test_a_csv_file_that_is_not_there(shop):
-    (found,) = shop.wrong(
+    (diagnostic,) = shop.wrong(
         "- {name: t, model: passed, given: [{input: source.web.events, fixture: evnts}], expect: []}"
     )
-    assert found == ("MS655", "evnts", "create tests/fixtures/evnts.csv")
+    assert diagnostic == ("MS655", "evnts", "create tests/fixtures/evnts.csv")
 
 
 def test_all_mistakes_at_once(shop):
-    found = shop.wrong(of_passed("{idd: 3, kind: 7}", "expect: [{usr: a}]"))
-    assert [code for code, _, _ in found] == ["MS650", "MS651", "MS650"]
+    diagnostics = shop.wrong(of_passed("{idd: 3, kind: 7}", "expect: [{usr: a}]"))
+    assert [code for code, _, _ in diagnostics] == ["MS650", "MS651", "MS650"]
 
 
 def test_a_column_that_no_row_can_have_is_one_mistake(shop):
-    found = shop.wrong(of_passed("{idd: 3}, {idd: 4, kind: 7}", "expect: [{usr: a}, {usr: b}]"))
-    assert [(code, under) for code, under, _ in found] == [("MS650", "idd"), ("MS651", "7"), ("MS650", "usr")]
+    diagnostics = shop.wrong(of_passed("{idd: 3}, {idd: 4, kind: 7}", "expect: [{usr: a}, {usr: b}]"))
+    assert [(code, under) for code, under, _ in diagnostics] == [
+        ("MS650", "idd"),
+        ("MS651", "7"),
+        ("MS650", "usr"),
+    ]
