@@ -33,11 +33,11 @@ def reported(folder, before, after):
         if any(d.severity == "error" for d in compiled.diagnostics):
             return None  # a column is gone that others read
         versions.append(version_of(name, compiled, root))
-    found = review(*versions, statistics(versions[1].manifest, {}, None))
+    report = review(*versions, statistics(versions[1].manifest, {}, None))
     return {
-        each.id.removeprefix("model."): (each.rows, {c.name for c in each.columns})
-        for each in found.nodes
-        if each.kind == "model"
+        node.id.removeprefix("model."): (node.rows, {c.name for c in node.columns})
+        for node in report.nodes
+        if node.kind == "model"
     }
 
 
@@ -47,7 +47,7 @@ class Differing:
     def __init__(self, before, after, seed):
         self.common = {name: [c for c in before[name].columns if c in after[name].columns] for name in before}
         was, now = Evaluated(before), Evaluated(after)
-        self.pairs = [(was.rows(given), now.rows(given)) for given in inputs(Random(seed))]
+        self.pairs = [(was.rows(tables), now.rows(tables)) for tables in inputs(Random(seed))]
 
     def __call__(self, model, columns):
         return any(bag(was[model], columns) != bag(now[model], columns) for was, now in self.pairs)
@@ -55,20 +55,22 @@ class Differing:
 
 def unfiltered(project, other):
     """Return a project without the conditions that it has in both versions."""
-    found = {}
+    models = {}
     for name, model in project.items():
         sides = []
-        for place, side in enumerate(model.sides):
+        for index, side in enumerate(model.sides):
             there = other[name].sides
-            same = there[place].where if place < len(there) else ()
-            sides.append(side._replace(where=tuple(each for each in side.where if each not in same)))
-        found[name] = model._replace(sides=tuple(sides))
-    return found
+            same = there[index].where if index < len(there) else ()
+            sides.append(
+                side._replace(where=tuple(condition for condition in side.where if condition not in same))
+            )
+        models[name] = model._replace(sides=tuple(sides))
+    return models
 
 
-def needless(found, differ):
+def needless(changes, differ):
     """Yield what is reported although no input makes a difference."""
-    for model, (rows, changed) in found.items():
+    for model, (rows, changed) in changes.items():
         columns = differ.common.get(model)
         if not columns:
             continue
@@ -97,8 +99,8 @@ def why_known(model, what, edit, edited, before, after):
     if what == "rows":
         if edit == "another join" and any(" join " in text for text in above(model, before)):
             return "what it reads has met the same rows"
-        asked = {"a condition more", "a condition less", "a literal", "an expression", "a side less"}
-        return "a condition that always holds, or that another one decides" if edit in asked else ""
+        filter_edits = {"a condition more", "a condition less", "a literal", "an expression", "a side less"}
+        return "a condition that always holds, or that another one decides" if edit in filter_edits else ""
     was, now = (
         [item.text for side in project[model].sides for item in side.items if item.name == what]
         for project in (before, after)
@@ -118,25 +120,25 @@ def check(folder, seed, *, reasons=True):
     generator = Generator(seed)
     edit, edited, after = generator.edited()
     before = generator.project
-    found = reported(folder, before, after)
-    if found is None:
+    changes = reported(folder, before, after)
+    if changes is None:
         return 0, 0
     differ = Differing(before, after, seed)
-    where = (seed, edit, edited, before[edited].sql(), after[edited].sql(), found)
+    where = (seed, edit, edited, before[edited].sql(), after[edited].sql(), changes)
     for model, columns in differ.common.items():
-        rows, changed = found.get(model, (False, set()))
+        rows, changed = changes.get(model, (False, set()))
         left = [c for c in columns if c not in changed]
         assert rows or not differ(model, left), ("not reported", model, left, where)
     if edit in NO_CHANGE:
-        assert found == {}, ("reported without a change", where)
-    needlessly = set(needless(found, differ))
+        assert changes == {}, ("reported without a change", where)
+    needlessly = set(needless(changes, differ))
     if needlessly:
         needlessly &= set(
-            needless(found, Differing(unfiltered(before, after), unfiltered(after, before), seed))
+            needless(changes, Differing(unfiltered(before, after), unfiltered(after, before), seed))
         )
     for model, what in needlessly if reasons else ():
         assert why_known(model, what, edit, edited, before, after), ("needless", model, what, where)
-    return sum(len(changed) + rows for rows, changed in found.values()), len(needlessly)
+    return sum(len(changed) + rows for rows, changed in changes.values()), len(needlessly)
 
 
 @pytest.mark.long
@@ -156,6 +158,6 @@ def test_what_is_needlessly_has_a_reason(tmp_path, seed):
 def test_many_edits_and_how_often_too_much_is_reported(tmp_path):
     reported_, needless_ = 0, 0
     for seed in range(EXAMPLES // 40):
-        found = check(tmp_path, seed)
-        reported_, needless_ = reported_ + found[0], needless_ + found[1]
+        counts = check(tmp_path, seed)
+        reported_, needless_ = reported_ + counts[0], needless_ + counts[1]
     assert needless_ < 0.1 * reported_

@@ -71,9 +71,11 @@ def write(root, path, text):
 
 
 def compiled(root):
-    found = compile_project(root)
-    assert not [each for each in found.diagnostics if each.severity == "error"], found.diagnostics
-    return found
+    project = compile_project(root)
+    assert not [diagnostic for diagnostic in project.diagnostics if diagnostic.severity == "error"], (
+        project.diagnostics
+    )
+    return project
 
 
 def running(project):
@@ -89,14 +91,14 @@ def decide(runs, root):
     """Return the models that an environment builds, and its queries."""
     now = compiled(root)
     old = version_of("what runs", what_runs(runs.records.values(), now.manifest, None), None)
-    found = deferred(runs, old, version_of("the working tree", now, root))
-    environment = Environment("alice", "shop", found.relations, found.began)
+    deferral = deferred(runs, old, version_of("the working tree", now, root))
+    environment = Environment("alice", "shop", deferral.relations, deferral.began)
     project = in_environment(now, environment)
     queries = physical_of(compiled_topology(project)).queries
     check_isolated(queries, environment)
     built = {id_.partition(".")[2] for query in queries for id_ in query.stored}
     assert {id_ for id_, node in project.manifest.nodes.items() if node.deferred} == {
-        id_ for id_ in found.relations if id_.startswith("model.")
+        id_ for id_ in deferral.relations if id_.startswith("model.")
     }
     return built, queries
 
@@ -166,7 +168,7 @@ def test_what_is_built_has_names_of_the_environment_and_reads_production(shop):
     (query,) = queries
     assert [source.topic for source in query.sources] == ["scored"]
     assert {read.relation for read in query.reads} == {"model.totals", "source.web.products", "seed.regions"}
-    assert [each.topic for each in query.outputs if isinstance(each, SinkOutput)] == [
+    assert [output.topic for output in query.outputs if isinstance(output, SinkOutput)] == [
         "env-shop-alice--report"
     ]
     assert "'env-shop-alice--report'" in query.sql or any(
@@ -178,7 +180,9 @@ def test_dead_letters_of_sources_and_models_are_the_environment_s(shop):
     runs = running(compiled(shop))
     write(shop, "models/clean.sql", FILES["models/clean.sql"].replace("bot", "robot"))
     _, queries = decide(runs, shop)
-    letters = {each.topic for query in queries for each in query.outputs if isinstance(each, DeadLetters)}
+    letters = {
+        output.topic for query in queries for output in query.outputs if isinstance(output, DeadLetters)
+    }
     assert letters == {"env-shop-alice--clicks.dead_letter", "env-shop-alice--scored.dead_letter"}
     texts = [
         text
@@ -218,5 +222,5 @@ def test_a_sink_can_t_take_a_name_of_an_environment(shop):
     write(
         shop, "models/scored.sql", FILES["models/scored.sql"].replace("key=", "topic='env-shop-x--y', key=")
     )
-    found = [each for each in compile_project(shop).diagnostics if each.severity == "error"]
-    assert [each.code for each in found] == ["MS554"]
+    errors = [error for error in compile_project(shop).diagnostics if error.severity == "error"]
+    assert [error.code for error in errors] == ["MS554"]

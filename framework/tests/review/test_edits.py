@@ -112,9 +112,9 @@ def score(type: str | None, value: float | None) -> float:
 
 @pytest.mark.parametrize("after", SAME)
 def test_a_refactoring_is_no_change(after, base, tmp_path):
-    found = compared(base, tmp_path, {**BASE, **after})
-    assert [(each.id, each.status, each.what) for each in found.nodes if each.status != "added"] == []
-    assert (found.levels, found.queries, found.contracts, found.costs) == ((), (), (), ())
+    report = compared(base, tmp_path, {**BASE, **after})
+    assert [(node.id, node.status, node.what) for node in report.nodes if node.status != "added"] == []
+    assert (report.levels, report.queries, report.contracts, report.costs) == ((), (), (), ())
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_a_refactoring_is_no_change(after, base, tmp_path):
     ],
 )
 def test_the_same_rows_in_other_words_keep_the_sql_that_runs(after, model, base, tmp_path):
-    found = compared(base, tmp_path, {**BASE, **after})
-    assert [(each.id, each.status) for each in found.nodes if each.status != "added"] == []
-    (query,) = found.queries
+    report = compared(base, tmp_path, {**BASE, **after})
+    assert [(node.id, node.status) for node in report.nodes if node.status != "added"] == []
+    (query,) = report.queries
     assert (query.status, query.notes) == ("same", (f"{model} means the same, and keeps the SQL that runs",))
-    assert (found.levels, found.contracts, found.costs) == ((), (), ())
+    assert (report.levels, report.contracts, report.costs) == ((), (), ())
 
 
 CHANGED = [
@@ -192,10 +192,10 @@ CHANGED = [
 
 @pytest.mark.parametrize(("after", "levels", "queries"), CHANGED)
 def test_what_an_edit_does(after, levels, queries, base, tmp_path):
-    found = compared(base, tmp_path, {**BASE, **after})
-    assert {each.name: each.status for each in found.queries if each.status != "same"} == queries
-    assert set(found.levels) == levels
-    assert found.nodes
+    report = compared(base, tmp_path, {**BASE, **after})
+    assert {change.name: change.status for change in report.queries if change.status != "same"} == queries
+    assert set(report.levels) == levels
+    assert report.nodes
 
 
 def test_fields_that_trade_places_in_an_avro_schema(tmp_path):
@@ -211,10 +211,10 @@ def test_fields_that_trade_places_in_an_avro_schema(tmp_path):
             {"type": "record", "name": "R", "fields": [fields[1], fields[0], fields[2]]}
         )
     }
-    found = reviewed(tmp_path, files, traded)
-    nodes = {each.id: each for each in found.nodes}
+    report = reviewed(tmp_path, files, traded)
+    nodes = {node.id: node for node in report.nodes}
     assert nodes["source.s.pairs"].what == ("finds `b`, `a` elsewhere in records, or reads it differently",)
     assert "model.sums" in nodes
-    changed = query(found, "sums")
+    changed = query(report, "sums")
     assert changed is not None
     assert changed.status == "rebuild", changed

@@ -45,13 +45,13 @@ def test_types_that_fit_and_do_not(was, now, misfit):
 
 
 def test_who_reads_a_column(tmp_path):
-    found = reviewed(
+    report = reviewed(
         tmp_path, MODELS, {"clicks": MODELS["clicks"].replace("amount from", "amount + 1 as amount from")}
     )
-    (change,) = next(each for each in found.nodes if each.id == "model.clicks").columns
+    (change,) = next(node for node in report.nodes if node.id == "model.clicks").columns
     assert (change.name, change.kind) == ("amount", "meaning")
     assert (change.before, change.after) == ("amount", "amount + 1")
-    assert [(each.id, each.column, each.kind) for each in change.readers] == [
+    assert [(reader.id, reader.column, reader.kind) for reader in change.readers] == [
         ("model.sent", "double_amount", "computed"),
         ("model.totals", "total", "computed"),
     ]
@@ -61,23 +61,23 @@ def test_who_reads_a_column(tmp_path):
 
 
 def test_what_is_only_affected_says_through_what(tmp_path):
-    found = reviewed(tmp_path, MODELS, {"clicks": MODELS["clicks"].replace("'click'", "'view'")})
-    affected = {each.id: each.because for each in found.nodes if each.status == "affected"}
+    report = reviewed(tmp_path, MODELS, {"clicks": MODELS["clicks"].replace("'click'", "'view'")})
+    affected = {node.id: node.because for node in report.nodes if node.status == "affected"}
     assert affected == {"model.sent": ("model.clicks",), "model.totals": ("model.clicks",)}
-    assert next(each for each in found.nodes if each.id == "model.clicks").what == (
+    assert next(node for node in report.nodes if node.id == "model.clicks").what == (
         "keeps rows where `events.type = 'view'`, no longer `events.type = 'click'`",
     )
 
 
 def test_a_model_that_is_renamed(tmp_path):
-    found = reviewed(tmp_path, MODELS, {"totals": "", "sums": MODELS["totals"], "models/more.yml": ""})
-    (change,) = (each for each in found.nodes if each.status == "renamed")
+    report = reviewed(tmp_path, MODELS, {"totals": "", "sums": MODELS["totals"], "models/more.yml": ""})
+    (change,) = (node for node in report.nodes if node.status == "renamed")
     assert (change.id, change.old_id) == ("model.sums", "model.totals")
 
 
 def test_the_plan_of_a_rebuild(tmp_path):
-    found = reviewed(tmp_path, MODELS, {"totals": MODELS["totals"].replace("sum(", "max(")})
-    plan = query(found, "totals").replay
+    report = reviewed(tmp_path, MODELS, {"totals": MODELS["totals"].replace("sum(", "max(")})
+    plan = query(report, "totals").replay
     assert plan.command == "millstream apply"
     assert (plan.models, plan.tables, plan.sent_again) == (("totals",), ("totals",), ())
     assert [(read.topic, read.start, read.holds, read.records) for read in plan.reads] == [
@@ -102,12 +102,12 @@ def test_what_a_topic_still_holds(config, rate, holds, records):
     from millstream.queries.plan import Physical
 
     reads = physical_query("totals", "source.shop.events", "events")
-    known = Statistics(
+    stats = Statistics(
         {"events": TopicFacts(config)}, {"source.shop.events": rate} if rate else {}, {"totals": 1000.0}
     )
-    found = replay(reads, Physical((), (), Lock()), known)
-    assert (found.reads[0].holds, found.reads[0].records) == (holds, records)
-    assert found.seconds == (round(records / 1000) if records and records > 0 else None)
+    plan = replay(reads, Physical((), (), Lock()), stats)
+    assert (plan.reads[0].holds, plan.reads[0].records) == (holds, records)
+    assert plan.seconds == (round(records / 1000) if records and records > 0 else None)
 
 
 def test_durations():
@@ -118,8 +118,8 @@ def test_durations():
 
 def test_a_drawing_has_what_changed_and_its_neighbours(tmp_path):
     more = SINK + "select user_id from {{ ref('sent') }}"
-    found = reviewed(tmp_path, MODELS, {"again": more})
-    assert found.diagram.splitlines() == [
+    report = reviewed(tmp_path, MODELS, {"again": more})
+    assert report.diagram.splitlines() == [
         "flowchart LR",
         '  n0[("again<br/>sink")]:::added',
         '  n1[("sent<br/>sink")]',
@@ -133,8 +133,8 @@ def test_rules_that_no_longer_fire_name_the_line_that_reads_what_they_were_about
         "sent": SINK
         + "select user_id, amount * 2 as double_amount\nfrom {{ ref('clicks') }} as c\nwhere exists (select 1 from {{ ref('products') }} as p where p.product_id = c.user_id)"
     }
-    found = reviewed(tmp_path, MODELS, after)
-    stopped = next(each for each in found.rules if (each.rule, each.status) == ("prune_columns", "stopped"))
+    report = reviewed(tmp_path, MODELS, after)
+    stopped = next(rule for rule in report.rules if (rule.rule, rule.status) == ("prune_columns", "stopped"))
     assert stopped.models == ("model.clicks",)
     assert stopped.edited_line is not None
     assert stopped.edited_line.path == "models/sent.sql"
@@ -156,12 +156,12 @@ def test_a_source_that_reads_another_topic(tmp_path):
     after = {
         "models/sources.yml": sources.replace("- name: events", "- name: events\n        topic: events_v2")
     }
-    found = reviewed(tmp_path, MODELS, after)
-    assert {each.name: each.status for each in found.queries} == {
+    report = reviewed(tmp_path, MODELS, after)
+    assert {change.name: change.status for change in report.queries} == {
         "events_topics": "rebuild",
         "totals": "rebuild",
     }
-    assert "it reads the topic events_v2 instead of the topic events" in found.queries[0].reasons
+    assert "it reads the topic events_v2 instead of the topic events" in report.queries[0].reasons
 
 
 def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
@@ -171,8 +171,8 @@ def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
             "{name: product_id, type: string}", "{name: product_id, type: bigint}"
         )
     }
-    found = reviewed(tmp_path, MODELS, after)
-    (contract,) = found.contracts
+    report = reviewed(tmp_path, MODELS, after)
+    (contract,) = report.contracts
     assert contract.breaking == (
         "`product_id` is read as bigint instead of string: other records stop the query",
     )
@@ -180,8 +180,8 @@ def test_a_source_whose_records_may_not_be_read_any_more(tmp_path):
 
 def test_a_sink_whose_keys_have_another_format(tmp_path):
     after = {"sent": MODELS["sent"].replace("key='user_id'", "key='user_id', key_format='json'")}
-    found = reviewed(tmp_path, MODELS, after)
-    (contract,) = found.contracts
+    report = reviewed(tmp_path, MODELS, after)
+    (contract,) = report.contracts
     assert contract.breaking == ("the format of its key is json instead of the default",)
 
 
@@ -209,11 +209,11 @@ def test_a_source_whose_keys_have_another_format(tmp_path):
         + "select id, sum(a) as total from {{ source('web', 'ids') }} group by id",
     }
     after = {"models/web.yml": sources.replace("type: bigint", "format: long")}
-    found = reviewed(tmp_path, before, after)
-    assert {each.name: each.status for each in found.queries}["sums"] != "same"
+    report = reviewed(tmp_path, before, after)
+    assert {change.name: change.status for change in report.queries}["sums"] != "same"
 
 
-KEPT = "{{ config(materialized='table', unique_key='user_id', order_by='at', %s) }} "
+NEWEST = "{{ config(materialized='table', unique_key='user_id', order_by='at', %s) }} "
 FX = (
     "sources:\n  - name: bank\n    topics:\n      - name: fx\n        table: true\n        versions: %s\n"
     "        key: {name: currency, type: string}\n        columns: [{name: rate, type: double}]\n"
@@ -224,8 +224,8 @@ FX = (
     ("path", "before", "after", "changed"),
     [
         ("models/fx.yml", FX % "30 days", FX % "all", "source.bank.fx"),
-        ("seen", KEPT % "versions='30 days'", KEPT % "versions='all'", "model.seen"),
-        ("seen", KEPT % "retention='30 days'", KEPT % "retention='60 days'", "model.seen"),
+        ("seen", NEWEST % "versions='30 days'", NEWEST % "versions='all'", "model.seen"),
+        ("seen", NEWEST % "retention='30 days'", NEWEST % "retention='60 days'", "model.seen"),
     ],
 )
 def test_rows_that_are_kept_for_another_time_are_not_compared_by_an_apply(
@@ -237,20 +237,20 @@ def test_rows_that_are_kept_for_another_time_are_not_compared_by_an_apply(
     read = read if path == "models/fx.yml" else {}
     sql = "" if read else f"select user_id, amount, at {events}"
     files = {"totals": MODELS["totals"], "clicks": MODELS["clicks"], **read}
-    found = reviewed(tmp_path, {**files, path: before + sql}, {path: after + sql})
-    columns = untouched(found, version(tmp_path / "new"))
+    report = reviewed(tmp_path, {**files, path: before + sql}, {path: after + sql})
+    columns = untouched(report, version(tmp_path / "new"))
     assert (columns[changed], columns["model.totals"]) == ((), ("user_id", "total"))
 
 
 def test_a_line_of_another_file_is_shown_with_its_file(tmp_path):
     macro = "{# who clicks\n\n\n#}\n{% macro who() %}user_id{% endmacro %}"
     sql = SINK + "select {{ who() }} as user_id from {{ ref('clicks') }}"
-    found = reviewed(
+    report = reviewed(
         tmp_path,
         MODELS | {"macros/who.sql": macro, "who": sql},
         {"macros/who.sql": macro.replace("user_id", "user_id + 1")},
     )
-    shown = [each.text for each in text_lines(found) if each.text.startswith("~ who ")]
+    shown = [line.text for line in text_lines(report) if line.text.startswith("~ who ")]
     assert shown == ["~ who changed  models/who.sql, edited in macros/who.sql:5"]
 
 

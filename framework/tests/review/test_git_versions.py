@@ -29,8 +29,8 @@ def older(root, name="main", **options):
     return version_in_git(root, name, **options)
 
 
-def columns(found):
-    return [column.name for column in found.manifest.nodes["model.clicks"].columns]
+def columns(version):
+    return [column.name for column in version.manifest.nodes["model.clicks"].columns]
 
 
 def compared_with_main(root):
@@ -39,7 +39,7 @@ def compared_with_main(root):
     return review(old, now, statistics(now.manifest, {}, None)), warnings
 
 
-def told(error):
+def described(error):
     (diagnostic,) = error.value.diagnostics
     return diagnostic.code, f"{diagnostic.message}: {diagnostic.help}"
 
@@ -47,8 +47,8 @@ def told(error):
 def test_a_version_is_read_without_touching_the_working_tree(shop):
     (shop / "models/clicks.sql").write_text("select user_id from {{ source('shop', 'events') }}")
     before = git(shop, "status", "--porcelain")
-    found, warnings = older(shop)
-    assert (columns(found), warnings) == (["user_id", "amount"], ())
+    base, warnings = older(shop)
+    assert (columns(base), warnings) == (["user_id", "amount"], ())
     assert git(shop, "status", "--porcelain") == before
     assert (shop / "models/clicks.sql").read_text().startswith("select user_id from")
 
@@ -64,10 +64,10 @@ def test_a_project_in_a_folder_of_a_repository(tmp_path):
     written(tmp_path / "team/shop", MODELS)
     (tmp_path / "team/readme.md").write_text("not ours")
     repository(tmp_path)
-    found, _ = older(tmp_path / "team/shop")
-    assert columns(found) == ["user_id", "amount"]
-    assert found.root is not None
-    assert not list(found.root.rglob("readme.md"))
+    base, _ = older(tmp_path / "team/shop")
+    assert columns(base) == ["user_id", "amount"]
+    assert base.root is not None
+    assert not list(base.root.rglob("readme.md"))
 
 
 def test_the_innermost_of_two_repositories_counts(tmp_path):
@@ -81,13 +81,13 @@ def test_the_innermost_of_two_repositories_counts(tmp_path):
 def test_an_unknown_name_has_a_near_one(shop):
     with pytest.raises(MillstreamError) as error:
         older(shop, "mian")
-    assert told(error) == ("MS721", "there is no branch, tag or commit 'mian': did you mean 'main'?")
+    assert described(error) == ("MS721", "there is no branch, tag or commit 'mian': did you mean 'main'?")
 
 
 def test_a_name_that_looks_like_an_option_is_a_name(shop):
     with pytest.raises(MillstreamError) as error:
         older(shop, "--output=/tmp/x")
-    assert told(error)[0] == "MS721"
+    assert described(error)[0] == "MS721"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_shallow_clone_says_how_to_fetch_more(shop, tmp_path):
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{shop}", "clone")
     with pytest.raises(MillstreamError) as error:
         older(tmp_path / "clone", first)
-    code, text = told(error)
+    code, text = described(error)
     assert code == "MS721"
     assert "shallow" in text
     assert f"git fetch --depth=1 origin {first}" in text
@@ -158,11 +158,11 @@ def test_where_a_branch_left_another_one(shop):
     (shop / "models/theirs.sql").write_text(MODELS["clicks"])
     commit(shop)
     git(shop, "checkout", "-q", "mine")
-    found, warnings = older(shop)
-    assert "model.theirs" in found.manifest.nodes
-    assert [each.code for each in warnings] == ["MS727"]
-    found, warnings = older(shop, merge_base=True)
-    assert ("model.theirs" in found.manifest.nodes, warnings) == (False, ())
+    base, warnings = older(shop)
+    assert "model.theirs" in base.manifest.nodes
+    assert [warning.code for warning in warnings] == ["MS727"]
+    base, warnings = older(shop, merge_base=True)
+    assert ("model.theirs" in base.manifest.nodes, warnings) == (False, ())
 
 
 def test_how_far_another_branch_has_gone(shop):
@@ -176,31 +176,31 @@ def test_a_project_that_was_not_there_yet(tmp_path):
     written(tmp_path / "shop", MODELS)
     with pytest.raises(MillstreamError) as error:
         older(tmp_path / "shop")
-    assert told(error)[0] == "MS722"
+    assert described(error)[0] == "MS722"
 
 
 def test_no_repository(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     with pytest.raises(MillstreamError) as error:
         older(written(tmp_path / "shop", MODELS))
-    assert told(error)[0] == "MS720"
+    assert described(error)[0] == "MS720"
 
 
 def test_no_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MillstreamError) as error:
         older(written(tmp_path / "shop", MODELS))
-    assert told(error)[1].startswith("git is not installed")
+    assert described(error)[1].startswith("git is not installed")
 
 
 def test_a_version_that_does_not_compile_is_known_in_part(shop):
     (shop / "models/broken.sql").write_text("select nothing from {{ ref('clicks') }}")
     commit(shop)
     (shop / "models/broken.sql").unlink()
-    found, warnings = older(shop)
-    assert (found.topology, found.less) == (None, "it does not compile (1 error)")
-    assert [each.code for each in warnings] == ["MS726"]
-    assert columns(found) == ["user_id", "amount"]
+    base, warnings = older(shop)
+    assert (base.topology, base.less) == (None, "it does not compile (1 error)")
+    assert [warning.code for warning in warnings] == ["MS726"]
+    assert columns(base) == ["user_id", "amount"]
 
 
 def test_tables_whose_columns_are_unknown_in_the_older_version_are_not_compared(shop):
@@ -209,9 +209,9 @@ def test_tables_whose_columns_are_unknown_in_the_older_version_are_not_compared(
     (shop / "models/late.sql").write_text(model % ("is_it_late(amount)", events))
     commit(shop)
     (shop / "models/late.sql").write_text(model % ("amount > 5", events))
-    found, warnings = compared_with_main(shop)
-    assert [each.code for each in warnings] == ["MS726"]
-    assert found.contracts == ()
+    report, warnings = compared_with_main(shop)
+    assert [warning.code for warning in warnings] == ["MS726"]
+    assert report.contracts == ()
 
 
 def test_files_that_sources_and_functions_read_are_part_of_a_version(tmp_path):
@@ -237,13 +237,13 @@ def weighted(total: float) -> float:
         "ml/large.bin": "is not read",
     }
     root = repository(written(tmp_path / "bank", files))
-    found, warnings = compared_with_main(root)
-    assert (warnings, found.nodes) == ((), ())
+    report, warnings = compared_with_main(root)
+    assert (warnings, report.nodes) == ((), ())
     assert not [*(root / "target/cache/.checkouts").rglob("large.bin")]
     for path, text in (("ml/weight.txt", "0.7"), ("rules/base.py", "BASE = 6\n")):
         (root / path).write_text(text)
-        found, _ = compared_with_main(root)
-        assert [each.id for each in found.nodes] == ["function.weighted", "model.scored"]
+        report, _ = compared_with_main(root)
+        assert [node.id for node in report.nodes] == ["function.weighted", "model.scored"]
         (root / path).write_text(files[path])
 
 
@@ -259,10 +259,10 @@ def test_links_within_a_repository_are_followed_and_others_left_out(tmp_path):
     (root / "models/linked.sql").unlink()
     (root / "models/linked.sql").symlink_to("../../shared/one.sql")
     repository(tmp_path)
-    found, warnings = older(root)
-    assert {"model.linked", "model.deep", "model.one"} <= found.manifest.nodes.keys()
-    assert "model.outside" not in found.manifest.nodes
-    assert [each.code for each in warnings] == ["MS724"]
+    base, warnings = older(root)
+    assert {"model.linked", "model.deep", "model.one"} <= base.manifest.nodes.keys()
+    assert "model.outside" not in base.manifest.nodes
+    assert [warning.code for warning in warnings] == ["MS724"]
     assert older(root)[1] == warnings
 
 
@@ -270,10 +270,10 @@ def test_a_submodule_is_left_out(shop, tmp_path):
     other = repository(written(tmp_path / "other", MODELS))
     git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "models/other")
     commit(shop)
-    found, warnings = older(shop)
-    assert [each.code for each in warnings] == ["MS724"]
+    base, warnings = older(shop)
+    assert [warning.code for warning in warnings] == ["MS724"]
     assert "models/other" in warnings[0].message
-    assert columns(found) == ["user_id", "amount"]
+    assert columns(base) == ["user_id", "amount"]
 
 
 def test_names_with_blanks_and_letters_of_other_languages(shop):
@@ -323,8 +323,8 @@ def test_without_a_name_it_is_where_the_branch_left_the_main_branch(shop, main):
     edited(shop, "amount")
     commit(shop)
     git(shop, "checkout", "work")
-    found, warnings = older(shop, None)
-    assert (found.name, columns(found), warnings) == (main, ["user_id", "amount"], ())
+    base, warnings = older(shop, None)
+    assert (base.name, columns(base), warnings) == (main, ["user_id", "amount"], ())
 
 
 def test_without_a_name_the_default_branch_of_the_remote_comes_first(shop, tmp_path):
@@ -334,15 +334,15 @@ def test_without_a_name_the_default_branch_of_the_remote_comes_first(shop, tmp_p
     git(tmp_path, "clone", "--quiet", str(shop), "clone")  # its origin/HEAD is trunk
     clone = tmp_path / "clone"
     git(clone, "branch", "main", "origin/main")
-    found, _ = older(clone, None)
-    assert (found.name, columns(found)) == ("origin/trunk", ["user_id"])
+    base, _ = older(clone, None)
+    assert (base.name, columns(base)) == ("origin/trunk", ["user_id"])
 
 
 def test_without_a_name_and_a_main_branch(shop):
     git(shop, "branch", "-m", "trunk")
     with pytest.raises(MillstreamError) as error:
         older(shop, None)
-    assert told(error) == (
+    assert described(error) == (
         "MS721",
         "there is no origin/HEAD, main or master to compare with: name a branch, tag or commit: --against REF",
     )

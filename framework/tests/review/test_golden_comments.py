@@ -106,11 +106,11 @@ def edited(folder, edits):
 @pytest.mark.parametrize("name", EDITS)
 def test_the_comment_on_a_pull_request(name, before, caches, tmp_path):
     now = version(edited(copied(tmp_path / "shop"), EDITS[name]))
-    known = statistics(now.manifest, {}, None)
-    found = review(before, now, known)
+    stats = statistics(now.manifest, {}, None)
+    report = review(before, now, stats)
     for _ in range(2):  # the second time all of it is known
-        assert review(replace(before, cache=caches[0]), replace(now, cache=caches[1]), known) == found
-    comment = markdown(found)
+        assert review(replace(before, cache=caches[0]), replace(now, cache=caches[1]), stats) == report
+    comment = markdown(report)
     comment = re.sub(r"pyproject\.toml:\d+", "pyproject.toml:…", comment)  # whose other lines come and go
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("MILLSTREAM_WRITE"):

@@ -28,14 +28,14 @@ MODELS = {
 def changes(tmp_path, name, before, after):
     """Return the changed columns of each listed model; `rows` among them if its rows are others."""
     assert before in MODELS[name]
-    found = reviewed(tmp_path, MODELS, {name: MODELS[name].replace(before, after)})
+    report = reviewed(tmp_path, MODELS, {name: MODELS[name].replace(before, after)})
     return {
-        each.id.partition(".")[2]: {
-            *(f"{c.kind} {c.name}" for c in each.columns),
-            *(["rows"] if each.rows else []),
+        node.id.partition(".")[2]: {
+            *(f"{c.kind} {c.name}" for c in node.columns),
+            *(["rows"] if node.rows else []),
         }
-        for each in found.nodes
-        if each.kind == "model"
+        for node in report.nodes
+        if node.kind == "model"
     }
 
 
@@ -52,8 +52,10 @@ def test_changed_values_reach_only_readers_of_the_column(tmp_path):
 
 
 def test_changed_rows_reach_all_readers(tmp_path):
-    found = changes(tmp_path, "purchases", "from {{ ref('stg') }}", "from {{ ref('stg') }} where amount > 0")
-    assert {name for name, what in found.items() if "rows" in what} == {
+    changed = changes(
+        tmp_path, "purchases", "from {{ ref('stg') }}", "from {{ ref('stg') }} where amount > 0"
+    )
+    assert {name for name, what in changed.items() if "rows" in what} == {
         "purchases", "usd", "daily", "ranked", "best", "never", "counted", "pairs",
     }  # fmt: skip
 

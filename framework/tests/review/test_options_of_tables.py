@@ -41,20 +41,20 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_stored_rows_and_those_of_readers_change(tmp_path, name):
     before, after, reason = EDITS[name]
-    found = reviewed(tmp_path, {**MODELS, **options(*before)}, options(*after))
-    (changed,) = found.queries
+    report = reviewed(tmp_path, {**MODELS, **options(*before)}, options(*after))
+    (changed,) = report.queries
     assert changed.status == "stored"
     assert reason in " ".join(changed.reasons)
-    nodes = {each.id: each for each in found.nodes}
+    nodes = {node.id: node for node in report.nodes}
     table, reader = nodes["model.newest"], nodes["model.types"]
     assert (table.status, table.parts, table.rows) == ("changed", ("configs", "state"), True)
     assert (reader.status, reader.because, reader.rows) == ("affected", ("model.newest",), True)
-    assert untouched(found, compile_project(tmp_path / "new"))["model.newest"] == ()
+    assert untouched(report, compile_project(tmp_path / "new"))["model.newest"] == ()
 
 
 def test_versions_kept_for_a_shorter_time(tmp_path):
     first = {"newest": MODELS["newest"].replace(KEY, f"{KEY}, order_by='at', versions='5 days'"), "types": ""}
-    found = reviewed(tmp_path, first, {"newest": first["newest"].replace("5 days", "5 hours")})
-    assert [each.status for each in found.queries] == ["stored"]
-    found = reviewed(tmp_path, first, {"newest": first["newest"].replace("5 days", "all")})
-    assert [each.status for each in found.queries] == ["stored"]
+    report = reviewed(tmp_path, first, {"newest": first["newest"].replace("5 days", "5 hours")})
+    assert [change.status for change in report.queries] == ["stored"]
+    report = reviewed(tmp_path, first, {"newest": first["newest"].replace("5 days", "all")})
+    assert [change.status for change in report.queries] == ["stored"]

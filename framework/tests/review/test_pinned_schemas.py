@@ -11,19 +11,19 @@ OLD = record(field("id", "long"), field("total", "double"))
 
 
 def pins(*schemas, subject="orders-value"):
-    versions = tuple(version_of(number, number, "AVRO", each) for number, each in enumerate(schemas, 1))
+    versions = tuple(version_of(number, number, "AVRO", schema) for number, schema in enumerate(schemas, 1))
     return encode(Subject(subject, "NONE", versions))
 
 
-def found(tmp_path, new):
+def contract_changes(tmp_path, new):
     files = {"models/orders.yml": SOURCES, "m": "select id from {{ source('shop', 'orders') }}"}
     review = reviewed(tmp_path, {**files, PINS: pins(OLD)}, {PINS: pins(OLD, new)})
-    return review, [each for each in review.contracts if each.model == "source.shop.orders"]
+    return review, [contract for contract in review.contracts if contract.model == "source.shop.orders"]
 
 
 def test_old_records_that_the_new_version_can_not_read(tmp_path):
     new = record(field("id", "long"), field("total", "double"), field("note", "string"))
-    review, (change,) = found(tmp_path, new)
+    review, (change,) = contract_changes(tmp_path, new)
     assert change.breaking == (
         "field note: old records lack it, and the new schema has no default, so new readers can't read old records",
     )
@@ -31,7 +31,7 @@ def test_old_records_that_the_new_version_can_not_read(tmp_path):
 
 
 def test_other_readers_that_can_not_read_new_records(tmp_path):
-    review, (change,) = found(tmp_path, record(field("id", "long")))
+    review, (change,) = contract_changes(tmp_path, record(field("id", "long")))
     assert change.breaking == ()
     assert change.notes == (
         "field total: new records lack it, and the old schema has no default, so old readers can't read new records",
@@ -40,10 +40,10 @@ def test_other_readers_that_can_not_read_new_records(tmp_path):
 
 
 def test_a_compatible_version(tmp_path):
-    _, changes = found(
+    _, changes = contract_changes(
         tmp_path, record(field("id", "long"), field("total", "double"), field("n", "int", default=0))
     )
-    assert all(not each.breaking and not each.notes for each in changes)
+    assert all(not contract.breaking and not contract.notes for contract in changes)
 
 
 FILE_SOURCES = """
@@ -65,15 +65,15 @@ def of_files(tmp_path, before, after):
         **before,
     }
     review = reviewed(tmp_path, files, after)
-    return {each.model: (each.breaking, each.notes) for each in review.contracts}
+    return {contract.model: (contract.breaking, contract.notes) for contract in review.contracts}
 
 
 def test_files_of_sources(tmp_path):
     new = record(field("id", "long"), field("total", "double"), field("note", "string"))
-    found = of_files(
+    contracts = of_files(
         tmp_path, {}, {"schemas/orders.avsc": new, "schemas/clicks.proto": PROTO.replace("string", "int64")}
     )
-    ((breaking, _), (clicks, _)) = (found["source.shop.orders"], found["source.shop.clicks"])
+    ((breaking, _), (clicks, _)) = (contracts["source.shop.orders"], contracts["source.shop.clicks"])
     assert breaking == (
         "field note: old records lack it, and the new schema has no default, so new readers can't read old records",
     )
@@ -98,7 +98,7 @@ def test_files_of_sinks(tmp_path):
         "field id: new records lack it, and the old schema has no default, so old readers can't read new records"
         in breaking
     )
-    assert any(each.startswith("field nr: old records lack it") for each in notes)
+    assert any(note.startswith("field nr: old records lack it") for note in notes)
 
 
 def test_pins_of_sinks(tmp_path):
@@ -112,4 +112,4 @@ def test_pins_of_sinks(tmp_path):
         "field id: new records lack it, and the old schema has no default, so old readers can't read new records"
         in breaking
     )
-    assert any(each.startswith("field nr: old records lack it") for each in notes)
+    assert any(note.startswith("field nr: old records lack it") for note in notes)

@@ -45,21 +45,21 @@ def reformatted(text, random):
 def test_another_form_is_no_change(old, tmp_path, seed):
     random = Random(seed)
     models = {name: reformatted(text, random) for name, text in MODELS.items()}
-    found = compared(old, tmp_path, models)
-    assert (found.nodes, found.queries, found.contracts, found.levels) == ((), (), (), ()), models
+    report = compared(old, tmp_path, models)
+    assert (report.nodes, report.queries, report.contracts, report.levels) == ((), (), (), ()), models
 
 
 @SETTINGS
-@given(number=st.integers(min_value=0, max_value=99), place=st.sampled_from(["> 7", "* 2"]))
-def test_another_number_is_a_change_exactly_where_it_is_another(old, tmp_path, number, place):
-    now = f"{place[0]} {number}"
-    models = {name: text.replace(place, now) for name, text in MODELS.items()}
-    found = compared(old, tmp_path, models)
-    changed = {each.id for each in found.nodes}
-    (query,) = found.queries or (None,)
-    if now == place:
+@given(number=st.integers(min_value=0, max_value=99), fragment=st.sampled_from(["> 7", "* 2"]))
+def test_another_number_is_a_change_exactly_where_it_is_another(old, tmp_path, number, fragment):
+    now = f"{fragment[0]} {number}"
+    models = {name: text.replace(fragment, now) for name, text in MODELS.items()}
+    report = compared(old, tmp_path, models)
+    changed = {node.id for node in report.nodes}
+    (query,) = report.queries or (None,)
+    if now == fragment:
         assert (changed, query) == (set(), None)
-    elif place[0] == ">":
+    elif fragment[0] == ">":
         assert (changed, query.status) == ({"model.clicks", "model.totals"}, "mixed")
     else:
         assert (changed, query.status) == ({"model.totals"}, "rebuild")

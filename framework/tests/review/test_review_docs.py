@@ -40,8 +40,8 @@ def test_hooks_are_commands():
     assert {hook["id"] for hook in hooks} == set(re.findall(r"id: (millstream-\w+)", PAGE))
     for hook in hooks:
         _, command, *rest = hook["entry"].split()
-        given = [word for word in [*rest, *hook.get("args", ())] if word.startswith("--")]
-        assert set(given) <= options(command)
+        flags = [word for word in [*rest, *hook.get("args", ())] if word.startswith("--")]
+        assert set(flags) <= options(command)
 
 
 def test_every_selector_of_state_is_described():

@@ -33,28 +33,30 @@ MODELS = {
 
 
 def compiled(folder, models):
-    found = compile_project(written(folder, models), use_cache=False)
-    return None if any(d.severity == "error" for d in found.diagnostics) else version_of("it", found, folder)
+    project = compile_project(written(folder, models), use_cache=False)
+    return (
+        None if any(d.severity == "error" for d in project.diagnostics) else version_of("it", project, folder)
+    )
 
 
 def edits(seed, count):
     """Return a project and edits of it, each on top of the one before."""
     generator = Generator(seed)
-    found = [generator.project]
+    projects = [generator.project]
     for _ in range(count):
         *_, generator.project = generator.edited()
-        found.append(generator.project)
-    return [with_counts(files(each)) for each in found]
+        projects.append(generator.project)
+    return [with_counts(files(project)) for project in projects]
 
 
 def check(folder, seed):
     versions = [compiled(folder / str(n), models) for n, models in enumerate(edits(seed, 3))]
-    old, *rest = [each for each in versions if each]
+    old, *rest = [version for version in versions if version]
     caches = folder / "older", folder / "newer"
     for now in rest:
         plain = review(old, now, Statistics())
-        kept = review(replace(old, cache=caches[0]), replace(now, cache=caches[1]), Statistics())
-        assert msgspec.json.encode(kept) == msgspec.json.encode(plain), seed
+        cached = review(replace(old, cache=caches[0]), replace(now, cache=caches[1]), Statistics())
+        assert msgspec.json.encode(cached) == msgspec.json.encode(plain), seed
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -70,23 +72,23 @@ def test_many_random_edits_one_after_another(tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_plan_of_a_version_is_kept_as_it_is(tmp_path, seed):
-    for place, models in enumerate(random_edit(seed)):
-        if (now := compiled(tmp_path / str(place), models)) is not None:
+    for index, models in enumerate(random_edit(seed)):
+        if (now := compiled(tmp_path / str(index), models)) is not None:
             plain = compiled_topology(now.compiled)
             save_plan(tmp_path, now.compiled, plain)
-            found = load_plan(tmp_path, now.compiled)
-            assert physical_of(found) == physical_of(plain)
-            assert [step.changes for step in found.optimized.steps] == [
+            loaded = load_plan(tmp_path, now.compiled)
+            assert physical_of(loaded) == physical_of(plain)
+            assert [step.changes for step in loaded.optimized.steps] == [
                 s.changes for s in plain.optimized.steps
             ]
-            assert list(found.roots) == list(plain.roots)
+            assert list(loaded.roots) == list(plain.roots)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_queries_that_are_known_are_as_they_would_be_made(tmp_path, seed):
     queries = QueryCache()
-    for place, models in enumerate(random_edit(seed)):
-        if (now := compiled(tmp_path / str(place), models)) is not None:
+    for index, models in enumerate(random_edit(seed)):
+        if (now := compiled(tmp_path / str(index), models)) is not None:
             plain = compiled_topology(now.compiled)
             first = physical_of(replace(plain, cache=queries))
             queries = QueryCache(queries.used)
@@ -107,7 +109,9 @@ def without_sql(physical):
     def stripped(query):
         deliver = query.deliver
         if isinstance(deliver, PerBatch):
-            left = tuple(Delivery(each.target, "", stops=each.stops) for each in deliver.deliveries)
+            left = tuple(
+                Delivery(delivery.target, "", stops=delivery.stops) for delivery in deliver.deliveries
+            )
             deliver = PerBatch("", left)
         return replace(query, sql="", steps=(), deliver=deliver)
 
@@ -129,9 +133,11 @@ def test_figures_of_columns_are_a_part_of_what_a_query_is_made_of():
     assert keys(counts) != keys({**counts, ("model.a", "x"): 3})
 
 
-def queries(kept):
-    found = [msgspec.msgpack.decode(each) for key, each in kept.items() if not key.startswith(b"narrowed")]
-    return [each["query"]["name"] for each in found]
+def queries(cache):
+    decoded = [
+        msgspec.msgpack.decode(encoded) for key, encoded in cache.items() if not key.startswith(b"narrowed")
+    ]
+    return [record["query"]["name"] for record in decoded]
 
 
 def test_the_next_review_plans_only_what_was_edited_since(tmp_path):

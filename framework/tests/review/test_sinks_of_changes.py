@@ -11,10 +11,10 @@ MODELS = {
 def test_other_records_break_readers_and_need_a_rebuild(tmp_path):
     base = version(written(tmp_path / "base", MODELS), "main")
     after = MODELS | {"sent": MODELS["sent"].replace("key=", "emit='changes', key=")}
-    found = compared(base, tmp_path / "after", after)
-    (contract,) = found.contracts
+    report = compared(base, tmp_path / "after", after)
+    (contract,) = report.contracts
     assert "its records are changes with the rows before and after instead of rows" in contract.breaking
-    (query,) = found.queries
+    (query,) = report.queries
     assert (query.name, query.status) == ("sent", "rebuild")
-    (node,) = found.nodes
+    (node,) = report.nodes
     assert "its records are `changes with the rows before and after`, was `rows`" in node.what

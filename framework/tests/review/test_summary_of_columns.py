@@ -17,21 +17,21 @@ GROUPED_WITH_SUBQUERY = GROUPED.replace(
 
 def reason(tmp_path, sql, before, after):
     base = version(written(tmp_path / "base", {"a": A, "m": sql}), "main")
-    found = compared(base, tmp_path / "after", {"a": A, "m": sql.replace(before, after)})
-    (line,) = (each for each in lines(found) if each.level is None)
+    report = compared(base, tmp_path / "after", {"a": A, "m": sql.replace(before, after)})
+    (line,) = (line for line in lines(report) if line.level is None)
     return line.why
 
 
 def test_one_coalesce_changes_its_column(tmp_path):
-    found = reason(tmp_path, JOINED, "0.0", "1.0")
-    assert found == "different values of `value`"
+    why = reason(tmp_path, JOINED, "0.0", "1.0")
+    assert why == "different values of `value`"
 
 
 def test_columns_that_share_their_cause_are_one_phrase(tmp_path):
-    found = reason(tmp_path, GROUPED_WITH_SUBQUERY, ", 0)", ", 1)")
-    assert found == "different values of all columns"
+    why = reason(tmp_path, GROUPED_WITH_SUBQUERY, ", 0)", ", 1)")
+    assert why == "different values of all columns"
 
 
 def test_one_aggregate_changes_its_column(tmp_path):
-    found = reason(tmp_path, GROUPED, ", 0)", ", 1)")
-    assert found == "different values of `total`"
+    why = reason(tmp_path, GROUPED, ", 0)", ", 1)")
+    assert why == "different values of `total`"

@@ -11,10 +11,10 @@ MODELS = {
 def test_the_table_is_rebuilt(tmp_path):
     base = version(written(tmp_path / "base", MODELS), "main")
     after = MODELS | {"largest": MODELS["largest"].replace("max(amount)", "max(cast(amount as bigint))")}
-    found = compared(base, tmp_path / "after", after)
-    (contract,) = found.contracts
+    report = compared(base, tmp_path / "after", after)
+    (contract,) = report.contracts
     assert "deploy it with `millstream apply`, which replaces the table" in contract.todo
-    rebuilt = query(found, "largest")
+    rebuilt = query(report, "largest")
     assert rebuilt.status == "rebuild"
     assert rebuilt.reasons == ("the column most of largest is bigint instead of int",)
 
@@ -31,7 +31,7 @@ def test_no_rows_stay_under_old_keys(tmp_path):
         "largest": MODELS["largest"].replace("max(amount) as most", "max(amount) as most, count(*) as n")
     }
     for contract in compared(base, tmp_path / "after", after).contracts:
-        assert not [each for each in contract.notes if "under old values" in each]
+        assert not [note for note in contract.notes if "under old values" in note]
 
 
 def test_readers_of_a_table_whose_columns_get_other_types_are_rebuilt(tmp_path):
@@ -48,8 +48,8 @@ def test_readers_of_a_table_whose_unread_column_gets_another_name_continue(tmp_p
     newest = MODELS["newest"].replace(" as amount", " as amount, cast(user_id as string) as label")
     base = version(written(tmp_path / "base", MODELS | {"newest": newest}), "main")
     after = MODELS | {"newest": newest.replace("as label", "as title")}
-    found = compared(base, tmp_path / "after", after)
-    assert query(found, "largest") is None
-    (contract,) = found.contracts
+    report = compared(base, tmp_path / "after", after)
+    assert query(report, "largest") is None
+    (contract,) = report.contracts
     removed = "`apply` removes it unless other models follow the changes of the table"
     assert contract.todo == (f"the column `label` gets no more values; {removed}",)

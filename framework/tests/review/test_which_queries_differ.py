@@ -28,23 +28,23 @@ def all_queries(old, new):
     before = groups_of(old)
     first = physical_of(old)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    kept = kept_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
-    return Running(first, kept.physical, (before, groups_of(new, before.lock)), kept)
+    reused = kept_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
+    return Running(first, reused.physical, (before, groups_of(new, before.lock)), reused)
 
 
-def told(found):
+def differences(running):
     return {
-        each.name: (each.status, each.reasons)
-        for each in query_changes(found, Statistics())
-        if each.status != "same"
+        change.name: (change.status, change.reasons)
+        for change in query_changes(running, Statistics())
+        if change.status != "same"
     }
 
 
 def check(folder, before, after):
     old, new = topology(folder / "old", before), topology(folder / "new", after)
     if old is not None and new is not None:
-        found = running(old, new)
-        assert told(found) == told(all_queries(old, new)), (before, after)
+        both = running(old, new)
+        assert differences(both) == differences(all_queries(old, new)), (before, after)
 
 
 def random_edit(seed):
@@ -83,13 +83,15 @@ def test_a_column_that_only_others_read_plans_nothing(tmp_path):
     versions = [
         topology(tmp_path / str(n), models | {"v": view % more}) for n, more in enumerate(("", ", value"))
     ]
-    found = running(*versions)
-    assert (found.old.queries, found.new.queries) == ((), ())
+    both = running(*versions)
+    assert (both.old.queries, both.new.queries) == ((), ())
 
 
 def test_what_is_written_to_a_topic_that_is_read_back_is_seen(tmp_path):
     read = "{{ config(materialized='table', unique_key='user_id') }}\nselect user_id, amount from {{ ref('lines') }}"
     before, after = ({"lines": CSV % text, "kept": read} for text in ("amount", "amount + 1"))
-    found = told(running(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
-    assert found == told(all_queries(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
-    assert found["lines_tables"][0] == "stored"
+    changed = differences(running(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
+    assert changed == differences(
+        all_queries(topology(tmp_path / "1", before), topology(tmp_path / "2", after))
+    )
+    assert changed["lines_tables"][0] == "stored"
