@@ -279,7 +279,7 @@ def test_live_traffic_goes_on_where_the_topic_ends_also_in_time(run, filled):
     shown = run("consume", "clicks", "--last", "100")[1].splitlines()
     records = sorted((record["id"], record["ms"]) for record in map(json.loads, shown))
     assert [number for number, _ in records] == [*range(31, 131)]
-    times = [time for _, time in records]
+    times = [milliseconds for _, milliseconds in records]
     assert times == sorted(times)
     assert times[0] >= before - 1000
     # Fifty records in 25 milliseconds are at least ten minutes apart.

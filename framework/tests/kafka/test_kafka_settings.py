@@ -129,9 +129,9 @@ def test_a_store_of_the_project_is_named_by_its_whole_path_and_one_of_the_worker
     ("said", "java_", "librdkafka"), [("", "", "none"), ("none", "", "none"), ("https", "https", "https")]
 )
 def test_the_check_of_host_names_is_switched_off_for_both(said, java_, librdkafka):
-    given_ = cluster(security_protocol="SSL", ssl_endpoint_identification_algorithm=said)
-    assert source_options(given_)["kafka.ssl.endpoint.identification.algorithm"] == java_
-    assert admin_config(given_)["ssl.endpoint.identification.algorithm"] == librdkafka
+    secured = cluster(security_protocol="SSL", ssl_endpoint_identification_algorithm=said)
+    assert source_options(secured)["kafka.ssl.endpoint.identification.algorithm"] == java_
+    assert admin_config(secured)["ssl.endpoint.identification.algorithm"] == librdkafka
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def yaml(content):
 
 
 def resolve(models=None, folders=(), properties=None, **in_file):
-    given_ = {name: ConfigValue(value, HERE, "{{ config(...) }}") for name, value in in_file.items()}
-    return resolve_config(Settings("shop", models=models or {}), folders, properties, given_)
+    config = {name: ConfigValue(value, HERE, "{{ config(...) }}") for name, value in in_file.items()}
+    return resolve_config(Settings("shop", models=models or {}), folders, properties, config)
 
 
 def good(*arguments, **options):
@@ -185,10 +185,12 @@ def settings(models, **places):
 
 
 def test_defaults_are_checked_once_at_their_place():
-    given_ = settings(
+    project_settings = settings(
         {"a": {"materialized": "tabel", "b": {"+ower": "x"}}}, a__materialized=1, **{"a__b__+ower": 3}
     )
-    diagnostics = check_folder_defaults(given_, Text("pyproject.toml", "materialized = 'tabel'\n\nx\n"))
+    diagnostics = check_folder_defaults(
+        project_settings, Text("pyproject.toml", "materialized = 'tabel'\n\nx\n")
+    )
     assert [(d.code, d.location.line, d.help) for d in diagnostics] == [
         ("MS120", 1, "did you mean 'table'?"),
         ("MS120", 3, "did you mean 'owner'?"),

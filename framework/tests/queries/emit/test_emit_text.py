@@ -253,8 +253,8 @@ def test_rows_that_stop_matching_are_marked_where_they_are_deleted():
 
 def test_what_can_fail_is_not_calculated_for_rows_to_delete():
     counted = group(by(topic("a", "b"), "a"), ("a",), "n = sum(b)")
-    sql = text(select(where(counted, "n > 0", label="some"), "a", "share = 1 / n"), deletes=True)
-    assert "if(_deleted, null, 1 / n) as share" in sql
+    emitted = text(select(where(counted, "n > 0", label="some"), "a", "share = 1 / n"), deletes=True)
+    assert "if(_deleted, null, 1 / n) as share" in emitted
 
 
 def test_shared_rows_come_together_once():
@@ -306,8 +306,10 @@ def test_a_subquery_reads_the_view_of_its_relation():
 
 
 def test_a_right_join_keeps_filters_of_the_left_side_below():
-    sql = text(join(where(topic("a"), "a > 1", label="big"), topic("a", name="others"), "a = r_a", "right"))
-    assert sql.startswith("with big as (")
+    emitted = text(
+        join(where(topic("a"), "a > 1", label="big"), topic("a", name="others"), "a = r_a", "right")
+    )
+    assert emitted.startswith("with big as (")
 
 
 def test_sql_of_expressions_has_their_pieces():

@@ -24,39 +24,41 @@ def counted(call, condition):
 
 def test_a_call_within_an_aggregate_becomes_a_column_below_it():
     node = group(by(topic("a", "b"), "a"), "a", "n = sum(py_f(b))", "most = max(py_f(b))")
-    sql = text(node)
-    assert sql.count("py_f_at(") == 1
-    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), b) as _py_f" in sql
-    assert "sum(_py_f) as n" in sql
-    assert "max(_py_f) as most" in sql
+    emitted = text(node)
+    assert emitted.count("py_f_at(") == 1
+    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), b) as _py_f" in emitted
+    assert "sum(_py_f) as n" in emitted
+    assert "max(_py_f) as most" in emitted
     assert nested_calls(in_order((node,))) == ()
 
 
 def test_it_is_called_for_the_rows_that_the_aggregate_wants():
-    sql = text(counted("sum(py_f(b))", "b > 1"))
-    assert "py_f_at(if(b > 1, named_struct('model', 'm', 'a', cast(a as string)), null), b) as _py_f" in sql
-    assert "sum(_py_f) filter (where b > 1)" in sql
+    emitted = text(counted("sum(py_f(b))", "b > 1"))
+    assert (
+        "py_f_at(if(b > 1, named_struct('model', 'm', 'a', cast(a as string)), null), b) as _py_f" in emitted
+    )
+    assert "sum(_py_f) filter (where b > 1)" in emitted
 
 
 def test_a_condition_that_calls_is_a_column_too():
-    sql = text(counted("count(*)", "py_f(b) > 1"))
-    assert "count(*) filter (where _py_f > 1)" in sql
+    emitted = text(counted("count(*)", "py_f(b) > 1"))
+    assert "count(*) filter (where _py_f > 1)" in emitted
 
 
 def test_a_call_above_an_aggregate_tells_the_group():
-    sql = text(select(group(topic("a", "b"), "a", "n = sum(b)"), "a", "s = py_f(n)"))
-    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), (sum(b))) as s" in sql
+    emitted = text(select(group(topic("a", "b"), "a", "n = sum(b)"), "a", "s = py_f(n)"))
+    assert "py_f_at(named_struct('model', 'm', 'a', cast(a as string)), (sum(b))) as s" in emitted
 
 
 def test_a_call_above_a_join_tells_what_it_was_joined_by():
     joined = lookup(topic("a", "b"), seed("id"), "a = id")
-    sql = text(where(select(joined, "key = a", "b"), "py_f(b) > 1"))
-    assert "py_f_at(named_struct('model', 'm', 'key', cast(" in sql
+    emitted = text(where(select(joined, "key = a", "b"), "py_f(b) > 1"))
+    assert "py_f_at(named_struct('model', 'm', 'key', cast(" in emitted
 
 
 def test_calls_in_calls_and_calls_without_arguments():
-    sql = text(select(topic("a"), "s = py_f(py_g())"))
-    assert "py_f_at(named_struct('model', 'm'), py_g_at(named_struct('model', 'm')))" in sql
+    emitted = text(select(topic("a"), "s = py_f(py_g())"))
+    assert "py_f_at(named_struct('model', 'm'), py_g_at(named_struct('model', 'm')))" in emitted
 
 
 def test_a_call_in_a_struct_stays_within():
