@@ -56,11 +56,11 @@ def pytest_collection_modifyitems(config, items):
 
     Files with Spark come first: the last files of workers are then short ones, so that they end together.
     """
-    long = [each for each in items if each.get_closest_marker("long")]
-    others = {each for each in long if not in_part(each.location[0], each.name)}
+    long = [item for item in items if item.get_closest_marker("long")]
+    others = {item for item in long if not in_part(item.location[0], item.name)}
     if others:
         config.hook.pytest_deselected(items=list(others))
-        items[:] = [each for each in items if each not in others]
+        items[:] = [item for item in items if item not in others]
     if config.getoption("timeout") is None:
         for item in items:
             if item.get_closest_marker("long"):
@@ -87,7 +87,7 @@ def first_spark(tmp_path_factory):
 
     jars = jars_for(Target("tests", "local", {}))
     # Those of other stores are not on the class path, which is that of commands, as is the archive of classes.
-    others = [each for each in jars_of(tuple(jar_files())) if each not in jars]
+    others = [jar for jar in jars_of(tuple(jar_files())) if jar not in jars]
     settings = SETTINGS | {"spark.jars": ",".join(map(str, others))}
     target = Target(
         "tests", "local", {"master": "local[2]", "spark": settings}, env_vars=("MILLSTREAM_TESTS_REGION",)

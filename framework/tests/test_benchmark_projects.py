@@ -21,24 +21,26 @@ def modules(monkeypatch):
 
 @pytest.mark.parametrize("name", ["stateless", "stateful"])
 def test_a_project_compiles_and_has_a_sink_for_each_query(tmp_path, modules, name):
-    found = compile_project(modules(f"projects.{name}").write(tmp_path), use_cache=False)
-    assert found.diagnostics == ()
-    sinks = {node.name for node in found.manifest.nodes.values() if node.config.get("materialized") == "sink"}
+    compiled = compile_project(modules(f"projects.{name}").write(tmp_path), use_cache=False)
+    assert compiled.diagnostics == ()
+    sinks = {
+        node.name for node in compiled.manifest.nodes.values() if node.config.get("materialized") == "sink"
+    }
     assert sinks == {query.topic for query in modules(f"by_hand.{name}").queries(None, "", tmp_path)}
 
 
 def test_the_functions_of_the_pipelines_run_natively(tmp_path, modules):
     modules("projects.pipelines").write(tmp_path, ["serial"], "events", "test")
     text = Text("macros/scores.py", (tmp_path / "macros/scores.py").read_text())
-    translated = {each.name: translate(each, text.content) for each in read_functions(text)[0]}
+    translated = {function.name: translate(function, text.content) for function in read_functions(text)[0]}
     assert translated.keys() >= {"optimize", "summarize"}
-    assert all(isinstance(each, Translation) for each in translated.values())
+    assert all(isinstance(translation, Translation) for translation in translated.values())
 
 
 def test_each_stored_model_of_the_example_is_a_query(modules):
-    found = compile_project(BENCHMARKS.parent, use_cache=False)
+    compiled = compile_project(BENCHMARKS.parent, use_cache=False)
     stored = {
-        n.name for n in found.manifest.nodes.values() if n.config.get("materialized") in {"sink", "table"}
+        n.name for n in compiled.manifest.nodes.values() if n.config.get("materialized") in {"sink", "table"}
     }
     queries = modules("by_hand.example").queries(None, "", "checkpoints", "by_hand.")
     assert {query.name for query in queries} == stored | {"products", "user_profiles"}

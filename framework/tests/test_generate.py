@@ -18,9 +18,9 @@ def files(root: Path) -> dict[str, str]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_projects_compile_without_a_diagnostic(tmp_path, seed):
     generate(tmp_path, 60, seed)
-    found = compile_project(tmp_path, use_cache=False)
-    assert found.diagnostics == ()
-    models = [node for node in found.manifest.nodes.values() if node.kind == "model"]
+    compiled = compile_project(tmp_path, use_cache=False)
+    assert compiled.diagnostics == ()
+    models = [node for node in compiled.manifest.nodes.values() if node.kind == "model"]
     assert len(models) == 60
     assert all(10 <= len(model.columns) <= 20 for model in models)
     assert all(len(model.depends_on) == 2 for model in models)

@@ -7,21 +7,21 @@ import grimp
 
 def circles(imports):
     """Return the groups of modules that reach each other, given the imports of each module."""
-    found = set()
+    knots = set()
     while True:
         try:
             graphlib.TopologicalSorter(imports).prepare()
         except graphlib.CycleError as error:
             members = frozenset(error.args[1])
         else:
-            return found
+            return knots
         # A circle that shares a module with another one is the same knot.
-        knot = members.union(*(each for each in found if each & members))
-        found = {each for each in found if not each & members} | {knot}
+        knot = members.union(*(other for other in knots if other & members))
+        knots = {other for other in knots if not other & members} | {knot}
         # Its modules become one, so that the next circle shows.
         first = min(knot)
         merged = {
-            module: {first if each in knot else each for each in reads} for module, reads in imports.items()
+            module: {first if read in knot else read for read in reads} for module, reads in imports.items()
         }
         outside = set().union(*(merged.pop(module, set()) for module in knot)) - {first}
         imports = {**merged, first: outside}
@@ -43,7 +43,7 @@ def test_circles_are_found():
 
 def test_no_circle_of_imports():
     graph = grimp.build_graph("millstream", cache_dir=None)
-    found = circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
-    assert [sorted(each) for each in found] == [], (
+    knots = circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
+    assert [sorted(knot) for knot in knots] == [], (
         "pass what is needed, or move what both need into a module of its own"
     )

@@ -52,18 +52,18 @@ def compared(shown, real):
 def output(command):
     """Return what the README shows of a command, with the line of the command."""
     return next(
-        found
-        for found in CONSOLE.finditer(README.read_text(encoding="utf-8"))
-        if found[1].startswith(command)
+        match
+        for match in CONSOLE.finditer(README.read_text(encoding="utf-8"))
+        if match[1].startswith(command)
     )
 
 
 def commands():
     """Return the commands of Millstream, in their order."""
     lines = "\n".join(SHELL.findall(README.read_text(encoding="utf-8"))).replace(" && ", "\n").splitlines()
-    found = [shlex.split(line, comments=True) for line in lines]
-    found = [words[2:] if words[:2] == ["uv", "run"] else words for words in found]
-    return [words[1:] for words in found if words[:1] == ["millstream"]]
+    split_lines = [shlex.split(line, comments=True) for line in lines]
+    split_lines = [words[2:] if words[:2] == ["uv", "run"] else words for words in split_lines]
+    return [words[1:] for words in split_lines if words[:1] == ["millstream"]]
 
 
 def test_the_model_is_one_of_the_example():
@@ -117,8 +117,8 @@ def test_build_prints_what_is_shown(shop):
 
 
 def without_tests(lines):
-    found = [line for line in lines if re.match(r"✓|\d+ models built", line)]
-    return [line for line in found if not re.search(r"\d+ (unit|data) tests?\b", line)]
+    summary = [line for line in lines if re.match(r"✓|\d+ models built", line)]
+    return [line for line in summary if not re.search(r"\d+ (unit|data) tests?\b", line)]
 
 
 def untimed(line):
@@ -128,9 +128,9 @@ def untimed(line):
 def test_the_commands_run_in_a_new_project(tmp_path, monkeypatch):
     """Those that take long are read only: their words must be those of the command."""
     monkeypatch.chdir(tmp_path)
-    found = commands()
-    assert {words[0] for words in found} >= {"build", "query", "consume", "init"}
-    for words in found:
+    readme_commands = commands()
+    assert {words[0] for words in readme_commands} >= {"build", "query", "consume", "init"}
+    for words in readme_commands:
         if words[0] == "init":
             result = CliRunner().invoke(millstream, words)
             assert result.exit_code == 0, result.output
@@ -143,8 +143,8 @@ def test_the_commands_run_in_a_new_project(tmp_path, monkeypatch):
 
 def test_links_and_pictures_are_there():
     text = README.read_text(encoding="utf-8")
-    found = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
-    assert [each for each in found if not (ROOT / each).exists()] == []
-    pictures = [each for each in found if each.endswith(".png")]
+    links = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    pictures = [link for link in links if link.endswith(".png")]
     assert len(pictures) == 2
-    assert all((ROOT / each).stat().st_size < 200_000 for each in pictures)
+    assert all((ROOT / link).stat().st_size < 200_000 for link in pictures)

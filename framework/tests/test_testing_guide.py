@@ -30,17 +30,17 @@ def session(tmp_path_factory):
     units = [text for text in YAML if text.startswith("unit_tests:")]
     for number, text in enumerate(units):
         (root / f"tests/guide_{number}.yml").write_text(text)
-    made = TestSession(root)
-    yield made
-    made.close()
+    test_session = TestSession(root)
+    yield test_session
+    test_session.close()
 
 
 @pytest.mark.long
 def test_all_unit_tests_of_the_guide_pass(session):
     units = session.main.project.unit_tests
     assert len(units) == sum(text.count("- name: ") for text in YAML if text.startswith("unit_tests:"))
-    problems = [problem for unit in units for problem in session.judge(unit).problems]
-    assert [(each.message, str(each.location)) for each in problems] == []
+    problems = [diagnostic for unit in units for diagnostic in session.judge(unit).problems]
+    assert [(diagnostic.message, str(diagnostic.location)) for diagnostic in problems] == []
 
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))
@@ -58,14 +58,14 @@ def test_the_data_tests_of_the_guide_can_be_read(session):
         for model in yaml.safe_load(file.read_text()).get("models", ()):
             described[model["name"]] = file.relative_to(ROOT)
     files = []
-    for text in (each for each in YAML if each.startswith("models:")):
+    for text in (text for text in YAML if text.startswith("models:")):
         # In the place of what the example says of the model.
         (model,) = yaml.safe_load(text)["models"]
         files.append(described[model["name"]])
         (Path(session.root) / files[-1]).write_text(text)
-    found = TestSession(Path(session.root)).main.compiled.manifest.nodes
-    kinds = [(node.test, node.config["severity"]) for node in found.values() if Path(node.path) in files]
-    kinds = [each for each in kinds if each[0]]
+    nodes = TestSession(Path(session.root)).main.compiled.manifest.nodes
+    kinds = [(node.test, node.config["severity"]) for node in nodes.values() if Path(node.path) in files]
+    kinds = [kind for kind in kinds if kind[0]]
     assert set(kinds) == {
         ("not_null", "error"), ("unique", "error"), ("expression", "error"), ("row_count", "error"),
         ("freshness", "warn"), ("expression", "dead_letter"),

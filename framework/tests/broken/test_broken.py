@@ -31,13 +31,13 @@ def project(case: str, folder: Path) -> Path:
     return folder
 
 
-def under(root: Path, problem: Diagnostic) -> str:
+def under(root: Path, diagnostic: Diagnostic) -> str:
     """What the caret of a diagnostic stands under, cut from the file itself."""
-    place = problem.location
-    assert place is not None
-    content = (root / place.path).read_bytes().decode("utf-8-sig")
-    line = content.replace("\r\n", "\n").split("\n")[place.line - 1]
-    return line[place.column - 1 : place.end - 1]
+    location = diagnostic.location
+    assert location is not None
+    content = (root / location.path).read_bytes().decode("utf-8-sig")
+    line = content.replace("\r\n", "\n").split("\n")[location.line - 1]
+    return line[location.column - 1 : location.end - 1]
 
 
 def test_the_base_project_is_good(tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_one_mistake_is_one_diagnostic_at_its_place(case: str, tmp_path: Path) -
         problems = compile_project(root, use_cache=False).diagnostics
     except MillstreamError as error:
         problems = error.diagnostics
-    wanted = facts(case)
-    assert [problem.code for problem in problems] == [wanted["code"]]
-    if "under" in wanted:
-        assert under(root, problems[0]) == wanted["under"]
+    expected = facts(case)
+    assert [diagnostic.code for diagnostic in problems] == [expected["code"]]
+    if "under" in expected:
+        assert under(root, problems[0]) == expected["under"]
 
 
 def with_bytes(folder: Path, path: str, data: bytes) -> tuple[Path, tuple[Diagnostic, ...]]:
@@ -80,23 +80,23 @@ def with_bytes(folder: Path, path: str, data: bytes) -> tuple[Path, tuple[Diagno
     return root, compile_project(root, use_cache=False).diagnostics
 
 
-MISTAKE = "select o.order_id, o.amont\nfrom {{ source('app', 'orders') }} as o\n"
+MISSPELLED = "select o.order_id, o.amont\nfrom {{ source('app', 'orders') }} as o\n"
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        MISTAKE.replace("\n", "\r\n").encode(),
-        b"\xef\xbb\xbf" + MISTAKE.encode(),
-        MISTAKE.replace("select ", "select\t\t").encode(),
-        ("-- " + "漢字é🙂" * 10 + "\n" + MISTAKE).encode(),
-        MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode(),
+        MISSPELLED.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + MISSPELLED.encode(),
+        MISSPELLED.replace("select ", "select\t\t").encode(),
+        ("-- " + "漢字é🙂" * 10 + "\n" + MISSPELLED).encode(),
+        MISSPELLED.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode(),
     ],
     ids=["crlf", "bom", "tabs", "wide", "megabyte_line"],
 )
 def test_the_place_is_exact_whatever_the_file_is_like(data: bytes, tmp_path: Path) -> None:
     root, problems = with_bytes(tmp_path, "models/m.sql", data)
-    assert [problem.code for problem in problems] == ["MS402"]
+    assert [diagnostic.code for diagnostic in problems] == ["MS402"]
     assert under(root, problems[0]) == "amont"
 
 
@@ -112,19 +112,19 @@ def test_the_place_is_exact_whatever_the_file_is_like(data: bytes, tmp_path: Pat
 )
 def test_a_file_that_is_no_text_is_told(path: str, data: bytes, code: str, tmp_path: Path) -> None:
     _, problems = with_bytes(tmp_path, path, data)
-    assert [problem.code for problem in problems] == [code]
+    assert [diagnostic.code for diagnostic in problems] == [code]
 
 
 def test_a_folder_where_a_file_is_expected(tmp_path: Path) -> None:
     root = project("file_only_comments", tmp_path / "p")
     (root / "models/comment.sql").unlink()
     (root / "models/m.sql").symlink_to("nowhere.sql")
-    assert [problem.code for problem in compile_project(root).diagnostics] == ["MS102"]
+    assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == ["MS102"]
 
 
 def test_a_megabyte_line_is_shown_around_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, _ = with_bytes(
-        tmp_path, "models/m.sql", MISTAKE.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode()
+        tmp_path, "models/m.sql", MISSPELLED.replace("o.order_id", "'" + "x" * 1_000_000 + "' as x").encode()
     )
     monkeypatch.chdir(root)
     result = CliRunner().invoke(millstream, ["compile"])

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from support.runs import built, create_topics, problems, queue_record, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
-from versions.history import START, at, history, valid
+from versions.history import START, history, timestamp, valid
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
@@ -66,11 +66,11 @@ BUILDS = [
 def send(bootstrap, rates, orders):
     producer = Producer({"bootstrap.servers": bootstrap})
     for currency, minute, rate in rates:
-        value = None if rate is None else f'{{"rate": {rate}, "at": "{at(minute).isoformat()}"}}'
-        time = int(at(minute).timestamp() * 1000)
+        value = None if rate is None else f'{{"rate": {rate}, "at": "{timestamp(minute).isoformat()}"}}'
+        time = int(timestamp(minute).timestamp() * 1000)
         queue_record(producer, "rates", key=currency, value=value, timestamp=time)
     for id_, currency, minute in orders:
-        value = f'{{"currency": "{currency}", "amount": 1, "at": "{at(minute).isoformat()}"}}'
+        value = f'{{"currency": "{currency}", "amount": 1, "at": "{timestamp(minute).isoformat()}"}}'
         queue_record(producer, "orders", key=id_, value=value)
     assert producer.flush(30) == 0
 
@@ -152,7 +152,11 @@ def test_versions_of_events_and_of_a_table(shop, first_spark):
         rows = [
             (
                 currency,
-                {"currency": currency, "rate": -1 if rate is None else rate, "at": at(minute).isoformat()},
+                {
+                    "currency": currency,
+                    "rate": -1 if rate is None else rate,
+                    "at": timestamp(minute).isoformat(),
+                },
             )
             for currency, minute, rate in rates
         ]

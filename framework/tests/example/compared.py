@@ -40,28 +40,30 @@ def letters(records: Iterable[Record]) -> Appended:
     return Counter((_text(key), _text(value)) for key, value in records)
 
 
-def same(expected: dict[str, Rows], found: dict[str, Rows]) -> list[str]:
+def same(expected: dict[str, Rows], actual: dict[str, Rows]) -> list[str]:
     """Return what is missing, too much or different; nothing when all is as expected."""
-    told: list[str] = []
-    for name in sorted(expected.keys() | found.keys()):
-        if name not in found:
-            told.append(f"{name}: not found")
+    differences: list[str] = []
+    for name in sorted(expected.keys() | actual.keys()):
+        if name not in actual:
+            differences.append(f"{name}: not found")
         elif name not in expected:
-            told.append(f"{name}: not expected")
+            differences.append(f"{name}: not expected")
         else:
             of_kind = _of_events if isinstance(expected[name], Counter) else _of_rows
-            each = list(of_kind(expected[name], found[name]))
-            told += [f"{name}{line}" for line in each[:SHOWN]]
-            told += [f"{name}: and {len(each) - SHOWN} more differences"] if len(each) > SHOWN else []
-    return told
+            lines = list(of_kind(expected[name], actual[name]))
+            differences += [f"{name}{line}" for line in lines[:SHOWN]]
+            differences += (
+                [f"{name}: and {len(lines) - SHOWN} more differences"] if len(lines) > SHOWN else []
+            )
+    return differences
 
 
-def _of_events(expected: Appended, found: Appended) -> Iterator[str]:
+def _of_events(expected: Appended, actual: Appended) -> Iterator[str]:
     """Tell what is in one multiset only, but for doubles that are nearly the same."""
     extra: dict[Any, list[Any]] = {}
-    for key, value in (found - expected).elements():
+    for key, value in (actual - expected).elements():
         extra.setdefault(key, []).append(value)
-    for key, value in (expected - found).elements():
+    for key, value in (expected - actual).elements():
         others = extra.get(key, [])
         near = next(
             (other for other in others if not any(_differences(_loaded(value), _loaded(other)))), None
@@ -76,9 +78,9 @@ def _of_events(expected: Appended, found: Appended) -> Iterator[str]:
             yield f"[{key!r}]: too much{again}: {value}"
 
 
-def _of_rows(expected: Newest, found: Newest) -> Iterator[str]:
-    for key in sorted(expected.keys() | found.keys(), key=repr):
-        one, other = expected.get(key), found.get(key)
+def _of_rows(expected: Newest, actual: Newest) -> Iterator[str]:
+    for key in sorted(expected.keys() | actual.keys(), key=repr):
+        one, other = expected.get(key), actual.get(key)
         if one is None and other is not None:
             yield f"[{key!r}]: too much: {other}"
         elif one is not None and other is None:
@@ -87,21 +89,21 @@ def _of_rows(expected: Newest, found: Newest) -> Iterator[str]:
             yield from (f"[{key!r}]{line}" for line in _differences(one, other))
 
 
-def _differences(expected: Any, found: Any, place: str = "") -> Iterator[str]:
+def _differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
     if isinstance(expected, Either):
-        if all(any(_differences(each, found)) for each in expected.values):
-            yield f"{place}: expected one of {list(expected.values)}, found {found!r}"
-    elif isinstance(expected, dict) and isinstance(found, dict):
-        for name in sorted(expected.keys() | found.keys()):
-            yield from _differences(expected.get(name), found.get(name), f"{place}.{name}")
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from _differences(one, other, f"{place}[{index}]")
-    elif isinstance(expected, float) and isinstance(found, float):
-        if not math.isclose(expected, found, rel_tol=1e-9):
-            yield f"{place}: expected {expected!r}, found {found!r}"
-    elif type(expected) is not type(found) or expected != found:
-        yield f"{place}: expected {expected!r}, found {found!r}"
+        if all(any(_differences(value, actual)) for value in expected.values):
+            yield f"{path}: expected one of {list(expected.values)}, found {actual!r}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for name in sorted(expected.keys() | actual.keys()):
+            yield from _differences(expected.get(name), actual.get(name), f"{path}.{name}")
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            yield from _differences(one, other, f"{path}[{index}]")
+    elif isinstance(expected, float) and isinstance(actual, float):
+        if not math.isclose(expected, actual, rel_tol=1e-9):
+            yield f"{path}: expected {expected!r}, found {actual!r}"
+    elif type(expected) is not type(actual) or expected != actual:
+        yield f"{path}: expected {expected!r}, found {actual!r}"
 
 
 def _text(value: Any) -> str | None:
@@ -124,14 +126,14 @@ def _row(value: Any) -> Any:
 def _plain(value: Any, name: str = "") -> Any:
     match value:
         case Either(values=values):
-            return Either(tuple(_plain(each) for each in values))
+            return Either(tuple(_plain(member) for member in values))
         case dict():
-            return {key: _plain(each, key) for key, each in value.items() if each is not None}
+            return {key: _plain(member, key) for key, member in value.items() if member is not None}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(member) for member in value]
         case datetime():
-            at = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-            return at.astimezone(timezone.utc).isoformat(timespec="microseconds")
+            timestamp = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return timestamp.astimezone(timezone.utc).isoformat(timespec="microseconds")
         case str() if name in TIMES:
             return _plain(_read_time(value))
     return value

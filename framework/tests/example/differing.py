@@ -9,32 +9,32 @@ REFERENCES = {"products": "product_id", "user_profiles": "user_id"}
 
 def stale(root, records, target=None):
     """Return the keys of reference tables that hold another record than the newest, with the times of both."""
-    found = []
+    stale_rows = []
     for name, key in REFERENCES.items():
         newest = latest(records[name])
         rows = {row[key]: row["timestamp"] for row in table_rows(root, f"source.shop.{name}", target)}
-        found += [
-            (name, each, rows.get(each), row["timestamp"])
-            for each, row in newest.items()
-            if rows.get(each) != row["timestamp"]
+        stale_rows += [
+            (name, key_value, rows.get(key_value), row["timestamp"])
+            for key_value, row in newest.items()
+            if rows.get(key_value) != row["timestamp"]
         ]
-    return found
+    return stale_rows
 
 
 def differences(root, bootstrap, records, target=None, *, again=False):
     """Tell what differs from what is expected; `again`: records may come again, as their headers tell."""
     assert not (old := stale(root, records, target)), old
-    wanted = expected(records)
-    found = {
+    expected_rows = expected(records)
+    stored_rows = {
         name: as_rows(
             name,
             [(row["user_id"], row) for row in table_rows(root, f"model.{name}", target)]
             if name == "active_users"
             else (once_each if again else pairs)(bootstrap, name),
         )
-        for name in wanted
+        for name in expected_rows
     }
-    return same(wanted, found)
+    return same(expected_rows, stored_rows)
 
 
 def once_each(bootstrap, topic):
@@ -42,11 +42,11 @@ def once_each(bootstrap, topic):
 
     Rows of a lookup don't say which record they are of, but no two of the example's are equal.
     """
-    found = {}
-    for each in received(bootstrap, topic):
-        place = headers(each).get("millstream.position", (each.key(), each.value()))
-        found.setdefault(place, (each.key(), each.value()))
-    return list(found.values())
+    records = {}
+    for record in received(bootstrap, topic):
+        position = headers(record).get("millstream.position", (record.key(), record.value()))
+        records.setdefault(position, (record.key(), record.value()))
+    return list(records.values())
 
 
 def piece(records, number, size):

@@ -16,9 +16,9 @@ BEFORE_THE_HOUR = datetime(2026, 1, 1, 11, 55, tzinfo=timezone.utc)
 
 def generated(count: int, seed: int = 1, now: datetime = BEFORE_THE_HOUR) -> dict[str, list[tuple[Any, Any]]]:
     """Return as many records of each topic; equal arguments give equal records."""
-    found = {}
+    records = {}
     for file in ("seeds/traffic.py", "seeds/reference_data.py"):
         for name, function in runpy.run_path(str(ROOT / file)).items():
             if not name.startswith("_") and getattr(function, "__module__", None) == "<run_path>":
-                found[name] = list(islice(function(Random(seed), now), count))
-    return found
+                records[name] = list(islice(function(Random(seed), now), count))
+    return records

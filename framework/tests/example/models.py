@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from example.generated import ROOT
-from example.spark_values import count_if, half_up, known, max_by, ratio, total, window, window_key
+from example.spark_values import count_if, half_up, max_by, ratio, total, window, window_key, without_nulls
 
 Row = dict[str, Any]
 
@@ -34,12 +34,12 @@ def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]
 
 def windowed(rows: Iterable[Row], length: timedelta) -> list[Row]:
     """Return rows with their window; one without an event time is in none."""
-    found = []
+    windowed_rows = []
     for row in rows:
         if row["event_time"] is not None:
             start, end = window(row["event_time"], length)
-            found.append(row | {"window_start": start, "window_end": end})
-    return found
+            windowed_rows.append(row | {"window_start": start, "window_end": end})
+    return windowed_rows
 
 
 def picked(row: Row, names: str) -> Row:
@@ -78,7 +78,7 @@ def scored_storefront_events(events: list[Row]) -> list[Row]:
 
 
 def user_activity_totals(activities: list[Row]) -> list[Row]:
-    of_known_type = [each for each in activities if each["activity_type"] is not None]
+    of_known_type = [row for row in activities if row["activity_type"] is not None]
     return [
         {
             "user_id": user,
@@ -92,7 +92,7 @@ def user_activity_totals(activities: list[Row]) -> list[Row]:
                 )
                 for row in rows
             ),
-            "last_active_at": max(known(row["event_time"] for row in rows), default=None),
+            "last_active_at": max(without_nulls(row["event_time"] for row in rows), default=None),
         }
         for (user,), rows in grouped(of_known_type, "user_id").items()
     ]
@@ -171,7 +171,7 @@ def stg_device_events(events: list[Row], types: dict[int, str]) -> list[Row]:
 
 
 def adjusted_device_events(events: list[Row]) -> list[Row]:
-    found = []
+    adjusted = []
     for event in events:
         value, score = event["value"], event["score"]
         if event["event_type"] == "purchase":
@@ -179,22 +179,22 @@ def adjusted_device_events(events: list[Row]) -> list[Row]:
             value = None if value is None else abs(value) * 11 // 10 * (1 if value > 0 else -1)
             score = min(score + 20, 100)
         processed = {"type": event["event_type"], "value": value, "score": score}
-        found.append(
+        adjusted.append(
             picked(event, "user_id metadata")
             | {
                 "processed_event": processed | picked(event, "user_id timestamp"),
                 "processing_info": {"optimized": True, "version": "v2"},
             }
         )
-    return found
+    return adjusted
 
 
 def readable_device_events(events: list[Row]) -> list[Row]:
-    found = []
+    readable = []
     for event in events:
         details = event["processed_event"]
         words = ("EVENT", "type"), ("USER", "user_id"), ("VALUE", "value"), ("SCORE", "score")
-        found.append(
+        readable.append(
             picked(event, "user_id metadata processing_info")
             | {
                 "summary": " ".join(
@@ -203,7 +203,7 @@ def readable_device_events(events: list[Row]) -> list[Row]:
                 "details": {"event_type": details["type"]} | picked(details, "user_id value score timestamp"),
             }
         )
-    return found
+    return readable
 
 
 # engagement
@@ -222,11 +222,11 @@ def categorized_app_events(events: list[Row]) -> list[Row]:
 
 
 def hourly_user_activity(events: list[Row]) -> list[Row]:
-    found = []
+    activity = []
     hours = windowed(events, timedelta(hours=1))
     for (start, end, user), rows in grouped(hours, "window_start", "window_end", "user_id").items():
-        products = sorted(set(known(row["product_id"] for row in rows)))
-        found.append(
+        products = sorted(set(without_nulls(row["product_id"] for row in rows)))
+        activity.append(
             {
                 "metrics_key": window_key(user, start),
                 "window_start": start,
@@ -240,30 +240,30 @@ def hourly_user_activity(events: list[Row]) -> list[Row]:
                 "last_updated": max(row["event_time"] for row in rows),
             }
         )
-    return found
+    return activity
 
 
 def hourly_user_interests(metrics: list[Row], products: dict[str, Row]) -> list[Row]:
-    found = []
+    interests = []
     for row in metrics:
         first = row["product_ids"][:TOP_PRODUCTS]
-        categories = Counter(known(products.get(product, {}).get("category") for product in first))
+        categories = Counter(without_nulls(products.get(product, {}).get("category") for product in first))
         ordered = sorted(categories.items(), key=lambda item: (-item[1], item[0]))
         top = [{"category": category, "products": number} for category, number in ordered[:TOP_CATEGORIES]]
-        found.append(row | {"top_categories": top})
-    return found
+        interests.append(row | {"top_categories": top})
+    return interests
 
 
 def hourly_user_metrics(metrics: list[Row], profiles: dict[str, Row]) -> list[Row]:
-    kept = (
+    columns = (
         "metrics_key user_id window_start window_end event_count view_count click_count purchase_count "
         "search_count total_value unique_products top_categories last_updated"
     )
-    found = []
+    enriched = []
     for row in metrics:
         profile = profiles.get(row["user_id"], {})
-        found.append(
-            picked(row, kept)
+        enriched.append(
+            picked(row, columns)
             | {
                 "click_through_rate": ratio(row["click_count"], row["view_count"], 4),
                 "conversion_rate": ratio(row["purchase_count"], row["click_count"], 4),
@@ -271,7 +271,7 @@ def hourly_user_metrics(metrics: list[Row], profiles: dict[str, Row]) -> list[Ro
                 "account_age_days": profile.get("account_age_days"),
             }
         )
-    return found
+    return enriched
 
 
 # traffic

@@ -31,19 +31,19 @@ EVENTS = frozenset(
 
 def expected(records: dict[str, list[Record]]) -> dict[str, Rows]:
     """Return the rows of each output from all records of the topics, each topic's in the order of its keys."""
-    found = {name: decoded(name, records.get(name, [])) for name in SOURCES}
+    decoded_rows = {name: decoded(name, records.get(name, [])) for name in SOURCES}
     products, profiles = (latest(records.get(name, [])) for name in ("products", "user_profiles"))
 
-    interesting = models.stg_storefront_events(found["storefront_events"])
-    counts = models.user_activity_totals(found["account_activity"])
-    filtered = models.valid_partner_events(found["partner_events"])
+    interesting = models.stg_storefront_events(decoded_rows["storefront_events"])
+    counts = models.user_activity_totals(decoded_rows["account_activity"])
+    filtered = models.valid_partner_events(decoded_rows["partner_events"])
     enriched = models.enriched_partner_events(filtered)
-    scored = models.stg_device_events(found["device_events"], event_types())
+    scored = models.stg_device_events(decoded_rows["device_events"], event_types())
     optimized = models.adjusted_device_events(scored)
-    categorized = models.categorized_app_events(found["app_events"])
+    categorized = models.categorized_app_events(decoded_rows["app_events"])
     hours = models.hourly_user_activity(categorized)
     enriched_hours = models.hourly_user_interests(hours, products)
-    hits = models.stg_page_hits(found["page_hits"])
+    hits = models.stg_page_hits(decoded_rows["page_hits"])
     outputs = {
         "scored_storefront_events": ("user_id", models.scored_storefront_events(interesting)),
         "user_activity_updates": ("user_id", models.user_activity_updates(counts)),
@@ -60,7 +60,10 @@ def expected(records: dict[str, list[Record]]) -> dict[str, Rows]:
         "region_hit_counts": ("region", models.region_hit_counts(hits)),
         "region_hit_counts_5s": ("window_key", models.region_hit_counts_5s(hits)),
     }
-    rows = {name: as_rows(name, [(row[key], row) for row in made]) for name, (key, made) in outputs.items()}
+    rows = {
+        name: as_rows(name, [(row[key], row) for row in output_rows])
+        for name, (key, output_rows) in outputs.items()
+    }
     return rows | {
         f"{name}.dead_letter": as_rows(f"{name}.dead_letter", bad(records.get(name, [])))
         for name, source in SOURCES.items()

@@ -34,15 +34,15 @@ def ratio(numerator: int | None, denominator: int | None, digits: int) -> float 
 
 def total(values: Iterable[float | None]) -> float | None:
     """`sum` of doubles: NULLs are left out, and nothing but NULLs gives NULL."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if numbers else None
 
 
 def count_if(values: Iterable[bool | None]) -> int:
     return sum(value is True for value in values)
 
 
-def known(values: Iterable[Any]) -> list[Any]:
+def without_nulls(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
@@ -60,13 +60,13 @@ def timestamp_millis(value: int | None) -> datetime | None:
     return None if value is None else EPOCH + timedelta(milliseconds=value)
 
 
-def unix_millis(at: datetime) -> int:
-    return (at - EPOCH) // timedelta(milliseconds=1)
+def unix_millis(time: datetime) -> int:
+    return (time - EPOCH) // timedelta(milliseconds=1)
 
 
-def window(at: datetime, length: timedelta) -> tuple[datetime, datetime]:
+def window(time: datetime, length: timedelta) -> tuple[datetime, datetime]:
     """The window that begins at or before this moment, counted from 1970; its end is not in it."""
-    start = EPOCH + (at - EPOCH) // length * length
+    start = EPOCH + (time - EPOCH) // length * length
     return start, start + length
 
 

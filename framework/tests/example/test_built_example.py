@@ -16,12 +16,12 @@ def test_all_outputs_are_right(example, first_spark):
     records = generated(1000)
     create_topics(bootstrap, *records)
     send(bootstrap, records)
-    results, told = built(root, first_spark)
-    assert problems(told) == []
+    results, events = built(root, first_spark)
+    assert problems(events) == []
     assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []
     again, _ = built(root, first_spark)
-    assert sum(each.rows_read for each in again.results) == 0
+    assert sum(node.rows_read for node in again.results) == 0
     assert differences(root, bootstrap, records) == []
 
 
@@ -41,8 +41,8 @@ def test_many_builds_give_what_one_gives(example, first_spark, optimization, gro
     create_topics(bootstrap, *records)
     for number in range(BUILDS):
         send(bootstrap, piece(records, number, EVENTS))
-        results, told = built(root, first_spark)
-        assert problems(told) == []
+        results, events = built(root, first_spark)
+        assert problems(events) == []
         assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []
 
@@ -53,7 +53,7 @@ def test_twenty_thousand_events(example, first_spark):
     records = generated(20_000)
     create_topics(bootstrap, *records)
     send(bootstrap, records)
-    results, told = built(root, first_spark)
-    assert problems(told) == []
+    results, events = built(root, first_spark)
+    assert problems(events) == []
     assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []

@@ -24,7 +24,7 @@ from example.spark_values import (
 HOUR = timedelta(hours=1)
 
 
-def at(text):
+def utc(text):
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
@@ -48,11 +48,11 @@ def test_round_goes_away_from_zero_at_a_half(value, digits, rounded):
 
 
 @pytest.mark.parametrize(
-    ("numerator", "denominator", "found"),
+    ("numerator", "denominator", "quotient"),
     [(100, 3, 33.33), (101, 8, 12.63), (0, 5, 0.0), (5, 0, None), (None, 5, None), (5, None, None)],
 )
-def test_a_ratio_needs_a_positive_denominator(numerator, denominator, found):
-    assert ratio(numerator, denominator, 2) == found
+def test_a_ratio_needs_a_positive_denominator(numerator, denominator, quotient):
+    assert ratio(numerator, denominator, 2) == quotient
 
 
 def test_a_sum_of_nothing_but_nulls_is_null():
@@ -80,24 +80,24 @@ def test_max_by_leaves_open_which_of_equals():
     ],
 )
 def test_a_window_begins_with_its_start_and_ends_before_its_end(moment, start):
-    assert window(at(moment), HOUR) == (at(start), at(start) + HOUR)
+    assert window(utc(moment), HOUR) == (utc(start), utc(start) + HOUR)
 
 
 def test_windows_are_counted_from_1970_and_not_from_midnight():
     # 1767312000 seconds to midnight are six more than a multiple of seven.
-    assert window(at("2026-01-02 00:00:03"), timedelta(seconds=7)) == (
-        at("2026-01-02 00:00:01"),
-        at("2026-01-02 00:00:08"),
+    assert window(utc("2026-01-02 00:00:03"), timedelta(seconds=7)) == (
+        utc("2026-01-02 00:00:01"),
+        utc("2026-01-02 00:00:08"),
     )
 
 
 def test_a_window_key_has_milliseconds_and_is_null_without_a_key():
-    assert window_key("u1", at("2026-01-01 10:00:00")) == "u1@1767261600000"
-    assert window_key(None, at("2026-01-01 10:00:00")) is None
+    assert window_key("u1", utc("2026-01-01 10:00:00")) == "u1@1767261600000"
+    assert window_key(None, utc("2026-01-01 10:00:00")) is None
 
 
 def test_milliseconds_are_exact():
-    assert timestamp_millis(1767261600001) == at("2026-01-01 10:00:00.001")
+    assert timestamp_millis(1767261600001) == utc("2026-01-01 10:00:00.001")
     assert unix_millis(timestamp_millis(1767261600001)) == 1767261600001
 
 
@@ -131,15 +131,15 @@ def test_an_unknown_type_is_not_interesting():
     event = dict.fromkeys(
         ["event_id", "user_id", "product_id", "category", "value", "timestamp", "metadata", "event_time"]
     )
-    found = models.stg_storefront_events([event | {"type": t} for t in ("view", "hover", None, "scroll")])
-    assert [row["event_type"] for row in found] == ["view"]
+    events = models.stg_storefront_events([event | {"type": t} for t in ("view", "hover", None, "scroll")])
+    assert [row["event_type"] for row in events] == ["view"]
 
 
 def test_a_score_has_its_type_its_category_and_its_value():
     event = dict.fromkeys(["user_id", "product_id", "timestamp", "metadata"])
     event |= {"event_type": "purchase", "category": "electronics", "value": 25.125}
-    (found,) = models.scored_storefront_events([event])
-    assert (found["score"], found["value"], found["status"]) == (17.51, 25.13, "PROCESSED")
+    (scored,) = models.scored_storefront_events([event])
+    assert (scored["score"], scored["value"], scored["status"]) == (17.51, 25.13, "PROCESSED")
 
 
 def test_counts_leave_out_unknown_types_and_take_a_missing_score_for_none():
@@ -154,8 +154,8 @@ def test_counts_leave_out_unknown_types_and_take_a_missing_score_for_none():
         }
 
     rows = [activity("login", 10, 1), activity("click", None, 3), activity(None, 99, 4), activity("x", 5, 2)]
-    (found,) = models.active_users(models.user_activity_totals(rows))
-    assert found == {
+    (user,) = models.active_users(models.user_activity_totals(rows))
+    assert user == {
         "user_id": "u1",
         "total_count": 3,
         "login_count": 1,
@@ -190,13 +190,13 @@ def test_a_null_is_not_valid(valid, type_, priority, passes):
 def test_gaps_are_filled_before_the_complex_score():
     event = dict.fromkeys(["event_id", "timestamp", "score", "batch_id", "source"])
     event |= {"event_type": "valid_purchase", "priority": "high"}
-    (found,) = models.scored_partner_events(models.enriched_partner_events([event]))
-    assert found["scores"] == {"base_score": 0, "complex_score": 70.0}
-    assert (found["batch_id"], found["source"]) == (0, "unknown")
+    (scored,) = models.scored_partner_events(models.enriched_partner_events([event]))
+    assert scored["scores"] == {"base_score": 0, "complex_score": 70.0}
+    assert (scored["batch_id"], scored["source"]) == (0, "unknown")
 
 
 @pytest.mark.parametrize(
-    ("type_id", "value", "score", "made"),
+    ("type_id", "value", "score", "processed"),
     [
         (3, 105, 50, ("purchase", 115, 70)),
         (3, -105, 90, ("purchase", -115, 100)),
@@ -205,12 +205,12 @@ def test_gaps_are_filled_before_the_complex_score():
         (9, 105, 90, ("unknown", 105, 90)),
     ],
 )
-def test_purchases_get_a_bonus(type_id, value, score, made):
+def test_purchases_get_a_bonus(type_id, value, score, processed):
     event = {"user_id": 1, "event_type_id": type_id, "value": value, "score": score}
     event |= {"timestamp": None, "metadata": None}
     scored = models.stg_device_events([event], {1: "view", 3: "purchase"})
-    (found,) = models.adjusted_device_events(scored)
-    assert tuple(found["processed_event"][name] for name in ("type", "value", "score")) == made
+    (adjusted,) = models.adjusted_device_events(scored)
+    assert tuple(adjusted["processed_event"][name] for name in ("type", "value", "score")) == processed
 
 
 @pytest.mark.parametrize(("score", "passes"), [(10, 1), (9, 0), (None, 0)])
@@ -267,8 +267,11 @@ def test_only_four_types_are_categorized():
         "event_time": None,
     }
     types = ["view", "search", "logout", None]
-    found = models.categorized_app_events([row | {"event_type": type_} for type_ in types])
-    assert [(each["category"], each["value"]) for each in found] == [("engagement", 0.0), ("conversion", 0.0)]
+    categorized = models.categorized_app_events([row | {"event_type": type_} for type_ in types])
+    assert [(row["category"], row["value"]) for row in categorized] == [
+        ("engagement", 0.0),
+        ("conversion", 0.0),
+    ]
 
 
 def test_categories_go_by_number_and_name_and_the_sixth_product_is_not_looked_at():
@@ -287,9 +290,9 @@ def test_categories_go_by_number_and_name_and_the_sixth_product_is_not_looked_at
 
 def test_rates_and_profiles_may_be_unknown():
     (hour,) = models.hourly_user_activity([event("click", 0), event("click", 1), event("purchase", 2)][:3])
-    (known,) = models.hourly_user_metrics([hour | {"top_categories": []}], {"u1": {"segment": "vip"}})
-    assert (known["click_through_rate"], known["conversion_rate"]) == (None, 0.5)
-    assert (known["user_segment"], known["account_age_days"]) == ("vip", None)
+    (metrics,) = models.hourly_user_metrics([hour | {"top_categories": []}], {"u1": {"segment": "vip"}})
+    assert (metrics["click_through_rate"], metrics["conversion_rate"]) == (None, 0.5)
+    assert (metrics["user_segment"], metrics["account_age_days"]) == ("vip", None)
     assert models.hourly_user_metrics([hour | {"top_categories": []}], {})[0]["user_segment"] == "unknown"
 
 
@@ -330,15 +333,15 @@ def test_the_order_between_keys_does_not_matter(of_the_generators):
 
 
 def test_what_spark_writes_reads_as_the_same_rows():
-    hour = {"window_start": at("2026-01-01 10:00:00"), "total": 0.3, "value": None, "ids": ["p1"]}
+    hour = {"window_start": utc("2026-01-01 10:00:00"), "total": 0.3, "value": None, "ids": ["p1"]}
     written = b'{"window_start":"2026-01-01T10:00:00.000Z","total":0.30000000000000004,"ids":["p1"]}'
-    found = as_rows("hourly_user_activity", [(b"k", b"{}"), (b"k", written)])
-    assert same({"o": as_rows("hourly_user_activity", [("k", hour)])}, {"o": found}) == []
+    rows = as_rows("hourly_user_activity", [(b"k", b"{}"), (b"k", written)])
+    assert same({"o": as_rows("hourly_user_activity", [("k", hour)])}, {"o": rows}) == []
 
 
 def test_a_time_zone_and_microseconds_make_no_difference():
     one = as_rows("categorized_app_events", [("k", {"event_time": "2026-01-01T11:00:00.000000+01:00"})])
-    assert one == as_rows("categorized_app_events", [(b"k", {"event_time": at("2026-01-01 10:00:00")})])
+    assert one == as_rows("categorized_app_events", [(b"k", {"event_time": utc("2026-01-01 10:00:00")})])
 
 
 def test_a_null_is_the_same_as_a_field_that_is_left_out():
@@ -366,7 +369,7 @@ def test_events_with_nearly_equal_doubles_are_equal():
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "difference"),
     [
         ({"m": {"n": 2, "of": [1]}}, "o['k'].m.n: expected 1, found 2"),
         ({"m": {"n": 1, "of": [2]}}, "o['k'].m.of[0]: expected 1, found 2"),
@@ -376,10 +379,10 @@ def test_events_with_nearly_equal_doubles_are_equal():
         ({"m": None}, "o['k'].m: expected {'n': 1, 'of': [1]}, found None"),
     ],
 )
-def test_a_difference_names_its_place(row, told):
+def test_a_difference_names_its_place(row, difference):
     assert same(
         {"o": {"k": {"m": {"n": 1, "of": [1]}}}}, {"o": as_rows("hourly_user_metrics", [("k", row)])}
-    ) == [told]
+    ) == [difference]
 
 
 def test_a_deleted_row_is_as_no_row():
@@ -405,5 +408,5 @@ def test_long_lists_are_cut():
 
 
 def test_dead_letters_keep_the_bytes_that_could_not_be_read():
-    found = as_rows("app_events.dead_letter", [(b"k", b"{no json"), (b"k", json.dumps({"a": 1}).encode())])
-    assert found == Counter({("k", "{no json"): 1, ("k", '{"a": 1}'): 1})
+    letters = as_rows("app_events.dead_letter", [(b"k", b"{no json"), (b"k", json.dumps({"a": 1}).encode())])
+    assert letters == Counter({("k", "{no json"): 1, ("k", '{"a": 1}'): 1})

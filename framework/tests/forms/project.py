@@ -85,26 +85,26 @@ def sql_of(query: str) -> str:
 def models() -> dict[str, str]:
     """Return the models of all forms that have to run."""
     sink = "{{ config(materialized='sink') }} "
-    found = {
+    forms = {
         "totals": "{{ config(materialized='table', unique_key='k') }} "
         + sql_of("select k, count(*) as n from E group by k")
     }
-    for kind, listed in EXPRESSIONS.items():
-        for number, expression in enumerate(cleandoc(listed).splitlines()):
+    for kind, expressions in EXPRESSIONS.items():
+        for number, expression in enumerate(cleandoc(expressions).splitlines()):
             text = expression.replace("{seed}", P)
-            found[f"{kind}_{number}"] = sink + sql_of(f"select id, {text} as result from E as e")
+            forms[f"{kind}_{number}"] = sink + sql_of(f"select id, {text} as result from E as e")
     for number, query in enumerate(STATELESS):
-        found[f"query_{number}"] = sink + sql_of(query)
+        forms[f"query_{number}"] = sink + sql_of(query)
     for number, (key, query) in enumerate(STATEFUL):
-        keys = ", ".join(f"'{each.strip('`')}'" for each in key.split(","))
-        found[f"state_{number}"] = f"{{{{ config(materialized='table', unique_key=[{keys}]) }}}} " + sql_of(
+        keys = ", ".join(f"'{column.strip('`')}'" for column in key.split(","))
+        forms[f"state_{number}"] = f"{{{{ config(materialized='table', unique_key=[{keys}]) }}}} " + sql_of(
             query
         )
     for number, query in enumerate(CLOSING):
-        found[f"closing_{number}"] = "{{ config(materialized='sink', emit='on_close') }} " + sql_of(query)
+        forms[f"closing_{number}"] = "{{ config(materialized='sink', emit='on_close') }} " + sql_of(query)
     for number, query in enumerate(JOINED):
-        found[f"joined_{number}"] = sink + sql_of(query)
-    return found
+        forms[f"joined_{number}"] = sink + sql_of(query)
+    return forms
 
 
 def refused() -> dict[str, str]:

@@ -23,12 +23,12 @@ def test_the_corpus_is_large():
 
 def test_what_is_refused_is_refused_with_its_code(tmp_path):
     _, wrong = attempted(written(tmp_path, FORMS | refused()))
-    found = {}
-    for each in wrong:
-        assert each.location is not None
-        assert each.help, each
-        found.setdefault(Path(each.location.path).stem, []).append(each.code)
-    assert found == {f"refused_{number}": [code] for number, (code, _) in enumerate(REFUSED)}
+    codes = {}
+    for diagnostic in wrong:
+        assert diagnostic.location is not None
+        assert diagnostic.help, diagnostic
+        codes.setdefault(Path(diagnostic.location.path).stem, []).append(diagnostic.code)
+    assert codes == {f"refused_{number}": [code] for number, (code, _) in enumerate(REFUSED)}
 
 
 KINDS = sorted({name.rpartition("_")[0] for name in FORMS} - {""})
@@ -37,24 +37,24 @@ KINDS = sorted({name.rpartition("_")[0] for name in FORMS} - {""})
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS if BUILDS > 3 else KINDS[:3])
 def test_the_forms_of_a_kind_run_together_on_spark(spark, tmp_path, kind):
-    own = {name: sql for name, sql in FORMS.items() if name.rpartition("_")[0] == kind}
-    found = streamed(written(tmp_path, own | {"totals": FORMS["totals"]}), "all")
-    made = set()
-    for query in found.physical.queries:
-        if any(model.removeprefix("model.") in own for model in query.models):
-            made |= {name for name, _ in found.run(spark, query, TOPICS, TABLES, quickly=True)}
-    assert made >= own.keys()
+    forms = {name: sql for name, sql in FORMS.items() if name.rpartition("_")[0] == kind}
+    run = streamed(written(tmp_path, forms | {"totals": FORMS["totals"]}), "all")
+    outputs = set()
+    for query in run.physical.queries:
+        if any(model.removeprefix("model.") in forms for model in query.models):
+            outputs |= {name for name, _ in run.run(spark, query, TOPICS, TABLES, quickly=True)}
+    assert outputs >= forms.keys()
 
 
 @pytest.mark.long
 @pytest.mark.skipif(BUILDS < 4, reason="takes half an hour")
 @pytest.mark.parametrize("target", ["apart", "plain_apart"])
 def test_every_form_runs_on_spark_by_itself(spark, tmp_path, target):
-    found = streamed(written(tmp_path, FORMS), target)
+    run = streamed(written(tmp_path, FORMS), target)
     failed = {}
-    for query in found.physical.queries:
+    for query in run.physical.queries:
         try:
-            found.run(spark, query, TOPICS, TABLES)
+            run.run(spark, query, TOPICS, TABLES)
         except Exception as error:  # noqa: BLE001 -- all that fail are reported
             failed[query.name] = error
     assert not failed

@@ -43,23 +43,23 @@ def recorded(*arguments):
 
 
 def test_a_session_is_recorded(tmp_path):
-    found = recorded(str(tmp_path))
-    printed = "".join(text for _, text in found["events"])
+    recording = recorded(str(tmp_path))
+    printed = "".join(text for _, text in recording["events"])
     assert "Compiled 3 models" in printed
     assert "^C" in printed
     assert re.search(r"after\r\n\S*\$ $", printed)
-    times = [at for at, _ in found["events"]]
+    times = [time for time, _ in recording["events"]]
     assert times == sorted(times)
-    assert "Compiled 3 models" in found["stills"]["compiled"]
-    assert "waiting" in found["stills"]["waits"]
-    assert "^C" not in found["stills"]["waits"]
-    assert len(found["cast"].splitlines()) == len(found["events"]) + 1
-    assert found["picture"].startswith("<svg")
+    assert "Compiled 3 models" in recording["stills"]["compiled"]
+    assert "waiting" in recording["stills"]["waits"]
+    assert "^C" not in recording["stills"]["waits"]
+    assert len(recording["cast"].splitlines()) == len(recording["events"]) + 1
+    assert recording["picture"].startswith("<svg")
 
 
 def test_what_is_typed_exists():
     typed = re.findall(r"(?:^|&& )millstream ([^|&>\n]*)", "\n".join(recorded()), re.MULTILINE)
-    commands = [shlex.split(each) for each in typed]
+    commands = [shlex.split(line) for line in typed]
     assert {words[0] for words in commands} >= {"init", "build", "run", "review", "apply"}
     for name, *arguments in commands:
         command = millstream.get_command(click.Context(millstream), name)

@@ -41,24 +41,24 @@ def test_every_package_has_a_checksum():
 
 def test_the_bill_of_materials_has_every_package_and_jar(modules, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    found = modules("sbom").sbom()
-    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.5")
-    assert found["metadata"]["timestamp"] == "2023-11-14T22:13:20+00:00"
-    purls = {each["purl"] for each in found["components"]}
+    bill = modules("sbom").sbom()
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
+    assert bill["metadata"]["timestamp"] == "2023-11-14T22:13:20+00:00"
+    purls = {component["purl"] for component in bill["components"]}
     pyproject = (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[0]
     for name in re.findall(r'^  "([a-z0-9-]+)[\[<>=]', pyproject, re.MULTILINE):
         assert any(purl.startswith(f"pkg:pypi/{name}@") for purl in purls), name
-    jars = [each for each in found["components"] if each["purl"].startswith("pkg:maven/")]
+    jars = [component for component in bill["components"] if component["purl"].startswith("pkg:maven/")]
     content = (ROOT / "framework/millstream/local/jars/jars.toml").read_text()
     for group, name, version, checksum in re.findall(
         r'^"([^:]+):([^:]+):([^:"]+)[^=]*= \{sha256 = "(\w+)"', content, re.MULTILINE
     ):
         assert any(
-            (each["group"], each["name"], each["version"]) == (group, name, version)
-            and each["hashes"] == [{"alg": "SHA-256", "content": checksum}]
-            for each in jars
+            (component["group"], component["name"], component["version"]) == (group, name, version)
+            and component["hashes"] == [{"alg": "SHA-256", "content": checksum}]
+            for component in jars
         ), name
-    assert modules("sbom").sbom() == found
+    assert modules("sbom").sbom() == bill
 
 
 ADVISORIES = [
@@ -129,8 +129,8 @@ def test_advisories_are_read_from_a_zip_and_from_a_folder(tmp_path):
     (folder / "one.json").write_text(json.dumps(newest))
     with ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("one.json", json.dumps(newest))
-    for place in (folder, tmp_path / "all.zip"):
-        environment = os.environ | {"MILLSTREAM_ADVISORIES": str(place)}
+    for path in (folder, tmp_path / "all.zip"):
+        environment = os.environ | {"MILLSTREAM_ADVISORIES": str(path)}
         done = subprocess.run([CI / "audit"], env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, "jinja2" in done.stdout) == (1, True), done.stderr
     (folder / "one.json").write_text(json.dumps({**newest, "withdrawn": "2020-01-01T00:00:00Z"}))
@@ -153,16 +153,16 @@ def test_a_dry_run_of_a_release(tmp_path):
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    listed = dict(line.split()[::-1] for line in (tmp_path / "dist/SHA256SUMS").read_text().splitlines())
-    assert {Path(name).suffix for name in listed} == {".whl", ".gz", ".json"}
-    for name, checksum in listed.items():
+    checksums = dict(line.split()[::-1] for line in (tmp_path / "dist/SHA256SUMS").read_text().splitlines())
+    assert {Path(name).suffix for name in checksums} == {".whl", ".gz", ".json"}
+    for name, checksum in checksums.items():
         assert hashlib.sha256((tmp_path / "dist" / name).read_bytes()).hexdigest() == checksum
     with ZipFile(tmp_path / f"dist/millstream-{version}-py3-none-any.whl") as wheel:
         names = {name for name in wheel.namelist() if name.startswith("millstream/")}
     tracked = subprocess.check_output(["git", "ls-files", "framework/millstream"], cwd=checkout, text=True)
     assert names == {line.removeprefix("framework/") for line in tracked.splitlines()}
     with tarfile.open(tmp_path / f"dist/millstream-{version}.tar.gz") as archive:
-        assert not [each for each in archive.getnames() if "/framework/tests/" in each]
+        assert not [name for name in archive.getnames() if "/framework/tests/" in name]
 
 
 def test_a_release_needs_a_clean_tree(tmp_path):

@@ -21,15 +21,15 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 ROOT = Path(__file__).resolve().parents[3]
 FROM = os.environ.get("MILLSTREAM_FROM", "0d6ad91f7460")
-EACH = 200
+RECORDS = 200
 
 
 @pytest.fixture
 def older(tmp_path):
     """The code of an older version, in a work tree of its own."""
     folder = tmp_path / "older"
-    known = ["git", "-C", str(ROOT), "cat-file", "-e", FROM]
-    if subprocess.run(known, check=False, capture_output=True).returncode:
+    cat_file = ["git", "-C", str(ROOT), "cat-file", "-e", FROM]
+    if subprocess.run(cat_file, check=False, capture_output=True).returncode:
         pytest.skip(f"this clone does not have {FROM}")
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--detach", "--quiet", str(folder), FROM], check=True)
@@ -39,18 +39,18 @@ def older(tmp_path):
 
 @pytest.fixture
 def shop(tmp_path):
-    made = Shop(tmp_path / "shop", "")
-    made.bootstrap = keep_broker(made.root).address
-    write_models(made)
-    create_topics(made.bootstrap, "events")
-    yield made
-    stop_broker(made.root, force=True)
+    project = Shop(tmp_path / "shop", "")
+    project.bootstrap = keep_broker(project.root).address
+    write_models(project)
+    create_topics(project.bootstrap, "events")
+    yield project
+    stop_broker(project.root, force=True)
 
 
 def test_a_project_goes_on_with_a_newer_version(shop, older):
     traffic = Traffic(shop.bootstrap)
     for _ in range(2):
-        traffic.more(EACH)
+        traffic.more(RECORDS)
         done = command(shop, "build", path=older)
     assert "older" in command(
         shop, "-c", "import millstream; print(millstream.__file__)", path=older, python=True
@@ -59,15 +59,15 @@ def test_a_project_goes_on_with_a_newer_version(shop, older):
     assert before, done
 
     plan = json.loads(command(shop, "plan", "--output", "json"))
-    assert [each for each in plan["queries"] if each["status"] != "same"] == []
+    assert [query for query in plan["queries"] if query["status"] != "same"] == []
     assert plan["same_queries"] == len(before)
     for _ in range(2):
-        traffic.more(EACH)
+        traffic.more(RECORDS)
         command(shop, "build")
     assert checkpoints(shop) == before
     check_once(shop, traffic)
-    newest = {each["user"]: each["id"] for each in table_rows(shop.root, "model.newest")}
-    ids = [each["id"] for each in traffic.good]
+    newest = {row["user"]: row["id"] for row in table_rows(shop.root, "model.newest")}
+    ids = [record["id"] for record in traffic.good]
     assert newest == {f"u{user}": max(id_ for id_ in ids if id_ % USERS == user) for user in range(USERS)}
 
 

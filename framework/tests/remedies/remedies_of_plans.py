@@ -200,7 +200,7 @@ CASES = {
     "an aggregate over an outer join": case("MS529", "count(path)", "move the inner step to a separate model: a topic then connects the two", f"{{{{ config({OK}) }}}} select user_id, count(path) as n from (select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR}) group by user_id",
         {f"(select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR})": "{{ ref('j') }}"},
         [({"events": [A], "hits": [HIT]}, [{"user_id": "a", "n": 1}]), ({"events": [A], "hits": []}, [{"user_id": "a", "n": 2}])],
-        added={"j": f"select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR}"}, apart=True),
+        added={"j": f"select e.user_id, h.path {E} left join {HITS} as h on e.user_id = h.visitor and {NEAR}"}, is_split=True),
     # -- what a stream can't do
     "a window function": case("MS530", "row_number", "for the newest row per key, write a table with unique_key and order_by, or max_by(struct(…), time) with GROUP BY", f"select user_id, type, row_number() over (partition by user_id order by at desc) as n {E}",
         {f"select user_id, type, row_number() over (partition by user_id order by at desc) as n {E}": f"{{{{ config(materialized='table', unique_key='user_id', order_by='at') }}}} select user_id, type, at {E}"},

@@ -102,4 +102,4 @@ SQL_CASES = [
     case("MS443", "p.category", "join the relations, and aggregate the rows of the join", f"select p.product_id, (select max(concat(q.category, p.category)) from {PRODUCTS} as q) as x from {PRODUCTS} as p", f"(select max(concat(q.category, p.category)) from {PRODUCTS} as q) as x from {PRODUCTS} as p", f"max(concat(q.category, p.category)) as x from {PRODUCTS} as p cross join {PRODUCTS} as q group by p.product_id"),
     case("MS444", "z(a", "name each column once, or remove the list", f"select a from (select product_id, category from {PRODUCTS}) as z(a)", "z(a)", "z(a, b)"),
 ]  # fmt: skip
-CASES = {f"{each.code} {each.sql}": each for each in SQL_CASES}
+CASES = {f"{sql_case.code} {sql_case.sql}": sql_case for sql_case in SQL_CASES}

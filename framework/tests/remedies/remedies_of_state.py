@@ -36,7 +36,7 @@ CASES = {
             "w": f"{{{{ config(emit='on_close') }}}} select type, window.start as start, count(*) as n from {EVENTS} "
             "group by type, window(at, '1 hour')\n"
         },
-        apart=True,
+        is_split=True,
     ),
     "a key that is not selected": Case(
         "MS511",

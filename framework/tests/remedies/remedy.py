@@ -32,5 +32,5 @@ class Case(NamedTuple):
     """Other files."""
     edited: dict[str, str] = {}
     """Other files as the remedy asks for them."""
-    apart: bool = False
+    is_split: bool = False
     """The edited models run in several queries, with a topic between them."""

@@ -21,7 +21,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     inside |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = (each.value if isinstance(each, ast.Constant) else "…" for each in node.values)
+            parts = (value.value if isinstance(value, ast.Constant) else "…" for value in node.values)
             yield node.lineno, "".join(map(str, parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             yield from (
@@ -41,8 +41,8 @@ def unsaid(source: str) -> list[int]:
 def test_remedies_say_what_their_commands_remove():
     # Commands declare their own options and examples.
     files = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE / "cli/commands"]
-    found = [f"{path.relative_to(PACKAGE)}:{line}" for path in files for line in unsaid(path.read_text())]
-    assert found == []
+    locations = [f"{path.relative_to(PACKAGE)}:{line}" for path in files for line in unsaid(path.read_text())]
+    assert locations == []
 
 
 def test_such_a_remedy_is_found():

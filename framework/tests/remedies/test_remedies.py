@@ -68,8 +68,8 @@ def written(root, models, files, *, warned):
     project(root, {name: f"{sql}\n" for name, sql in models.items()})
     if warned:
         (root / "pyproject.toml").write_text('[tool.millstream]\nname = "shop"\n')
-    places = root / "models/sources.yml"
-    places.write_text(places.read_text() + PLAIN)
+    sources = root / "models/sources.yml"
+    sources.write_text(sources.read_text() + PLAIN)
     for path, text in files.items():
         (root / path).write_text(text)
     return root
@@ -84,25 +84,29 @@ def edited(case):
     return sql
 
 
-def under(root, problem):
-    place = problem.location
-    return (root / place.path).read_text().splitlines()[place.line - 1][place.column - 1 : place.end - 1]
+def under(root, diagnostic):
+    location = diagnostic.location
+    return (
+        (root / location.path)
+        .read_text()
+        .splitlines()[location.line - 1][location.column - 1 : location.end - 1]
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_reported_is_gone_with_the_edit_that_the_remedy_asks_for(name, tmp_path):
     case, warned = CASES[name], name in STATE
     root = written(tmp_path, {"m": case.sql, **case.models}, case.files, warned=warned)
-    (problem,) = compile_project(root, use_cache=False).diagnostics
-    assert (problem.code, problem.help) == (case.code, case.remedy)
-    assert under(root, problem) == case.under
-    assert case.message in problem.message
+    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    assert (diagnostic.code, diagnostic.help) == (case.code, case.remedy)
+    assert under(root, diagnostic) == case.under
+    assert case.message in diagnostic.message
     models = {"m": edited(case), **case.models, **case.added}
     root = written(tmp_path, models, case.files | case.edited, warned=warned)
     assert compile_project(root, use_cache=False).diagnostics == ()
 
 
-def own(number, text):
+def rename_relations(number, text):
     """Give the models and seeds of a case names of their own."""
     return re.sub(r"ref\('(?!products')", f"ref('c{number}_", text)
 
@@ -113,10 +117,10 @@ def session(first_spark, tmp_path_factory):
     root = tmp_path_factory.mktemp("remedies")
     models, files, tests = {}, {}, []
     for number, case in enumerate(WITH_ROWS.values()):
-        if case.apart:
+        if case.is_split:
             continue
         for name, sql in {"m": edited(case), **case.models, **case.added}.items():
-            models[f"c{number}_{name}"] = own(number, sql)
+            models[f"c{number}_{name}"] = rename_relations(number, sql)
         for path, text in (case.files | case.edited).items():
             seed = path.startswith("seeds/")
             files[path.replace("seeds/", f"seeds/c{number}_") if seed else path] = text
@@ -125,20 +129,20 @@ def session(first_spark, tmp_path_factory):
             {
                 "given": [
                     {"input": others.get(name, f"source('shop', '{name}')"), "rows": rows}
-                    for name, rows in given.items()
+                    for name, rows in inputs.items()
                 ],
                 "expect": expected,
             }
-            for given, expected in case.steps
+            for inputs, expected in case.steps
         ]
-        alone = any(name in others for given, _ in case.steps for name in given)
+        alone = any(name in others for inputs, _ in case.steps for name in inputs)
         tests.append({"name": f"t{number}", "model": f"{'' if alone else '+'}c{number}_m", "steps": steps})
     written(root, models, files, warned=True)
     (root / "tests").mkdir()
     (root / "tests/unit.yml").write_text(json.dumps({"unit_tests": tests}, indent=1))
-    found = TestSession(root)
-    yield found
-    found.close()
+    test_session = TestSession(root)
+    yield test_session
+    test_session.close()
 
 
 def _stores(case):
@@ -151,35 +155,35 @@ def _stores(case):
     [
         pytest.param(number, id=name, marks=() if name in QUICK else pytest.mark.long)
         for number, (name, case) in enumerate(WITH_ROWS.items())
-        if not case.apart and not _stores(case) and (name in QUICK or BUILDS > 3 or number % 5 == 0)
+        if not case.is_split and not _stores(case) and (name in QUICK or BUILDS > 3 or number % 5 == 0)
     ],
 )
 def test_the_edited_model_is_right_on_spark(session, number):
-    (unit,) = [each for each in session.main.project.unit_tests if each.name == f"t{number}"]
+    (unit,) = [unit for unit in session.main.project.unit_tests if unit.name == f"t{number}"]
     verdict = session.judge(unit)
     assert verdict.problems == (), [str(line) for line in verdict.lines]
 
 
-@pytest.mark.parametrize("name", [name for name, case in WITH_ROWS.items() if case.apart])
+@pytest.mark.parametrize("name", [name for name, case in WITH_ROWS.items() if case.is_split])
 def test_the_edited_models_are_right_with_a_topic_between_them(spark, tmp_path, name):
     case = WITH_ROWS[name]
     models = {"m": edited(case), **case.models, **case.added}
     key = next(name for _, rows in case.steps for row in rows for name in row)
     table = f"{{{{ config(materialized='table', unique_key='{key}') }}}} "
     root = written(tmp_path, models | {"m": table + models["m"]}, case.files | case.edited, warned=False)
-    found = streamed(root, "apart")
+    run = streamed(root, "apart")
     topics = {
-        topic: [[_record(row) for row in given.get(topic, [])] for given, _ in case.steps]
+        topic: [[_record(row) for row in inputs.get(topic, [])] for inputs, _ in case.steps]
         for topic in case.steps[0][0]
     }
-    made = []
-    for query in sorted(found.physical.queries, key=lambda each: "model.m" in each.models):
-        for topic, row in found.run(spark, query, topics):
-            made.append((topic, row))
+    outputs = []
+    for query in sorted(run.physical.queries, key=lambda query: "model.m" in query.models):
+        for topic, row in run.run(spark, query, topics):
+            outputs.append((topic, row))
             topics.setdefault(topic, []).append([row])
-    newest = {row[key]: row for name, row in made if name == "m"}
+    newest = {row[key]: row for name, row in outputs if name == "m"}
     expected = {row[key]: row for _, rows in case.steps for row in rows}
-    assert len(found.physical.queries) == 2
+    assert len(run.physical.queries) == 2
     assert newest == expected
 
 
@@ -192,6 +196,6 @@ def _record(row):
 
 
 def test_each_code_with_a_remedy_has_a_case():
-    places = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "codes"]
-    used = {code for place in places for code in re.findall(r'"(MS[45]\d\d)"', place.read_text())}
+    paths = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "codes"]
+    used = {code for path in paths for code in re.findall(r'"(MS[45]\d\d)"', path.read_text())}
     assert used - {case.code for case in CASES.values()} == WITHOUT_CASE.keys()

@@ -31,8 +31,8 @@ def written(root, select, type_):
 
 
 def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_path):
-    (found,) = written(tmp_path, "type", "string")
-    assert (found.code, found.help) == (
+    (diagnostic,) = written(tmp_path, "type", "string")
+    assert (diagnostic.code, diagnostic.help) == (
         "MS124",
         "use coalesce(type, …), or let the field be null in the schema",
     )
@@ -50,9 +50,9 @@ def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_
 )
 def test_the_command_that_creates_an_environment_names_it_once(options, command):
     environment = Environment("alice", "shop")
-    (found,) = missing(environment, Target("shop", "live", {})).diagnostics
-    assert command in for_target(found.help, options)
-    assert "--environment" not in found.help
+    (diagnostic,) = missing(environment, Target("shop", "live", {})).diagnostics
+    assert command in for_target(diagnostic.help, options)
+    assert "--environment" not in diagnostic.help
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_the_command_that_creates_an_environment_names_it_once(options, command)
 def test_a_key_like_no_other_lists_some_and_where_all_are(tmp_path, path, text):
     root = project(tmp_path, {"m": f"select user_id {EVENTS}"})
     (root / path).write_text(text)
-    (found,) = compile_project(root, use_cache=False).diagnostics
-    assert len(found.help) < 200
-    assert re.search(r", … \(\d+ more: see configuration\.md in the docs\)$", found.help)
+    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    assert len(diagnostic.help) < 200
+    assert re.search(r", … \(\d+ more: see configuration\.md in the docs\)$", diagnostic.help)
 
 
 def recipes():
     """Return the commands of the docs' workflows that install Millstream."""
-    found = []
+    commands = []
     for page in sorted((ROOT / "docs").glob("*.md")):
         for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            found += re.findall(r"(?:pip|uv) .*\bmillstream\b.*", block)
-    return found
+            commands += re.findall(r"(?:pip|uv) .*\bmillstream\b.*", block)
+    return commands
 
 
 def test_the_recipes_for_ci_install_the_wheel_that_the_docs_build():

@@ -21,8 +21,8 @@ def test_an_error_of_a_project_is_gone_with_the_edit_that_the_remedy_asks_for(tm
     root = project(tmp_path, {"m": MODEL})
     for path, text in {case.path: case.wrong, **case.others}.items():
         (root / path).write_text(text)
-    (problem,) = compile_project(root, use_cache=False).diagnostics
-    assert (problem.code, case.remedy in problem.help) == (case.code, True), problem
+    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    assert (diagnostic.code, case.remedy in diagnostic.help) == (case.code, True), diagnostic
     (root / case.path).write_text(case.right)
     assert compile_project(root, use_cache=False).diagnostics == ()
 

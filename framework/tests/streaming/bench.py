@@ -111,18 +111,18 @@ class Table:
         changed = []
         for row in rows:
             deleted = bool(row.get("_deleted"))
-            values = {name: value for name, value in row.items() if name != "_deleted"}
-            key = tuple(_hashable(values[name]) for name in self.output.keys)
+            stored_row = {name: value for name, value in row.items() if name != "_deleted"}
+            key = tuple(_hashable(stored_row[name]) for name in self.output.keys)
             old = self.rows.get(key)
-            if old is not None and order and not _newer(values[order], old[order]):
+            if old is not None and order and not _newer(stored_row[order], old[order]):
                 continue
             if old is None and deleted:
                 continue
-            changed.append({**values, "_deleted": deleted})
+            changed.append({**stored_row, "_deleted": deleted})
             if deleted:
                 del self.rows[key]
             else:
-                self.rows[key] = values
+                self.rows[key] = stored_row
         self.changes.append(changed)
 
 

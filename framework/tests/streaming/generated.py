@@ -51,12 +51,12 @@ Rows = dict[str, Counter[str]]
 
 
 def rows_of_build(
-    server, root: Path, spark, target: str, records: Records, **options: object
+    server, root: Path, spark, target: str, inputs: Records, **options: object
 ) -> tuple[Rows, list[str]]:
     """Build a project over records; return the rows of its tables and sinks, and what failed."""
     bootstrap = lend(server, root)
-    create_topics(bootstrap, *records, partitions=2)
-    send(bootstrap, records)
+    create_topics(bootstrap, *inputs, partitions=2)
+    send(bootstrap, inputs)
     results, events = built(root, spark, target=target, **options)
     failed = [
         f"{event.result.query}: {event.result.diagnostic.code} {event.result.diagnostic.message}"

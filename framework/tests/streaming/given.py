@@ -48,8 +48,10 @@ def _records(source: Source, random: Random) -> list[Record]:
 def _unique(source: Source, records: list[Record]) -> list[Record]:
     """Let the dead letters of a source be told apart: repeated ones are others."""
     return [
-        Record(record.key, f"{record.value.decode()} {i}".encode()) if record.key == b"bad" else record
-        for i, record in enumerate(records)
+        Record(source_record.key, f"{source_record.value.decode()} {i}".encode())
+        if source_record.key == b"bad"
+        else source_record
+        for i, source_record in enumerate(records)
     ]
 
 
@@ -88,19 +90,19 @@ def record(source: Source, row: dict[str, Any]) -> Record:
     return Record(None if key is None else str(key).encode(), json.dumps(value).encode())
 
 
-def value_of(source: Source, record: Record) -> dict[str, Any] | None:
+def value_of(source: Source, source_record: Record) -> dict[str, Any] | None:
     """Return what a record says, times in microseconds; None for one that is no JSON.
 
     A record without a value is one of a reference topic: all but its key is NULL.
     """
-    if record.value is None:
+    if source_record.value is None:
         said: dict[str, Any] = {}
     else:
         try:
-            said = json.loads(record.value)
+            said = json.loads(source_record.value)
         except ValueError:
             return None
-    key = record.key.decode() if record.key is not None else None
+    key = source_record.key.decode() if source_record.key is not None else None
     row: dict[str, Any] = {}
     for name, kind in source.columns.items():
         value = key if name == source.key else said.get(name)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def at(minute):
+def timestamp(minute):
     return None if minute is None else START + timedelta(minutes=minute)
 
 
@@ -20,40 +20,42 @@ def records(keys="abc", minutes=30, most=40):
 
 def cut(items, places):
     """Return a list in parts that begin at these places."""
-    bounds = sorted({0, *(place % len(items) for place in places), len(items)})
+    bounds = sorted({0, *(position % len(items) for position in places), len(items)})
     return [items[start:stop] for start, stop in pairwise(bounds)]
 
 
-def history(given, keep=None):
+def history(changes, keep=None):
     """Return the versions of records: key, value, minute from which and until which each is valid.
 
     Without a version before it, a deletion is an empty version. With `keep`, versions are gone that ended so
     long before the newest record.
     """
-    found = []
-    oldest = max(minute for _, minute, _ in given) - keep if given and keep is not None else None
-    for key in {key for key, _, _ in given}:
-        bounds = sorted({minute: value for own, minute, value in given if own == key}.items())
+    versions = []
+    oldest = max(minute for _, minute, _ in changes) - keep if changes and keep is not None else None
+    for key in {key for key, _, _ in changes}:
+        bounds = sorted({minute: value for record_key, minute, value in changes if record_key == key}.items())
         ends = [minute for minute, _ in bounds[1:]] + [None]
-        kept = [
+        retained = [
             (minute, value, end)
             for (minute, value), end in zip(bounds, ends, strict=True)
             if oldest is None or end is None or end > oldest
         ]
         before = None
-        for minute, value, end in kept:
+        for minute, value, end in retained:
             if value is not None:
-                found.append((key, value, minute, end))
+                versions.append((key, value, minute, end))
             elif before is None:
-                found.append((key, None, minute, minute))
+                versions.append((key, None, minute, minute))
             before = value
-    return sorted(found, key=repr)
+    return sorted(versions, key=repr)
 
 
-def valid(given, key, minute):
+def valid(changes, key, minute):
     """Return a key's value at a time, which is that of its newest record until then."""
-    known = {own: value for k, own, value in given if k == key and own <= minute}
-    return known[max(known)] if known else None
+    values = {
+        record_minute: value for k, record_minute, value in changes if k == key and record_minute <= minute
+    }
+    return values[max(values)] if values else None
 
 
 def states(keys="ab", most=8):
@@ -70,12 +72,15 @@ def replaced(batches, keep=None):
     bounds = {}
     for now, batch in enumerate(batches, 100):
         for key, time, value in batch:
-            own = bounds.setdefault(key, [])
-            before = own[-1][1] if own else None
+            bounds_of_key = bounds.setdefault(key, [])
+            before = bounds_of_key[-1][1] if bounds_of_key else None
             if value == before:
                 continue  # an equal row, or a deletion of what is not there
             begins = now if time is None or value is None else time
-            if own and own[-1][0] >= begins:
-                begins, _ = own.pop()
-            own.append((begins, value))
-    return history([(key, minute, value) for key, own in bounds.items() for minute, value in own], keep)
+            if bounds_of_key and bounds_of_key[-1][0] >= begins:
+                begins, _ = bounds_of_key.pop()
+            bounds_of_key.append((begins, value))
+    return history(
+        [(key, minute, value) for key, bounds_of_key in bounds.items() for minute, value in bounds_of_key],
+        keep,
+    )

@@ -35,10 +35,10 @@ class InDuckDB:
         self.rows = {}
         """By key and time."""
 
-    def batch(self, given, now=None):
+    def batch(self, records, now=None):
         """Store records: key, time, value; None deletes the key."""
         by = (lambda row: row[0]) if self.versions.replaces else (lambda row: row[:2])
-        newest = list({by(row): row for row in given}.values())
+        newest = list({by(row): row for row in records}.values())
         self._table(STORED, self.rows.values())
         rows = [(key, value, time, None, value is None) for key, time, value in newest]
         self._table(BATCH_ROWS, rows, ", _deleted boolean")
@@ -61,8 +61,8 @@ class InDuckDB:
         return len(changed)
 
     def _horizon(self):
-        before, given = (self._run(newest_sql(view)).fetchone()[0] for view in (STORED, BATCH_ROWS))
-        newest = [each for each in (before, given) if each is not None]
+        before, batch_newest = (self._run(newest_sql(view)).fetchone()[0] for view in (STORED, BATCH_ROWS))
+        newest = [time for time in (before, batch_newest) if time is not None]
         if not newest:
             return None
         ago = timedelta(minutes=self.keep)

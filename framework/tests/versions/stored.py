@@ -41,8 +41,10 @@ class Versioned:
 
     def batch(self, number, rows):
         batch = Batch("latest/1", number, deletes=True, new=self.new and not number)
-        given = [(key, minute(at), value, minute(at), None, value is None) for key, at, value in rows]
-        self.store.merge(self.store.table, given, batch)
+        batch_rows = [
+            (key, minute(time), value, minute(time), None, value is None) for key, time, value in rows
+        ]
+        self.store.merge(self.store.table, batch_rows, batch)
 
     def rows(self):
         """Return the versions, with their times in minutes."""
@@ -50,8 +52,8 @@ class Versioned:
         def number(time):
             return None if time is None else (time - round(minute(0).timestamp() * 1_000_000)) // 60_000_000
 
-        found = self.store.tables.rows(self.store.spark, self.store.table)
-        rows = found.selectExpr("user", "value", "unix_micros(valid_from)", "unix_micros(valid_to)").collect()
+        frame = self.store.tables.rows(self.store.spark, self.store.table)
+        rows = frame.selectExpr("user", "value", "unix_micros(valid_from)", "unix_micros(valid_to)").collect()
         return sorted(
             ((key, value, number(begins), number(ends)) for key, value, begins, ends in rows), key=repr
         )
@@ -69,12 +71,12 @@ DELTA = {"store": "delta", "path": "tables"}
 def main(root: str, moment: str, number: int) -> None:
     merge = DeltaTables.merge
 
-    def killed(self, *given):
+    def killed(self, *arguments):
         if moment == "before":
             die()
         if moment == "during":
             threading.Timer(0.5, die).start()
-        merge(self, *given)
+        merge(self, *arguments)
         die()
 
     DeltaTables.merge = killed

@@ -10,7 +10,7 @@ from maintained.harness import InDuckDB as Tables
 from maintained.harness import in_memory, insert, ordered
 from support.long import VERSIONED
 
-from versions.history import at, cut
+from versions.history import cut, timestamp
 from versions.in_duckdb import InDuckDB as Versions
 from versions.test_versions import SHORT, examples, places
 
@@ -55,27 +55,29 @@ class Joined(Tables):
     def __init__(self, root, form, kind, more):
         keys, sql = FORMS[form]
         sql = sql.replace("{kind}", kind).replace("{more}", more)
-        made = TableModel("joined", {}, keys, sql, reads=("orders", "rates"))
-        super().__init__(root, Sequence(list(BASE), [made]))
+        table = TableModel("joined", {}, keys, sql, reads=("orders", "rates"))
+        super().__init__(root, Sequence(list(BASE), [table]))
         self.versions = Versions()
         self.records = {}
         joined = JOIN.replace("{kind}", kind)
-        self.wanted = sql.replace(joined, ASOF.format(kind=kind))
+        self.expected_sql = sql.replace(joined, ASOF.format(kind=kind))
 
     def batch(self, orders, records):
         before = dict(self.versions.rows)
         if records:
-            self.versions.batch([(key, at(minute), value) for key, minute, value in records])
+            self.versions.batch([(key, timestamp(minute), value) for key, minute, value in records])
         self.records |= {(key, minute): value for key, minute, value in records}
         after = self.versions.rows
-        changed = [row for own, row in before.items() if after.get(own) != row]
-        new = [row for own, row in after.items() if before.get(own) != row]
-        found = {"orders": [(id_, row and (row[0], at(row[1]))) for id_, row in dict(orders).items()]}
+        changed = [row for key, row in before.items() if after.get(key) != row]
+        new = [row for key, row in after.items() if before.get(key) != row]
+        row_changes = {
+            "orders": [(id_, row and (row[0], timestamp(row[1]))) for id_, row in dict(orders).items()]
+        }
         # The rows of a table have their key first; here it is all but `valid_to`.
-        found["rates"] = [(_version(row), None) for row in changed] + [
+        row_changes["rates"] = [(_version(row), None) for row in changed] + [
             (_version(row), (row[3],)) for row in new
         ]
-        self.apply(found)
+        self.apply(row_changes)
 
     def check(self):
         database = in_memory()
@@ -83,12 +85,14 @@ class Joined(Tables):
         database.execute("create table records (k text, price bigint, time timestamptz)")
         insert(database, "orders", self.rows["model.orders"].values())
         insert(
-            database, "records", [(key, value, at(minute)) for (key, minute), value in self.records.items()]
+            database,
+            "records",
+            [(key, value, timestamp(minute)) for (key, minute), value in self.records.items()],
         )
         database.execute(f"create table valid as {VALID}")
         names = ", ".join(self.names["model.joined"])
-        wanted = database.execute(f"select {names} from ({self.wanted})").fetchall()
-        assert ordered(self.rows["model.joined"].values()) == ordered(wanted), self.wanted
+        expected = database.execute(f"select {names} from ({self.expected_sql})").fetchall()
+        assert ordered(self.rows["model.joined"].values()) == ordered(expected), self.expected_sql
 
 
 def _version(row):
@@ -96,18 +100,18 @@ def _version(row):
     return key, price, begins, begins
 
 
-def stays_equal(folders, schema, found, where):
+def stays_equal(folders, schema, order_changes, where):
     joined = Joined(folders.mktemp("project"), *schema)
-    for batch in cut(found, where):
-        parts = ([each[1:] for each in batch if each[0] == kind] for kind in ("order", "record"))
+    for batch in cut(order_changes, where):
+        parts = ([change[1:] for change in batch if change[0] == kind] for kind in ("order", "record"))
         joined.batch(*parts)
         joined.check()
 
 
 def joined_as_of(folders, count):
     @examples(count, schemas, changes, places)
-    def check(schema, found, where):
-        stays_equal(folders, schema, found, where)
+    def check(schema, order_changes, where):
+        stays_equal(folders, schema, order_changes, where)
 
     check()
 
@@ -124,5 +128,5 @@ def test_many_tables_that_join_versions(tmp_path_factory):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["", "left"])
 def test_the_touched_keys_of_each_form_are_derived(tmp_path, form, kind):
-    (made,) = Joined(tmp_path, form, kind, "").sequence.models
-    assert not made.full
+    (table,) = Joined(tmp_path, form, kind, "").sequence.models
+    assert not table.full

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support.long import VERSIONED
 
-from versions.history import at, cut, history, records, replaced, states
+from versions.history import cut, history, records, replaced, states, timestamp
 from versions.in_duckdb import InDuckDB
 
 SHORT = 6
@@ -23,10 +23,10 @@ def minutes(rows):
     """Return rows with their times in minutes."""
 
     def minute(time):
-        return None if time is None else (time - at(0)) // timedelta(minutes=1)
+        return None if time is None else (time - timestamp(0)) // timedelta(minutes=1)
 
-    found = ((key, value, minute(begins), minute(ends)) for key, value, begins, ends in rows)
-    return sorted(found, key=repr)
+    versions = ((key, value, minute(begins), minute(ends)) for key, value, begins, ends in rows)
+    return sorted(versions, key=repr)
 
 
 def examples(count, *strategies):
@@ -44,29 +44,31 @@ def examples(count, *strategies):
     return decorated
 
 
-def in_any_batches(found, where, keep):
+def in_any_batches(changes, where, keep):
     table, seen = InDuckDB(keep), []
-    for batch in cut(found, where):
-        table.batch([(key, at(minute), value) for key, minute, value in batch])
+    for batch in cut(changes, where):
+        table.batch([(key, timestamp(minute), value) for key, minute, value in batch])
         seen += batch
         assert minutes(table.rows.values()) == history(seen, keep)
 
 
-def in_any_order(found, where, keep, order):
-    once = list({(key, minute): (key, minute, value) for key, minute, value in found}.values())
+def in_any_order(changes, where, keep, order):
+    once = list({(key, minute): (key, minute, value) for key, minute, value in changes}.values())
     mixed, table = Random(order).sample(once, len(once)), InDuckDB(keep)
     for batch in cut(mixed, where):
-        table.batch([(key, at(minute), value) for key, minute, value in batch])
+        table.batch([(key, timestamp(minute), value) for key, minute, value in batch])
     assert minutes(table.rows.values()) == history(once, keep)
 
 
-def of_rows_that_replace_each_other(found, keep):
+def of_rows_that_replace_each_other(batches, keep):
     table = InDuckDB(keep, replaces=True)
-    for number, state in enumerate(found):
-        table.batch([(key, at(time), value) for key, time, value in state], now=at(100 + number))
-        assert minutes(table.rows.values()) == replaced(found[: number + 1], keep)
+    for number, state in enumerate(batches):
+        table.batch(
+            [(key, timestamp(time), value) for key, time, value in state], now=timestamp(100 + number)
+        )
+        assert minutes(table.rows.values()) == replaced(batches[: number + 1], keep)
         assert newest(table) == {
-            key: value for key, value in latest(found[: number + 1]) if value is not None
+            key: value for key, value in latest(batches[: number + 1]) if value is not None
         }
 
 
@@ -96,31 +98,31 @@ test_many_rows_that_replace_each_other = pytest.mark.long(
 
 def test_a_record_that_comes_late_ends_the_version_before_it():
     table = InDuckDB()
-    table.batch([("a", at(0), 1), ("a", at(10), 3)])
-    assert table.batch([("a", at(5), 2)]) == 2
+    table.batch([("a", timestamp(0), 1), ("a", timestamp(10), 3)])
+    assert table.batch([("a", timestamp(5), 2)]) == 2
     assert minutes(table.rows.values()) == [("a", 1, 0, 5), ("a", 2, 5, 10), ("a", 3, 10, None)]
 
 
 def test_a_deletion_ends_a_version_also_if_that_comes_later():
     table = InDuckDB()
-    table.batch([("a", at(5), None), ("b", at(0), 1)])
+    table.batch([("a", timestamp(5), None), ("b", timestamp(0), 1)])
     assert minutes(table.rows.values()) == [("a", None, 5, 5), ("b", 1, 0, None)]
-    table.batch([("a", at(0), 1), ("b", at(5), None)])
+    table.batch([("a", timestamp(0), 1), ("b", timestamp(5), None)])
     assert minutes(table.rows.values()) == [("a", 1, 0, 5), ("b", 1, 0, 5)]
 
 
 def test_the_newest_version_before_what_is_kept_is_kept():
     table = InDuckDB(10)
-    table.batch([("a", at(0), 1), ("a", at(1), 2), ("b", at(5), 1)])
-    assert table.batch([("b", at(20), 2)]) == 3
+    table.batch([("a", timestamp(0), 1), ("a", timestamp(1), 2), ("b", timestamp(5), 1)])
+    assert table.batch([("b", timestamp(20), 2)]) == 3
     assert minutes(table.rows.values()) == [("a", 2, 1, None), ("b", 1, 5, 20), ("b", 2, 20, None)]
 
 
 def test_an_empty_version_goes_when_the_next_one_begins_before_what_is_kept():
     table = InDuckDB(10)
-    table.batch([("a", at(5), None), ("a", at(12), 1), ("b", at(21), 1)])
+    table.batch([("a", timestamp(5), None), ("a", timestamp(12), 1), ("b", timestamp(21), 1)])
     assert minutes(table.rows.values()) == [("a", 1, 12, None), ("a", None, 5, 5), ("b", 1, 21, None)]
-    table.batch([("b", at(22), 2)])
+    table.batch([("b", timestamp(22), 2)])
     assert minutes(table.rows.values()) == [("a", 1, 12, None), ("b", 1, 21, 22), ("b", 2, 22, None)]
 
 
@@ -128,13 +130,16 @@ def test_a_row_without_a_time_is_valid_before_all_others():
     table = InDuckDB(10)
     table.batch([("a", None, 1), ("b", None, None)])
     assert minutes(table.rows.values()) == [("a", 1, None, None)]
-    table.batch([("a", at(5), 2)])
+    table.batch([("a", timestamp(5), 2)])
     assert minutes(table.rows.values()) == [("a", 1, None, 5), ("a", 2, 5, None)]
-    table.batch([("b", at(15), 2)])
+    table.batch([("b", timestamp(15), 2)])
     assert minutes(table.rows.values()) == [("a", 2, 5, None), ("b", 2, 15, None)]
 
 
 def test_a_repeated_batch_changes_nothing():
-    table, batch = InDuckDB(5), [("a", at(0), 1), ("a", at(9), None), ("b", at(3), 1), ("b", at(2), 0)]
+    table, batch = (
+        InDuckDB(5),
+        [("a", timestamp(0), 1), ("a", timestamp(9), None), ("b", timestamp(3), 1), ("b", timestamp(2), 0)],
+    )
     table.batch(batch)
     assert table.batch(batch) == 0
