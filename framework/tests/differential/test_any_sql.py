@@ -68,7 +68,7 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
         return wrong + explained(folder, left, target)
     topology = compiled_topology(compiled)
     physical = physical_of(topology)
-    told_of = explain(
+    explanation = explain(
         topology.optimized,
         About(
             hints=hints_of(topology.catalog),
@@ -79,11 +79,11 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
             unsupported=unsupported(topology.catalog, compiled, "target", None),
         ),
     )
-    for drawing in (told_of.written, told_of.optimized):
+    for drawing in (explanation.written, explanation.optimized):
         assert all(draw(diagram(drawing)) for draw in (dot, mermaid))
         assert kafka_streams(drawing)
-    assert text(told_of, sql=True)
-    assert as_data(told_of)
+    assert text(explanation, sql=True)
+    assert as_data(explanation)
     return []
 
 
@@ -117,8 +117,8 @@ def test_semi_and_anti_lookups_of_rows_that_change(tmp_path, target):
         f"m{n}": f"{SINK}select user_id, n from {CHANGES} as u {join}" for n, (join, _) in enumerate(SEMI)
     }
     diagnostics = explained(tmp_path, models, target)
-    told_of = {Path(diagnostic.location.path).stem: diagnostic.code for diagnostic in diagnostics}
-    assert told_of == {f"m{n}": code for n, (_, code) in enumerate(SEMI) if code}
+    codes_by_model = {Path(diagnostic.location.path).stem: diagnostic.code for diagnostic in diagnostics}
+    assert codes_by_model == {f"m{n}": code for n, (_, code) in enumerate(SEMI) if code}
 
 
 def test_a_table_beside_a_stream_is_looked_up_in_sql_that_is_not_understood(tmp_path):
