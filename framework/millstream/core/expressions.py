@@ -55,8 +55,8 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     """The Python functions that it calls, one entry for each call."""
     atomic: bool = False
     """It needs no parentheses inside another expression."""
-    variables: frozenset[str] = frozenset()
-    """Names of its lambda variables; a column with such a name must be qualified by its relation."""
+    variables: tuple[str, ...] = ()
+    """Names of its lambda variables, in order; a column of such a name must be qualified by its relation."""
     start: int = 0
     stop: int = 0
     """Its span in the compiled SQL of its model."""
@@ -226,10 +226,9 @@ def replace_columns(expression: Expression, replacement: Callable[[Ref], Express
         pieces += _replacement_pieces(piece, new, alone=alone)
     if not used:
         return expression
-    first, functions, variables = used[0], expression.functions, expression.variables
+    first, functions = used[0], expression.functions
     for part in used:
         functions += part.functions
-        variables |= part.variables
     return replace(
         expression,
         pieces=joined(pieces) if len(pieces) > 1 else tuple(pieces),
@@ -237,8 +236,14 @@ def replace_columns(expression: Expression, replacement: Callable[[Ref], Express
         raises=expression.raises or any(part.raises for part in used),
         functions=functions,
         atomic=first.atomic if alone else expression.atomic,
-        variables=variables,
+        variables=variables_of((expression, *used)),
     )
+
+
+def variables_of(parts: Iterable[Expression]) -> tuple[str, ...]:
+    """Return the lambda variables of expressions, in the same order however the parts are."""
+    names = {name for part in parts for name in part.variables}
+    return tuple(sorted(names)) if names else ()
 
 
 def _is_same(ref: Ref, replacement: Expression, within: Expression, *, alone: bool) -> bool:
@@ -315,7 +320,7 @@ def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expr
         all(part.deterministic for part in parts),
         any(part.raises for part in parts),
         tuple(name for part in parts for name in part.functions),
-        variables=frozenset().union(*(part.variables for part in parts)),
+        variables=variables_of(parts),
     )
 
 

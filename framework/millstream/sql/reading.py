@@ -84,7 +84,7 @@ class Reader(Struct):
             raises=not bare and (cut.raising or bool(cut.python) or self.marks.raises_somewhere),
             functions=tuple(cut.python),
             atomic=bare or self.atomic(token_range),
-            variables=frozenset(cut.variables),
+            variables=tuple(sorted(cut.variables)),
             start=start,
             stop=stop,
         )
@@ -183,7 +183,7 @@ class _Cut:
         self.raising |= expression.raises
         self.impure |= not expression.deterministic
         self.python += expression.functions
-        self.variables |= expression.variables
+        self.variables.update(expression.variables)
         reference = self.reader.reference(index)
         if reference and start in self.marks.named:
             pieces = _labelled(pieces, reference.written)

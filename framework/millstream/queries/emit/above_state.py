@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, all_of, joined, quoted
+from millstream.core.expressions import Expression, Piece, Ref, all_of, joined, quoted, variables_of
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Lookup, Node, Project
 from millstream.plan.streaming import STEPS
@@ -136,5 +136,5 @@ def _or_never(pieces: tuple[Piece, ...], *parts: Expression) -> Expression:
         deterministic=False,
         raises=any(part.raises for part in parts),
         functions=tuple(name for part in parts for name in part.functions),
-        variables=frozenset[str]().union(*(part.variables for part in parts)),
+        variables=variables_of(parts),
     )

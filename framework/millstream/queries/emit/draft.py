@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, replace_columns
+from millstream.core.expressions import Expression, Piece, Ref, joined, replace_columns, variables_of
 from millstream.core.types import BOOLEAN, Type
 from millstream.plan.nodes import Column
 from millstream.plan.optimizer.cost import is_free
@@ -178,7 +178,7 @@ def composed(
         any(part.raises for part in parts),
         tuple(name for part in parts for name in part.functions),
         atomic,
-        frozenset[str]().union(*(part.variables for part in parts)),
+        variables_of(parts),
     )
 
 

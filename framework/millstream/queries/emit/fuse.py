@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, called_function, joined, windows
+from millstream.core.expressions import Expression, Piece, Ref, called_function, joined, variables_of, windows
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import (
     Aggregate,
@@ -171,7 +171,7 @@ def _measured(draft: Draft, measure: Measure) -> Expression:
         deterministic=call.deterministic and condition.deterministic,
         raises=call.raises or condition.raises,
         functions=call.functions + condition.functions,
-        variables=call.variables | condition.variables,
+        variables=variables_of((call, condition)),
         atomic=False,
     )
 
