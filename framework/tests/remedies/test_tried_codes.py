@@ -33,7 +33,7 @@ def used():
 
 
 def tried():
-    places = [*TESTS.glob("remedies/*.py"), *TESTS.glob("*/test_*remed*.py")]
+    places = [*TESTS.glob("remedies/*.py"), *TESTS.rglob("test_*remed*.py")]
     return {code for path in places for code in _CODE.findall(path.read_text(encoding="utf-8"))}
 
 
