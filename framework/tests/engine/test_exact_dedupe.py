@@ -242,7 +242,7 @@ MODELS = {
 MORE = {"day": "0002-03-01", "sums": {"a": 1.5}}
 
 
-@pytest.mark.parametrize("target", ["all", "plain"])
+@pytest.mark.parametrize("target", ["all", pytest.param("plain", marks=pytest.mark.long)])
 def test_models_give_the_rows_of_the_rule(first_spark, tmp_path, target):
     project = streamed(written(tmp_path, MODELS), target)
     arrived = [row for row in records(5, 1) if row[2] is not None]

@@ -176,7 +176,7 @@ STRICT = {
 """Models of each kind, and what the error says of the row."""
 
 
-@pytest.mark.parametrize("severity", ["drop", "dead_letter"])
+@pytest.mark.parametrize("severity", [pytest.param("drop", marks=pytest.mark.long), "dead_letter"])
 def test_the_error_names_the_record_and_each_remedy_goes_on(shop, first_spark, severity):
     shop.write("profiles.yml", with_one_partition(UNOPTIMIZED))
     small(shop, **dict.fromkeys(STRICT, "error"))

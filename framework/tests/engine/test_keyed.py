@@ -210,8 +210,14 @@ def test_a_failing_function_is_named_with_its_line(clicks):
     ("click", "reason"),
     [
         ((1, ["x"]), "misfits(): yielded 1.5 in 'number', which does not fit bigint"),
-        ((2, ["x"]), f"misfits(): yielded {2**70} in 'ids.[0]', which does not fit bigint"),
-        ((3, ["x"]), "misfits(): yielded None in 'ids', whose hint is not optional: an array"),
+        pytest.param(
+            *((2, ["x"]), f"misfits(): yielded {2**70} in 'ids.[0]', which does not fit bigint"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *((3, ["x"]), "misfits(): yielded None in 'ids', whose hint is not optional: an array"),
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_row_that_is_not_what_its_hints_say_fails(clicks, click, reason):

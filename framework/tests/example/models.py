@@ -286,18 +286,19 @@ def stg_page_hits(hits: list[Row]) -> list[Row]:
 
 
 def region_hit_counts(hits: list[Row]) -> list[Row]:
-    return [{"region": region, "hit_count": len(rows)} for (region,), rows in grouped(hits, "region").items()]
+    counts = grouped(hits, "region").items()
+    return [{"region": name, "hit_count": len(rows)} for (name,), rows in counts]
 
 
 def region_hit_counts_5s(hits: list[Row]) -> list[Row]:
     windows = grouped(windowed(hits, timedelta(seconds=5)), "window_start", "window_end", "region")
     return [
         {
-            "window_key": window_key(region, start),
+            "window_key": window_key(region_name, start),
             "window_start": start,
             "window_end": end,
-            "region": region,
+            "region": region_name,
             "hit_count": len(rows),
         }
-        for (start, end, region), rows in windows.items()
+        for (start, end, region_name), rows in windows.items()
     ]

@@ -164,15 +164,17 @@ def test_a_join_by_a_foreign_key(shop, kind, count):
 
 @pytest.mark.long
 def test_an_aggregate_with_an_adder_and_a_subtractor(shop):
-    states = [
-        [{"region": region, "total": total} for region, total in state.items()] for _, state in PROFILES
-    ]
+    states = [[{"region": name, "total": total} for name, total in state.items()] for _, state in PROFILES]
     steps = [
         step(
-            {"user_profiles": [record({"user": user}, **({} if region is None else {"region": region}))]},
+            {
+                "user_profiles": [
+                    record({"user": user}, **({} if region_name is None else {"region": region_name}))
+                ]
+            },
             expected,
         )
-        for ((user, region), _), expected in zip(PROFILES, changed("region", states), strict=True)
+        for ((user, region_name), _), expected in zip(PROFILES, changed("region", states), strict=True)
     ]
     sql = """
         {{ config(materialized='table', unique_key='region') }}
