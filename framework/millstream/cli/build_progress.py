@@ -115,7 +115,7 @@ class BuildProgress:
                     self.console.print(Text.assemble(("·", "bold blue"), " ", text))
 
     def show_unchanged(self, what: str, number: int) -> None:
-        """Show how many tests need not run, because they passed and would do the same again."""
+        """Show how many tests need not run, because they are unchanged since they passed."""
         if number:
             with self._lock:
                 self._line("success", count(number, what), "passed before, and nothing they read has changed")

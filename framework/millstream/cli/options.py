@@ -270,7 +270,7 @@ def changing(function: Function) -> Function:
 def testing(function: Function) -> Function:
     """Pass --no-tests, --no-unit and --all-tests to a command as `tests`."""
     every = "Skip all tests: unit tests, checks of rows, and data tests of stored rows."
-    again = "Also run tests that passed before and would do the same again."
+    again = "Also run tests that are unchanged since they passed."
     options = (
         click.option("--no-tests", is_flag=True, help=every),
         click.option("--no-unit", is_flag=True, help="Skip unit tests."),

@@ -16,9 +16,7 @@ class Entry(NamedTuple):
 COMMANDS = (
     Entry("init", "Create a new project that compiles."),
     Entry("demo", "Run a project with live test traffic, and show it on a live page."),
-    Entry(
-        "debug", "Check the installation, the project and its target, and connect to what the target names."
-    ),
+    Entry("debug", "Check the installation, the project and its target, and test its connections."),
     Entry("compile", "Check the project and write its SQL and manifest."),
     Entry("ls", "List the nodes of the project."),
     Entry("lineage", "Show the lineage of models and columns."),
@@ -32,10 +30,10 @@ COMMANDS = (
     ),
     Entry("run", "Run every model continuously."),
     Entry("lag", "Show how far queries are behind their topics."),
-    Entry("state", "Show how large the state of queries is, or what it holds."),
+    Entry("state", "Show the size or the contents of query state."),
     Entry("plan", "Show what `apply` would do to a target."),
     Entry("apply", "Deploy the project to a target, with a rollback."),
-    Entry("package", "Package the project for a target, with all that it needs to run without a registry."),
+    Entry("package", "Package the project for a target, as a bundle that runs without a registry."),
     Entry("environment", "List or drop isolated environments."),
     Entry("regroup", "Regroup stateful models into queries."),
     Entry("test", "Run unit tests of models and data tests of stored rows."),

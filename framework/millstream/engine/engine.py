@@ -408,7 +408,7 @@ def _needed_queries(job: Job, files: Files, checkpoints: str, others: Collection
 
 
 def _joining(job: Job, files: Files, checkpoints: str) -> Job:
-    """Plan the queries on what is deployed, of which nothing may have to change: other runs work with it."""
+    """Plan the queries on what is deployed, of which nothing may have to change: other runs share it."""
     deployed = deployed_at(files, checkpoints)
     fitted_job = fitted(job, deployed)
     if (

@@ -37,7 +37,7 @@ class Sharing(Struct, frozen=True, eq=False):
             raise already_run(taken)
 
     def check(self, stages: Sequence[Stage]) -> None:
-        """Refuse to change what is deployed while other runs work with it."""
+        """Refuse to change a deployment that other runs share."""
         if self.others and not all(isinstance(stage, Start | Continue | Create | Refuse) for stage in stages):
             raise must_change()
 
@@ -85,6 +85,6 @@ def already_run(taken: Mapping[str, str]) -> MillstreamError:
 
 
 def must_change() -> MillstreamError:
-    message = "this run would change what is deployed, and other runs work with that"
+    message = "this run would change a deployment that other runs share"
     remedy = "stop the other runs, run `millstream apply`, and start all runs again"
     return MillstreamError(Diagnostic("MS673", message, None, remedy))

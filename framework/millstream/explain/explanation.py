@@ -45,7 +45,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     cost_optimized: Cost
     saves: Cost
     together: Cost | None = None
-    """What one plan saves that runs common parts of several outputs once."""
+    """Savings from parts of the plan that several outputs share."""
     rules: tuple[RuleReport, ...] = ()
     queries: tuple[Query, ...] = ()
     separations: tuple[SeparationReason, ...] = field(default=(), name="apart")

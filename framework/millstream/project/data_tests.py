@@ -252,7 +252,7 @@ def _check_name(reader: Reader, node: Node) -> None:
 def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node) -> None:
     at_most = entries(node)["at_most"][1]
     if shape.severity in {"drop", "dead_letter"}:
-        message = f"'at_most' has no effect with severity '{shape.severity}', which keeps out each wrong row"
+        message = f"'at_most' has no effect with severity '{shape.severity}', which drops every failing row"
         reader.report(at_most, "MS107", message, "remove it, or use severity: warn or error")
     elif name in {"unique", "relationships"} and str(shape.at_most).endswith("%"):
         remedy = "write a number of rows: at_most: 10"

@@ -134,7 +134,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     retention: Annotated[Duration | None, about("table: how long a row is kept, by event time")] = None
     versions: Annotated[
         DurationOrAll | None,
-        about("table: keeps each version of a row, this long after its end: 30 days, or all"),
+        about("table: keeps versions of rows, this long after they were superseded: 30 days, or all"),
     ] = None
     store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
     refresh: Annotated[
@@ -165,7 +165,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     group: Annotated[str | None, about("models of one group share a query")] = None
     latency: Annotated[
         Duration | None,
-        about("the time within which `run` shall store what a record gives; by default that of the target"),
+        about("maximum time until `run` stores the results of a record; by default that of the target"),
     ] = None
     priority: Annotated[
         Priority, about("which batches of `run` go first if more are ready than can run at a time")

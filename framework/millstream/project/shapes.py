@@ -205,7 +205,9 @@ class TopicShape(TopicDefaults, kw_only=True):
     table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[
         DurationOrAll | None,
-        about("a reference topic: keeps each version of a row, this long after its end: 30 days, or all"),
+        about(
+            "a reference topic: keeps versions of rows, this long after they were superseded: 30 days, or all"
+        ),
     ] = None
     schema: Annotated[
         SubjectShape | str | None,

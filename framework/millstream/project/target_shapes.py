@@ -182,7 +182,7 @@ class TargetShape(Shape):
     )
     latency: Annotated[
         Duration | None,
-        about("the time within which `run` shall store what a record gives: it limits batches accordingly"),
+        about("maximum time until the results of a record are stored: limits the batches of `run`"),
     ] = None
     optimization: Annotated[
         Optimization | list[str] | None, about("rules to apply: all, none or names of rules")

@@ -106,7 +106,7 @@ def _sources(
             )
         )
         findings = schema_findings(before[id_], after[id_], *schemas)
-        # The topic holds records of the older schema; those of other readers are none of this project's.
+        # The topic holds records of the older schema; those of other readers are not this project's concern.
         breaking += tuple(finding.text for finding in findings if finding.direction == "backward")
         notes = tuple(finding.text for finding in findings if finding.direction == "forward")
         if breaking or notes:

@@ -28,7 +28,7 @@ class EqualValues(Depths):
     def __init__(self, catalog: Catalog, names: Equivalence) -> None:
         seeds = {id_: seed.digest for id_, seed in catalog.seeds.items()}
         self.naming_inputs = function_digests(catalog), leaves_of(catalog, seeds)
-        """All that names depend on besides nodes."""
+        """Inputs to naming other than nodes."""
         super().__init__(self.naming_inputs[0], {}, {}, self.naming_inputs[1], {})
         self._names = names
 

@@ -1,4 +1,4 @@
-"""Tables that read the same rows on several ways show each change whole, in a run whose queries all work at once."""
+"""Tables that read the same rows by several paths never show half a change, in a run whose queries all work at once."""
 
 import threading
 from collections import Counter

@@ -56,7 +56,7 @@ class Check(Struct, frozen=True):
 )
 @click.option("--fetch", is_flag=True, help="Download all missing jars now, and verify the cached ones.")
 def command(common: Common, *, fetch: bool) -> int:
-    """Check the installation, the project and its target, and connect to what the target names.
+    """Check the installation, the project and its target, and test its connections.
 
     Kafka, the tables' store, the schema registry and the Spark master must answer; what commands start
     themselves is not started. Each check is one line, with a remedy if it fails. Secrets are masked. The exit

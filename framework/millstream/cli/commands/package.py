@@ -41,7 +41,7 @@ _REMEDY = "make it writable, free some space, or choose another place with --to"
     help="Also package these files or folders of the project, such as certificates; repeatable.",
 )
 def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int:
-    """Package the project for a target, with all that it needs to run without a registry.
+    """Package the project for a target, as a bundle that runs without a registry.
 
     The package contains the project's files, wheels of the installed packages, jars, `install` and `start`
     scripts, and files for Docker, systemd, Kubernetes and Helm. If the project has a uv.lock, the installed

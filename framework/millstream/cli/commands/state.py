@@ -56,7 +56,7 @@ def command(
     key: tuple[str, ...],
     counted: bool,
 ) -> int:
-    """Show how large the state of queries is, or what it holds.
+    """Show the size or the contents of query state.
 
     `ls`, the default, shows for each stateful step its rows and memory after the last batch that a `build` or
     a `run` reported (a run reports every 10 seconds), its files, about how long they take to load after a

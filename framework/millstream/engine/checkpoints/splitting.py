@@ -25,7 +25,7 @@ class _Begun(Struct, frozen=True):
 
 
 def split(files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[Split]) -> None:
-    """Make what is deployed what it is after splits."""
+    """Apply the splits to the checkpoints."""
     changed = {name: record for name, record in after.records.items() if before.records.get(name) != record}
     if changed or before.lock != after.lock:
         begun = _Begun(tuple(splits), changed, after.lock or Lock())

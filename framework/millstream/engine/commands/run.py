@@ -109,7 +109,7 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
         threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
         for work in alongside
     ]
-    # An apply would change what other runs work with.
+    # An apply would change a deployment that other runs share.
     handle = Handling(live, stopping)
     target, root = job.project.target, Path(job.project.root)
     with listening(target, root, handle) if sharing is None else nullcontext():

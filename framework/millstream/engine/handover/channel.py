@@ -190,7 +190,7 @@ class Run:
                         return
         if is_locked(self._folder / LOCK):
             message = "the run closed the connection before the apply was complete"
-            remedy = "look at what the run says, then repeat this command"
+            remedy = "check the output of the run, then repeat this command"
         else:
             message = "the run ended before the apply was complete"
             remedy = "start the run again, which completes a swap that has begun; then repeat this command"

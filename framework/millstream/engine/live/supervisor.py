@@ -331,7 +331,7 @@ class SupervisedQuery:
         return streaming
 
     def _set_moment(self) -> None:
-        """Work out what the query has to see at one moment."""
+        """Work out what the query has to read at one snapshot."""
         if self.query.maintaining is not None:
             queries = self._running.job.physical.queries
             separate = {
@@ -340,7 +340,7 @@ class SupervisedQuery:
             self._at_one_moment.moment = moment_of(self.query, queries, separate)
 
     def _kept_together(self, plan: Maintaining, context: QueryContext) -> QueryContext:
-        """Let a table over tables see what it reads at one moment, and others see it so."""
+        """Let a table over tables read its inputs at one snapshot, and others read it so."""
         self._set_moment()
         at_versions = partial(self._at_one_moment.versions, context.tables)
 

@@ -1,4 +1,4 @@
-"""Lets tables over tables of a run see what they read at one moment (see `queries.moment`)."""
+"""Lets tables over tables of a run read one snapshot of their inputs (see `queries.moment`)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Together:
 
 
 class AtOneMoment:
-    """The turn of a query that sees what it reads at one moment: as a batch begins, only it changes that."""
+    """The turn of a query that reads one snapshot of its inputs: as a batch begins, only it changes that."""
 
     def __init__(self, together: Together, turn: AbstractContextManager[Any] | None) -> None:
         self.moment: Moment | None = None

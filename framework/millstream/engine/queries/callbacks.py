@@ -37,7 +37,7 @@ _collected = [0.0]
 
 
 def called_by(streaming: StreamingQuery, function: Function) -> None:
-    """Note the function of a query that has started, and let go of those of queries that have ended."""
+    """Note the function of a query that has started, and free those of queries that have ended."""
     with _lock:
         ended = [call for call in _called if _has_ended(call.streaming)]
         _called[:] = [call for call in _called if call not in ended]

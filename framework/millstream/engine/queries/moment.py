@@ -1,4 +1,4 @@
-"""Tables that have to be seen at one moment, because they follow the same rows on several ways.
+"""Tables that have to be read at one snapshot, because they follow the same rows by several paths.
 
 If `a` and `b` follow `x`, a table over both must not show a change of `x` that only one of them has seen.
 """

@@ -27,7 +27,7 @@ _LAST = 8
 _NOW = 3
 """Batches that tell how long one takes now."""
 _FORGOTTEN = 100
-"""Later batches after which one tells nothing about the cost of a record any more."""
+"""Batches until a measurement of the cost of a record expires."""
 _OF_WORK = 0.25
 """The least share of a batch's time for its own work, however long it waits for others."""
 

@@ -71,7 +71,7 @@ class Interpretation:
         self._before: dict[str, str | None] | None = None
 
     def follow(self, session: SparkSession, records: int) -> None:
-        """Choose for the batch after one of so many records."""
+        """Choose for the batch after one of this size."""
         if records <= FEW and self._before is None:
             self._before = change(session, _INTERPRETED)
         elif records > FEW and self._before is not None:

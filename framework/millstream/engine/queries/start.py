@@ -90,7 +90,7 @@ class QueryContext(Struct, frozen=True):
     without_copies: tuple[str, ...] = ()
     """Columns of the query for which its state has no copies of aggregates."""
     keep: Callable[[Upkeep], None] = lambda _: None
-    """Is told what brings a table over tables up to date, once its query runs."""
+    """Receives the updater of a table over tables, once its query runs."""
 
 
 def start(

@@ -63,7 +63,7 @@ class LetterNames(Struct, frozen=True):
 
     topics: dict[str, str]
     owners: dict[str, tuple[str, frozenset[str]]]
-    """The owner as letters have it, and the topics that may have its letters."""
+    """The owner recorded in dead letters, and the topics that may have its letters."""
 
 
 def names_of(project: Project, nodes: Mapping[str, ManifestNode]) -> LetterNames:

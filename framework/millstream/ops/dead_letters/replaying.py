@@ -167,7 +167,7 @@ class _Destinations:
     def _look_up(self, topic: str) -> None:
         metadata = self._admin.metadata().topics.get(topic)
         if metadata is None:
-            message = f"topic '{topic}', from which letters come, does not exist"
+            message = f"topic '{topic}', from which the dead letters come, does not exist"
             raise MillstreamError(Diagnostic("MS827", message, None, "create it, or drop the letters"))
         self._partitions[topic] = frozenset(metadata.partitions)
         self._limits[topic] = limits_of(configs(self._admin, [topic]).get(topic, {}))

@@ -1,1 +1,1 @@
-"""Packages a project with all that it needs to run: no registry is asked where it runs."""
+"""Packages a project as a bundle that runs by itself: no registry is asked where it runs."""

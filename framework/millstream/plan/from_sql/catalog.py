@@ -96,7 +96,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     options: dict[str, Any] = {}
     """Options that the plan passes on: `state`, `group`, `optimize`, `on_bad_record`."""
     latency: str | None = None
-    """The time within which a run shall store what a record gives."""
+    """The maximum time until a run stores the results of a record."""
     priority: Priority = "normal"
     """Of its batches in a run."""
     every: str | None = None

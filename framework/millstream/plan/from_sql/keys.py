@@ -172,7 +172,7 @@ def _covers(
     identifying: set[str],
     assumed: frozenset[str],
 ) -> str | None:
-    """Return what is lost of the columns that identify rows; None if exactly these are read."""
+    """Return which key column loses information; None if exactly these are read."""
     read: set[str] = set()
     known_from_keys: set[str] = set()
     reasons: list[str] = []

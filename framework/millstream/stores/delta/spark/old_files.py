@@ -63,7 +63,7 @@ def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | Non
 
 
 def _large(total: int) -> int:
-    """Return the bytes that a combined file has at most, in a table of so many."""
+    """Return the bytes that a combined file has at most, in a table of this size."""
     return max(_LEAST, total // _PARTS)
 
 

@@ -83,7 +83,7 @@ def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable |
 
 
 def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
-    """Return a table that both engines write alike, of any size; None if it is up to Spark."""
+    """Return a table that both engines write alike, of any size; None if only Spark can write it."""
     if not _is_possible(session, table, path):
         return None
     delta_table = DeltaTable(str(local_path(path)))

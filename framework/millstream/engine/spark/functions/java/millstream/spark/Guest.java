@@ -45,7 +45,7 @@ public final class Guest {
     return work;
   }
 
-  /** Returns whether all records have been made: each partition was read to its end, by a task that ended well. */
+  /** Returns whether all records have been made: each partition was read to its end, by a successful task. */
   public boolean isComplete() {
     return reads.size() == 1 && work.partitions.value() == reads.get(0).size();
   }
