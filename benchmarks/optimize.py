@@ -18,8 +18,8 @@ from generate import generate
 
 from millstream.compile import compile_project
 from millstream.core.gc_pause import collector_paused
-from millstream.plan.optimizer.choose import chosen
 from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import chosen
 from millstream.queries.topology import Topology, hints_of, physical_of, read_catalog, written_plan
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from millstream.compile import compile_project
 from millstream.docs.build import site_of
-from millstream.docs.material import gather
+from millstream.docs.site_input import gather
 from millstream.docs.write import write_site
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"

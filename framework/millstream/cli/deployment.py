@@ -31,7 +31,7 @@ def plan_deployment(
 ) -> Deployment:
     """Return what an apply does if users accept what the job accepts."""
     from millstream.deploy.intents import Apply, accepted_by
-    from millstream.deploy.keeping import with_kept
+    from millstream.deploy.reuse_running import with_kept
     from millstream.engine.checkpoints.deployed import deployed
     from millstream.queries.topology import physical_of
     from millstream.review.deployment import deployment, rebuilds

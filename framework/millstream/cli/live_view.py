@@ -12,8 +12,8 @@ from rich.text import Text
 from millstream.cli.diagnostics import count
 from millstream.core.text import clean
 from millstream.engine.values import Machine
+from millstream.ops.query_status import QueryStatus
 from millstream.ops.rates import Rates
-from millstream.ops.seen import QueryStatus
 
 _NAMES = 44
 _LONG = 5.0

@@ -44,7 +44,7 @@ from millstream.engine.values import (
     Stopped,
     Waiting,
 )
-from millstream.ops.seen import Watcher
+from millstream.ops.query_status import Watcher
 from millstream.queries.values import DeadLetters, Query
 from millstream.results.results import TableChanges
 from millstream.results.state_stats import Restored

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
     from millstream.engine.commands.run import Alongside
     from millstream.engine.values import Event, Job, Tell
-    from millstream.ops.seen import Watcher
+    from millstream.ops.query_status import Watcher
 
     Served = Callable[[RunProgress], AbstractContextManager[Tell | None]]
     """Serves something while the job runs; what it yields gets the events, too."""

@@ -116,7 +116,7 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def unknown_rules(setting: object) -> list[tuple[str, str]]:
     """Return names that are not rules of the optimizer, each with a suggestion."""
-    from millstream.plan.optimizer.choose import unknown_rules  # few projects name rules
+    from millstream.plan.optimizer.rule_selection import unknown_rules  # few projects name rules
 
     return unknown_rules(setting)  # type: ignore[arg-type]  # YAML values have been checked
 

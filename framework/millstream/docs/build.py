@@ -9,9 +9,9 @@ from millstream.docs.columns import columns
 from millstream.docs.health import health
 from millstream.docs.index import index
 from millstream.docs.maps import maps
-from millstream.docs.material import Material
 from millstream.docs.outcomes import outcomes, reached
 from millstream.docs.pages import code, pages
+from millstream.docs.site_input import Material
 from millstream.docs.topologies import topologies
 from millstream.docs.values import Code, Site, Start
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.docs.build import site_of
-from millstream.docs.material import Progress, gather
+from millstream.docs.site_input import Progress, gather
 from millstream.docs.values import Site
 from millstream.docs.write import foreign, write_site
 from millstream.explain.state_memory import StateStores

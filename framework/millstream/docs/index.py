@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestFunction, ManifestNode
 from millstream.docs.markdown import first_sentence, markup
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
 

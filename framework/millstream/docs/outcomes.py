@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.docs.values import Coverage, Fact, MissedWay, Result
 from millstream.results.results import ModelResult, RunResults
 from millstream.results.test_results import TestResult, TestResults

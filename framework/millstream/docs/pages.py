@@ -10,7 +10,7 @@ from millstream.compile.manifest import ManifestNode
 from millstream.docs import facts
 from millstream.docs.index import Index
 from millstream.docs.markdown import markup
-from millstream.docs.material import Material, Planned
+from millstream.docs.site_input import Material, Planned
 from millstream.docs.values import Code, Coverage, Entry, Fact, Operator, Page, Result
 from millstream.explain.queries import Query
 from millstream.queries.values import Query as Physical

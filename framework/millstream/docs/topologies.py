@@ -9,7 +9,7 @@ from millstream.docs.index import Index
 from millstream.docs.layout.layout import lay_out
 from millstream.docs.layout.values import Item
 from millstream.docs.maps import as_map
-from millstream.docs.material import Planned
+from millstream.docs.site_input import Planned
 from millstream.docs.values import Drawing as Drawn
 from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
 from millstream.explain.explanation import models_of, of_outputs, same

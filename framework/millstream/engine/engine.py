@@ -19,6 +19,7 @@ from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic
 from millstream.deploy.definitions import definition_of
 from millstream.deploy.records import Offsets, Record
+from millstream.engine.backlog import amount_to_read
 from millstream.engine.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.engine.checkpoints.deployed import deployed_at
 from millstream.engine.checkpoints.environments import Recorded
@@ -38,9 +39,10 @@ from millstream.engine.checkpoints.joined_swap import has_begun
 from millstream.engine.checkpoints.splitting import split
 from millstream.engine.checkpoints.swap import settle_all
 from millstream.engine.checkpoints.transactions import Transactions, TransactionsOf
-from millstream.engine.fitting import fitted
+from millstream.engine.fit_to_deployment import fitted
 from millstream.engine.python.dead_workers import in_function
 from millstream.engine.python.forwarding import LogAddress
+from millstream.engine.queries.batch_scheduler import Turn, Turns
 from millstream.engine.queries.deliveries import Stores
 from millstream.engine.queries.failing_line import at_line, at_test
 from millstream.engine.queries.failures import problem_of
@@ -50,7 +52,6 @@ from millstream.engine.queries.record_sizes import record_sizes
 from millstream.engine.queries.service import Service, service_of
 from millstream.engine.queries.start import QueryContext
 from millstream.engine.queries.tables import Tables
-from millstream.engine.queries.turns import Turn, Turns
 from millstream.engine.sharing import Sharing, entered, must_change, own_queries
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import use_registry, used_registry
@@ -58,7 +59,6 @@ from millstream.engine.spark.session import Amount, jvm_lost, lost, running_spar
 from millstream.engine.spark.settings import session_settings
 from millstream.engine.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.engine.topics import Kafka, check_sources, make_ready
-from millstream.engine.unread import amount_to_read
 from millstream.engine.values import Job, Setup, Tell
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import is_embedded

@@ -9,8 +9,8 @@ from typing import Any
 
 from millstream.native.values import Constant, ObstacleError, is_translatable
 from millstream.project.digests import names_of
-from millstream.project.hints import Hints
 from millstream.project.python_module import Def, Module, is_main_guard
+from millstream.project.type_hints import Hints
 
 _COLLECTIONS = {"frozenset": frozenset, "set": set, "tuple": tuple, "list": list, "dict": dict}
 _LARGEST = 2**40

@@ -21,7 +21,7 @@ from millstream.native.values import (
     ObstacleError,
     list_of,
 )
-from millstream.project.hints import Hint
+from millstream.project.type_hints import Hint
 
 _KINDS: Mapping[Type, Kinds] = {
     types.BOOLEAN: BOOL, types.STRING: STR, types.DOUBLE: FLOAT, types.FLOAT: FLOAT,

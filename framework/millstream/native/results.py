@@ -17,14 +17,14 @@ from millstream.native.values import (
     literal,
     union,
 )
-from millstream.project.hints import Hint
+from millstream.project.type_hints import Hint
 
 _TIMES = {types.DATE: DATE, types.TIMESTAMP: DATETIME}
 _SCALARS = (types.BOOLEAN, types.STRING, types.FLOAT, types.DOUBLE, *types.INTEGERS, *_TIMES)
 
 
 def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
-    """Return the Java expression of the check that `engine/python/fitting.py` does."""
+    """Return the Java expression of the check that `engine/python/return_checks.py` does."""
     others = frozenset(kind for kind in kinds if not isinstance(kind, str))
     structs = [kind for kind in others if isinstance(kind, StructKind)]
     lists = [kind for kind in others if isinstance(kind, ListKind)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import astuple
 
-from millstream.ops.seen import QueryStatus
+from millstream.ops.query_status import QueryStatus
 from millstream.project.values import Target
 from millstream.results.thresholds import Thresholds, thresholds_of
 

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from millstream import __version__
 from millstream.engine.queries.batch import Batch
-from millstream.ops.seen import QueryStatus, TimeHistogram, Watcher, steps_of
+from millstream.ops.query_status import QueryStatus, TimeHistogram, Watcher, steps_of
 from millstream.results.run_metrics import BY_NAME, LATENCIES, RunMetric
 
 Values = Callable[[QueryStatus], Mapping[str, float] | Mapping[tuple[str, str], float]]

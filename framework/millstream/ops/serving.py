@@ -13,7 +13,7 @@ from typing import Any
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
 from millstream.ops.metrics import Identity, exposition
-from millstream.ops.seen import Watcher
+from millstream.ops.query_status import Watcher
 
 _DEFAULT, _ANY = Health(), Identity()
 

@@ -19,9 +19,9 @@ from millstream.core.errors import Diagnostic, Note
 from millstream.core.text import Text
 from millstream.project.changing_calls import changing_call
 from millstream.project.digests import Digests
-from millstream.project.hints import Hint, Hints
 from millstream.project.imports import imports_of, unknown_in
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
+from millstream.project.type_hints import Hint, Hints
 from millstream.project.values import Function, Parameter
 
 KEYED = ("key", "rows", "state")

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Text
 from millstream.project.digests import Digests
-from millstream.project.hints import Hints
 from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
+from millstream.project.type_hints import Hints
 from millstream.project.values import Generator
 
 SIGNATURE = {"random": "random.Random", "now": "datetime.datetime"}

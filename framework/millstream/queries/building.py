@@ -29,7 +29,6 @@ from millstream.queries.batches import Batches, Rows, batches_sql
 from millstream.queries.branches import Branch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.queries.common_rows import trunk, with_one_decode
-from millstream.queries.counted import counted_source
 from millstream.queries.emit.bad_records import drops_by, goods_of, read_goods
 from millstream.queries.emit.error_places import nested_calls
 from millstream.queries.fan_out import fits_fan_out
@@ -42,6 +41,7 @@ from millstream.queries.maintaining import maintaining_functions, maintaining_of
 from millstream.queries.matched_groups import copying_columns
 from millstream.queries.memory import estimate
 from millstream.queries.realtime import realtime_obstacles
+from millstream.queries.record_accounting import counted_source
 from millstream.queries.shared import Shared, write_shared
 from millstream.queries.signature import Signatures
 from millstream.queries.too_large import too_large

@@ -32,7 +32,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.queries.meanings import Meanings, digest
-from millstream.queries.passing import Passing
+from millstream.queries.upstream_filters import Passing
 from millstream.queries.values import Dependency, PhysicalSettings
 
 DependencySet = frozenset[Dependency]

@@ -28,7 +28,7 @@ from millstream.queries.dependencies import Dependencies
 from millstream.queries.emit.names import node_name
 from millstream.queries.kept_in_state import KeptInState
 from millstream.queries.meanings import Meanings, digest
-from millstream.queries.passing import Passing
+from millstream.queries.upstream_filters import Passing
 from millstream.queries.values import Dependency, Operator, PhysicalSettings, Stored
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.plan.nodes import Decode, Output, TopicScan
 from millstream.plan.nodes.order import in_order
-from millstream.queries.counted import counted_source
+from millstream.queries.record_accounting import counted_source
 from millstream.queries.values import TooLarge
 
 

@@ -13,17 +13,17 @@ from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import MillstreamError
 from millstream.core.gc_pause import collector_paused
-from millstream.plan.apart import with_own_nodes
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.catalog import Hints as CatalogHints
 from millstream.plan.from_sql.plan import Models, build_models
 from millstream.plan.from_sql.unchanged import Unchanged, unchanged_models
 from millstream.plan.nodes import Node, Output, Plan
-from millstream.plan.optimizer.choose import chosen, switched_off
 from millstream.plan.optimizer.context import Hints
 from millstream.plan.optimizer.driver import Optimized, optimize
+from millstream.plan.optimizer.rule_selection import chosen, switched_off
 from millstream.plan.optimizer.rules import SHARING
 from millstream.plan.optimizer.rules.delay_costly import delay_costly
+from millstream.plan.unshared_models import with_own_nodes
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.queries.lock import Lock
 from millstream.queries.plan import (

@@ -16,9 +16,9 @@ from millstream.plan.optimizer.context import Context, Hints
 from millstream.plan.optimizer.rules.prune_columns import prune_columns
 from millstream.plan.table import shape
 from millstream.queries.meanings import Meanings
-from millstream.queries.passing import Passing
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import Topology, physical_settings
+from millstream.queries.upstream_filters import Passing
 
 
 def differing(old: Topology, new: Topology) -> set[str]:

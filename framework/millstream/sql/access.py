@@ -6,11 +6,11 @@ from sqlglot import exp
 
 from millstream.core.types import NULL, UNKNOWN, VARIANT, Array, Map, Row, Type
 from millstream.sql.argument_types import takes
+from millstream.sql.can_fail import implicit_cast_raises
 from millstream.sql.coercion import assignable
 from millstream.sql.columns import field
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.findings import span_of
-from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.scope import NOTHING, as_kind
 from millstream.sql.structs import struct_of
 from millstream.sql.value import Value, computed

@@ -7,11 +7,11 @@ from sqlglot import exp
 from millstream.core.types import UNKNOWN, Type
 from millstream.sql.arguments import Argument, check_arguments
 from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
+from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.nullability import argument_types
 from millstream.sql.over import check_over, definition
-from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.scope import as_kind
 from millstream.sql.signatures import Signature

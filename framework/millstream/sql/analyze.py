@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
 from millstream.sql.bodies import query
-from millstream.sql.foreign import foreign_clauses
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.projection import name_span
 from millstream.sql.query import OpaqueBody, PythonCall, Query
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.system_time import unwritten
+from millstream.sql.unsupported_syntax import foreign_clauses
 from millstream.sql.values import Analysis, InputRelation, ResultColumn, SqlDiagnostic, Watermark
 from millstream.sql.whole import opaque_pieces
 

@@ -14,6 +14,7 @@ from millstream.core.types import (
 )
 from millstream.sql import aggregates
 from millstream.sql.arguments import check_arguments, fits, misquoted_unit, report_count, written
+from millstream.sql.can_fail import call_raises
 from millstream.sql.casts import can_cast
 from millstream.sql.constant_texts import all_texts, check_call
 from millstream.sql.expressions import Expressions
@@ -23,7 +24,6 @@ from millstream.sql.names import function_name
 from millstream.sql.nullability import argument_types, call_nullable
 from millstream.sql.operators import concatenation
 from millstream.sql.python_calls import call_python
-from millstream.sql.raising import call_raises
 from millstream.sql.randomness import check_random
 from millstream.sql.results import result_type
 from millstream.sql.signatures import Signature, signatures

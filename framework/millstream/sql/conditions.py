@@ -18,11 +18,11 @@ from millstream.core.types import (
 )  # fmt: skip
 from millstream.sql.argument_types import takes
 from millstream.sql.arithmetic import decimal_of
+from millstream.sql.can_fail import implicit_cast_raises
 from millstream.sql.coercion import common, common_type, comparable, is_numeric
 from millstream.sql.constant_texts import check_texts
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.names import plural
-from millstream.sql.raising import implicit_cast_raises
 from millstream.sql.result import Result
 from millstream.sql.scope import as_kind
 from millstream.sql.subqueries import check_subquery

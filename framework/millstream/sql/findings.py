@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from millstream.project.values import Function
 from millstream.sql.clauses import SqlTokens
-from millstream.sql.marks import Marks
 from millstream.sql.query import Form, FormKind
+from millstream.sql.token_roles import Marks
 from millstream.sql.values import SqlDiagnostic
 
 if TYPE_CHECKING:

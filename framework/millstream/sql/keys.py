@@ -13,11 +13,11 @@ from millstream.core.expressions import Expression, Piece, Ref, column, joined
 from millstream.core.types import BOOLEAN
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
 from millstream.sql.grouping_sets import grouping_sets
-from millstream.sql.marks import Aggregated, Marks
 from millstream.sql.precedence import stands_alone
 from millstream.sql.query import Item, Measure
 from millstream.sql.reading import Reader
 from millstream.sql.scope import Output, Refs, Scope, unused
+from millstream.sql.token_roles import Aggregated, Marks
 from millstream.sql.value import Value
 
 _WINDOWS = frozenset(("window", "session_window"))

@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from millstream.core.types import STRING, UNKNOWN
 from millstream.sql.arguments import Argument, check_arguments
+from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.nullability import argument_types, call_nullable
-from millstream.sql.raising import call_raises
 from millstream.sql.results import result_type
 from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, computed

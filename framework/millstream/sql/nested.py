@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import TokenType
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import UNKNOWN
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
-from millstream.sql.marks import Marks, start_of
 from millstream.sql.query import Subquery, Window
 from millstream.sql.reading import Reader
 from millstream.sql.scope import Scope
+from millstream.sql.token_roles import Marks, start_of
 
 _FRAMES = frozenset(("rows", "range"))
 

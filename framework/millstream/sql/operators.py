@@ -24,6 +24,7 @@ from millstream.core.types import (
 )
 from millstream.sql.argument_types import noun, takes
 from millstream.sql.arithmetic import arithmetic, bits, interval_kind, operand_type
+from millstream.sql.can_fail import arithmetic_raises, implicit_cast_raises
 from millstream.sql.casts import can_cast, makes_nulls
 from millstream.sql.changing import is_special_time
 from millstream.sql.coercion import common
@@ -32,7 +33,6 @@ from millstream.sql.constant_texts import all_texts, check_texts
 from millstream.sql.datatypes import data_type
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.keyword_calls import keyword_call
-from millstream.sql.raising import arithmetic_raises, implicit_cast_raises
 from millstream.sql.value import Value, computed, nullable_as
 
 _SIGNS: dict[type[exp.Expr], str] = {

@@ -11,9 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from millstream.core.expressions import Expression, Piece, Read, Ref, joined, quoted
 from millstream.core.types import Type
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange
-from millstream.sql.marks import Marks, Reference
 from millstream.sql.query import OUTER
 from millstream.sql.scope import Refs, Scope
+from millstream.sql.token_roles import Marks, Reference
 from millstream.sql.words import NAMES
 
 _MARK = "\x00"

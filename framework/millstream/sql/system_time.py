@@ -14,9 +14,9 @@ from millstream.core.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNO
 from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.sql.clauses import NotSplitError, Part, SqlTokens
 from millstream.sql.expressions import Expressions
-from millstream.sql.marks import Marks
 from millstream.sql.reading import Reader, without_path
 from millstream.sql.scope import NOTHING, Joined
+from millstream.sql.token_roles import Marks
 from millstream.sql.values import Source, SqlDiagnostic
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, UNKNOWN)

@@ -6,8 +6,8 @@ import re
 
 from millstream.core.expressions import Piece, Read, joined, quoted
 from millstream.sql.clauses import SqlTokens
-from millstream.sql.marks import Marks
 from millstream.sql.reading import without_comments, without_path
+from millstream.sql.token_roles import Marks
 
 _SPACES = re.compile(r"\s+")
 

@@ -21,7 +21,7 @@ from millstream.project.folders import target_folder
 from millstream.project.values import UnitTest
 from millstream.queries.topology import read_catalog
 from millstream.testing.coverage.measure import measure_coverage
-from millstream.testing.coverage.ways import RowCoverage
+from millstream.testing.coverage.paths import RowCoverage
 from millstream.testing.data.run import DataTests
 from millstream.testing.data.stored import StoredRelations
 from millstream.testing.spark import shared_spark

@@ -17,7 +17,7 @@ from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
 from millstream.engine.queries.batch import Batch
 from millstream.engine.values import Batched, Machine, Running, Setup, Waiting
-from millstream.ops.seen import QueryStatus, Watcher
+from millstream.ops.query_status import QueryStatus, Watcher
 from millstream.queries.topology import compiled_topology, physical_of
 
 

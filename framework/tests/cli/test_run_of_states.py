@@ -9,7 +9,7 @@ from millstream.cli.run_progress import RunProgress
 from millstream.engine.queries.batch import Batch
 from millstream.engine.values import Batched, Running, Waiting
 from millstream.ops.metrics import Identity, exposition
-from millstream.ops.seen import Watcher
+from millstream.ops.query_status import Watcher
 from millstream.queries.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
 from millstream.results.state_stats import OperatorState
 

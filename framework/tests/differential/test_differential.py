@@ -14,8 +14,8 @@ from harness import Project, as_written, by_plan, differences, prepare
 from support.spark import SPARK_WARNINGS
 
 from millstream.plan.nodes import Filter
-from millstream.plan.optimizer.choose import NAMES, chosen
 from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import NAMES, chosen
 from millstream.plan.walk import rewrite
 
 pytestmark = SPARK_WARNINGS

@@ -12,8 +12,8 @@ import pytest
 from harness import Project, as_written, by_plan, differences, prepare
 from support.spark import SPARK_WARNINGS
 
-from millstream.plan.optimizer.choose import NAMES, chosen
 from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import NAMES, chosen
 
 pytestmark = SPARK_WARNINGS
 

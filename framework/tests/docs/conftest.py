@@ -9,7 +9,7 @@ from support.browser import Watched, chromium, watched
 
 from millstream.compile import compile_project
 from millstream.docs.build import site_of
-from millstream.docs.material import Material, gather
+from millstream.docs.site_input import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
 from millstream.results.results import ModelResult, RunResults, write_results

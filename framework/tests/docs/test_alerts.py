@@ -16,7 +16,7 @@ from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.docs.formats import written_as
 from millstream.docs.formats.alerts.rules import Watched, alerts_of
-from millstream.docs.material import gather
+from millstream.docs.site_input import gather
 from millstream.results.run_metrics import RUN_METRICS
 from millstream.results.thresholds import Thresholds
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.docs.values import Site
 
 PAGES = {

@@ -13,7 +13,7 @@ from millstream.compile import compile_project
 from millstream.docs.formats import written_as
 from millstream.docs.formats.grafana import panels_of, plain
 from millstream.docs.formats.promql import quoted
-from millstream.docs.material import gather
+from millstream.docs.site_input import gather
 from millstream.results.run_metrics import RUN_METRICS
 
 COST = "Costs $10, $query, ${model:raw} and [[instance]] <b>"

@@ -8,7 +8,7 @@ import pytest
 
 from millstream.docs.formats import FORMATS, written_as
 from millstream.docs.formats.json_schema import of_text
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 
 
 def resolved(document, pointer: str):

@@ -8,7 +8,7 @@ from support.browser import Watched, watched
 
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.docs.build import site_of
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.docs.write import write_site
 
 pytestmark = pytest.mark.long

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
 from millstream.docs.build import files_of_texts, site_of
-from millstream.docs.material import Material, gather
 from millstream.docs.outcomes import outcomes, reached
+from millstream.docs.site_input import Material, gather
 from millstream.docs.values import Code, Site
 from millstream.docs.write import chunk, site_files, write_site
 from millstream.results.test_results import TestResult, TestResults

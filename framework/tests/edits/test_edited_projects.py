@@ -16,8 +16,8 @@ from support.spark import SPARK_WARNINGS
 from millstream.compile import compile_project
 from millstream.deploy.definitions import what_runs
 from millstream.deploy.intents import Update
-from millstream.deploy.keeping import kept_form
 from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.reuse_running import kept_form
 from millstream.deploy.stages import fit
 from millstream.engine.checkpoints.deployed import deployed_at
 from millstream.local.broker import shared_broker

@@ -11,8 +11,8 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.intents import Update
-from millstream.deploy.keeping import kept_form
 from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.reuse_running import kept_form
 from millstream.queries.verdict import verdict
 
 pytestmark = SPARK_WARNINGS

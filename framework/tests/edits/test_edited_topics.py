@@ -7,8 +7,8 @@ from edits.test_edited_states import PROFILES
 from support.runs import job_of
 from support.shops import Shop
 
-from millstream.deploy.keeping import kept_form
 from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.reuse_running import kept_form
 from millstream.deploy.stages import fit
 
 KEY = "key: {name: user, type: string}"

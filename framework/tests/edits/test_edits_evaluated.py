@@ -17,8 +17,8 @@ from support.reviews import written
 
 from millstream.compile import compile_project
 from millstream.deploy.intents import Update
-from millstream.deploy.keeping import kept_form
 from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.reuse_running import kept_form
 from millstream.deploy.stages import fit
 from millstream.queries.topology import compiled_topology, physical_of
 

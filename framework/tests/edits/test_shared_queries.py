@@ -16,8 +16,8 @@ from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
 from millstream.deploy.definitions import definition_of
 from millstream.deploy.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deploy.keeping import with_kept
 from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.reuse_running import with_kept
 from millstream.deploy.stages import rebuilt, stages
 from millstream.engine.deployment.roll_back import roll_back
 from millstream.queries.topology import physical_of

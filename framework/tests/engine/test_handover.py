@@ -11,8 +11,8 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.intents import Apply
-from millstream.engine.handover.asking import ask
 from millstream.engine.handover.channel import run_of
+from millstream.engine.handover.client import ask
 from millstream.engine.handover.loading import version_to_send
 from millstream.engine.handover.values import Deploy
 from millstream.engine.queries.tables import Tables

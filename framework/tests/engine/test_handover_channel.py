@@ -9,8 +9,8 @@ import pytest
 from millstream import __version__
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.intents import Apply
-from millstream.engine.handover.asking import ask
 from millstream.engine.handover.channel import listening, run_of
+from millstream.engine.handover.client import ask
 from millstream.engine.handover.values import Finished, ProjectVersion, Step
 from millstream.engine.spark.target_lock import target_lock
 from millstream.engine.values import Setup

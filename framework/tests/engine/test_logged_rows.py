@@ -14,8 +14,8 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.engine.python.forwarding import MOST
 from millstream.engine.values import Batched, Logged
+from millstream.ops.query_status import Watcher
 from millstream.ops.run_log import RunLog
-from millstream.ops.seen import Watcher
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from millstream.deploy.leaving import Split
+from millstream.deploy.query_splits import Split
 from millstream.deploy.records import Deployed, Record
 from millstream.engine.checkpoints.deployed import deployed_at
 from millstream.engine.checkpoints.files import checkpoint_folder, write_lock, write_record

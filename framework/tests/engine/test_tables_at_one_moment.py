@@ -11,9 +11,9 @@ from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.engine.live.together import AtOneMoment, Together
+from millstream.engine.queries.batch_scheduler import Turn, Turns
 from millstream.engine.queries.gate import Gate
-from millstream.engine.queries.moment import Moment, moment_of
-from millstream.engine.queries.turns import Turn, Turns
+from millstream.engine.queries.snapshots import Moment, moment_of
 from millstream.engine.values import Batched
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder

@@ -7,9 +7,9 @@ from itertools import chain
 
 import pytest
 
-from millstream.engine.live.turnstile import turnstile
+from millstream.engine.live.turn_trigger import turnstile
+from millstream.engine.queries.batch_scheduler import Turn, Turns
 from millstream.engine.queries.deliveries import Stores, in_turn
-from millstream.engine.queries.turns import Turn, Turns
 
 PATIENCE = 60
 

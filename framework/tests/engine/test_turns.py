@@ -6,9 +6,9 @@ import time
 import pytest
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.engine.queries.batch_scheduler import PATIENCE, Turn, Turns
 from millstream.engine.queries.deliveries import Stores, in_turn
 from millstream.engine.queries.gate import ClosedError, Gate
-from millstream.engine.queries.turns import PATIENCE, Turn, Turns
 
 
 def stores(turn):

@@ -8,10 +8,10 @@ from support.shops import TOTALS, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.intents import FullRefresh
-from millstream.engine import unread as module
+from millstream.engine import backlog as module
+from millstream.engine.backlog import amount_to_read, unread
 from millstream.engine.spark.jvm import OPTIONS
 from millstream.engine.spark.session import spark_settings
-from millstream.engine.unread import amount_to_read, unread
 from millstream.project.values import Target
 
 pytestmark = SPARK_WARNINGS

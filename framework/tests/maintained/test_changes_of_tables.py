@@ -19,7 +19,7 @@ from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.deploy.intents import Apply, Update
 from millstream.docs.formats import written_as
-from millstream.docs.material import gather
+from millstream.docs.site_input import gather
 from millstream.engine.deployment.roll_back import roll_back
 from millstream.kafka.readings import of_sink, show_record
 from millstream.project.folders import broker_folder

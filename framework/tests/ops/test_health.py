@@ -7,7 +7,7 @@ import pytest
 from millstream.core.errors import Diagnostic
 from millstream.engine.queries.batch import Batch
 from millstream.ops.health import Health, health_of
-from millstream.ops.seen import QueryStatus
+from millstream.ops.query_status import QueryStatus
 from millstream.project.values import Target
 from millstream.results.thresholds import interval_of_tests
 

@@ -14,7 +14,7 @@ from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page
 from millstream.ops.live_page.values import Drawn, DrawnNode, LiveRelation, page_text
-from millstream.ops.seen import Watcher
+from millstream.ops.query_status import Watcher
 from millstream.stores.tables.values import Answer
 
 NASTY = "</script><img src=x onerror=alert(1)>"

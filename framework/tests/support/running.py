@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 
 from millstream.engine.commands.run import run
-from millstream.ops.seen import Watcher
+from millstream.ops.query_status import Watcher
 from support.runs import job_of
 
 PATIENCE = 90

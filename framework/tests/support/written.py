@@ -9,8 +9,8 @@ from pathlib import Path
 from millstream.compile import compile_project
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.choose import chosen
 from millstream.plan.optimizer.driver import Optimized, optimize
+from millstream.plan.optimizer.rule_selection import chosen
 from millstream.queries.topology import read_catalog, written_plan
 
 _SOURCES = """

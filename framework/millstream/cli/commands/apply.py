@@ -126,7 +126,7 @@ def _ask(
     from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
-    from millstream.engine.handover.asking import ask
+    from millstream.engine.handover.client import ask
     from millstream.engine.handover.loading import version_to_send
 
     version = version_to_send(

@@ -81,7 +81,7 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
     from millstream.cli.running import run_job
     from millstream.cli.traffic import chosen_generators
     from millstream.kafka.cluster import is_embedded
-    from millstream.ops.seen import Watcher
+    from millstream.ops.query_status import Watcher
 
     compiled, job, diagnostics = compiled_job(common, root_of(common), SelectionRequest(), Changes())
     target = job.project.target

@@ -112,7 +112,7 @@ def _status(common: Common) -> Iterator[Callable[[str], None]]:
 def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, target_path: str) -> int:
     from millstream.core.atomic import replace_file
     from millstream.docs.formats import written_as
-    from millstream.docs.material import gather
+    from millstream.docs.site_input import gather
     from millstream.results.thresholds import thresholds_of
 
     thresholds = thresholds_of(target_of(common, root))

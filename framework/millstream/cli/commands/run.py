@@ -65,7 +65,7 @@ def command(
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
     from millstream.ops.metrics import Identity
-    from millstream.ops.seen import Watcher
+    from millstream.ops.query_status import Watcher
     from millstream.ops.serving import serving
 
     watcher, target = Watcher(), job.project.target

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from millstream.docs.material import Material
+    from millstream.docs.site_input import Material
 
 FORMATS = ("asyncapi", "openlineage", "mermaid", "badge", "grafana", "alerts")
 """Each is a module of this package with one function of its name: `asyncapi(material) -> str`."""

@@ -13,7 +13,7 @@ import msgspec
 
 from millstream.compile.manifest import Manifest, ManifestColumn, ManifestNode
 from millstream.docs.formats.json_schema import of_changes, of_columns, of_text
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.formats import DEFAULT_FORMAT, format_of
 from millstream.project.materialization import Sink
 

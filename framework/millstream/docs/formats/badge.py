@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 
 _CHARACTER, _PADDING, _HEIGHT = 6.6, 12, 20
 _GOOD, _FAIR, _POOR = "#1c7a45", "#8a5a00", "#b3261e"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.compile.lineage.draw import diagram as lineage_diagram
 from millstream.compile.lineage.find import whole_graph
 from millstream.core import diagram
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 
 
 def mermaid(material: Material) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from millstream import __version__
 from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 from millstream.project.materialization import Sink
 
 PRODUCER = f"urn:millstream:{__version__}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from millstream.deploy.leaving import Split
+from millstream.deploy.query_splits import Split
 from millstream.deploy.records import Deployed, Record
 from millstream.engine.checkpoints.files import checkpoint_folder, write_lock, write_record
 from millstream.queries.lock import Lock

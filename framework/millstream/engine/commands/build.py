@@ -20,10 +20,10 @@ from millstream.deploy.stages import Continue, Create, Reset, Stage, Start, Swap
 from millstream.engine.checkpoints.applied import Applied
 from millstream.engine.checkpoints.deployed import write_manifest
 from millstream.engine.checkpoints.files import write_record
-from millstream.engine.checkpoints.state_figures import write_figures
+from millstream.engine.checkpoints.state_stats import write_figures
+from millstream.engine.commands.interrupted import unfinished
 from millstream.engine.commands.model_results import Began, Done, nothing_built, results_of, topics
 from millstream.engine.commands.read_together import shared_reads, side_by_side
-from millstream.engine.commands.unfinished import unfinished
 from millstream.engine.commands.watch import Seen, watch
 from millstream.engine.deployment.failed_models import isolate, without
 from millstream.engine.deployment.prepare import prepare

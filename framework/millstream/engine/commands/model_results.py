@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from msgspec import Struct
 
 from millstream.deploy.intents import FullRefresh
-from millstream.engine.queries.fates import counts_of, fates_of, rows_of_table
+from millstream.engine.queries.record_outcomes import counts_of, fates_of, rows_of_table
 from millstream.engine.queries.results import QueryResult, of_model
 from millstream.engine.values import Job
 from millstream.queries.values import DeadLetters, Query, SinkOutput, TableOutput, Target

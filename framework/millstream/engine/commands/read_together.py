@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from millstream.engine.backlog import unread
 from millstream.engine.queries.shared_reads import SharedRead
-from millstream.engine.unread import unread
 from millstream.engine.values import Job
 from millstream.kafka.logs import existing_logs
 from millstream.queries.values import Query, ToKafka

@@ -26,7 +26,7 @@ from millstream.engine.checkpoints.files import (
     table_offsets,
 )
 from millstream.engine.commands.model_results import Began, nothing_new, results_of
-from millstream.engine.fitting import fitted
+from millstream.engine.fit_to_deployment import fitted
 from millstream.engine.spark.target_lock import target_lock
 from millstream.engine.values import Job
 from millstream.kafka.cluster import is_embedded

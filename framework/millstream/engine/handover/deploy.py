@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.definitions import running_catalog
-from millstream.deploy.leaving import stored_models, without_removed
+from millstream.deploy.query_splits import stored_models, without_removed
 from millstream.deploy.records import Offsets
 from millstream.deploy.stages import Backfill, Compare, Stage, Start, chain, rebuilt
 from millstream.engine.checkpoints import files as checkpoints

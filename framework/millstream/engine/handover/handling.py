@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.engine.checkpoints.applied import read
 from millstream.engine.engine import Engine
-from millstream.engine.handover.back import roll_back_run
 from millstream.engine.handover.channel import Caller
 from millstream.engine.handover.deploy import deploy
+from millstream.engine.handover.live_rollback import roll_back_run
 from millstream.engine.handover.loading import engine_of, loaded
 from millstream.engine.handover.splitting import split_run
 from millstream.engine.handover.values import Deploy, Finished, Request, RollBack, answer_of

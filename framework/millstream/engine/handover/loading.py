@@ -18,12 +18,12 @@ from millstream.compile.manifest import Compiled, Manifest
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.intents import Intent
-from millstream.deploy.leaving import Split
+from millstream.deploy.query_splits import Split
 from millstream.deploy.records import Deployed
 from millstream.engine.checkpoints.deployed import deployed_at
 from millstream.engine.checkpoints.files import read_lock
 from millstream.engine.engine import Engine
-from millstream.engine.fitting import fitted
+from millstream.engine.fit_to_deployment import fitted
 from millstream.engine.handover.values import ProjectVersion
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import uses_of_registry

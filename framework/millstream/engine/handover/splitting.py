@@ -10,11 +10,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from millstream.deploy.intents import Update
-from millstream.deploy.keeping import ReusedPlan, unfit
+from millstream.deploy.reuse_running import ReusedPlan, unfit
 from millstream.engine.checkpoints.deployed import deployed_at
 from millstream.engine.checkpoints.splitting import split
 from millstream.engine.engine import Engine
-from millstream.engine.fitting import fitted
+from millstream.engine.fit_to_deployment import fitted
 from millstream.engine.handover.loading import cannot_leave, fitted_to_run
 from millstream.engine.handover.taking_over import NEXT_BATCH, halted, take_over
 from millstream.engine.live.live_queries import LiveQueries

@@ -15,23 +15,23 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.stages import Stage, rebuilt
 from millstream.engine.checkpoints.files import last_begun, last_done, read_so_far
-from millstream.engine.checkpoints.state_figures import write_figures
+from millstream.engine.checkpoints.state_stats import write_figures
 from millstream.engine.checkpoints.swap import settle
 from millstream.engine.deployment.failed_models import isolate, without
 from millstream.engine.deployment.prepare import prepare
 from millstream.engine.deployment.rebuild import swap
 from millstream.engine.deployment.stages import resumed
 from millstream.engine.engine import Engine
+from millstream.engine.live.batch_sizing import Pacing
 from millstream.engine.live.consumer_offsets import Commits
-from millstream.engine.live.pacing import Pacing
 from millstream.engine.live.progress_listener import Listener
 from millstream.engine.live.together import AtOneMoment, Together
-from millstream.engine.live.turnstile import Turnstile, turnstile
+from millstream.engine.live.turn_trigger import Turnstile, turnstile
 from millstream.engine.queries.batch import Batch, Offsets, has_read
-from millstream.engine.queries.fates import fates_of_batch
 from millstream.engine.queries.gate import Gate
-from millstream.engine.queries.moment import Upkeep, moment_of
 from millstream.engine.queries.realtime import start_realtime
+from millstream.engine.queries.record_outcomes import fates_of_batch
+from millstream.engine.queries.snapshots import Upkeep, moment_of
 from millstream.engine.queries.start import QueryContext, start
 from millstream.engine.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
 from millstream.engine.spark.session import lost

@@ -12,7 +12,7 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from millstream.engine.queries.gate import Gate
-from millstream.engine.queries.moment import Moment, Upkeep
+from millstream.engine.queries.snapshots import Moment, Upkeep
 from millstream.engine.queries.tables import Tables
 from millstream.stores.spark import Version
 

@@ -16,7 +16,8 @@ from pyspark.sql.types import DataType
 from millstream.core import user_code
 from millstream.core.expressions import quoted
 from millstream.core.user_code import Source
-from millstream.engine.python import columns, decoding, fitting, forwarding, worker
+from millstream.engine.python import columns, decoding, forwarding, worker
+from millstream.engine.python import return_checks as fitting
 from millstream.engine.python.forwarding import LogAddress
 from millstream.engine.python.worker import Called
 from millstream.engine.spark.jvm import own_class

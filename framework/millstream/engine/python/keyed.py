@@ -29,9 +29,9 @@ from millstream.core.expressions import quoted
 from millstream.core.types import Row as Struct
 from millstream.core.user_code import Source, converter, failure, module_of, plain, struct_of
 from millstream.engine.python import worker
-from millstream.engine.python.fitting import Fit, UnfitError, fit_of_rows
 from millstream.engine.python.forwarding import LogAddress, forwards
 from millstream.engine.python.functions import source_of
+from millstream.engine.python.return_checks import Fit, UnfitError, fit_of_rows
 from millstream.engine.python.stored_states import state_bytes, state_in
 from millstream.engine.python.worker import FAILED
 from millstream.plan.durations import milliseconds

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from millstream.core.user_code import Source, converter, failure, module_of
 from millstream.engine.python.columns import NotBuilt, values_of
-from millstream.engine.python.fitting import Fit, UnfitError, fit_of, fitted, flat_classes, is_optional
 from millstream.engine.python.forwarding import LogAddress, forwards
+from millstream.engine.python.return_checks import Fit, UnfitError, fit_of, fitted, flat_classes, is_optional
 
 FAILED = "a function failed: "
 """The prefix of an error's text, by which it is recognised within Spark's message; the SQL uses it too."""

@@ -25,12 +25,12 @@ from millstream.engine.queries.deduplicated import WATERMARK_DELAY, deduplicated
 from millstream.engine.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.engine.queries.lookups import looking_up
 from millstream.engine.queries.maintained import Differences
-from millstream.engine.queries.moment import AtVersions, Upkeep
 from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.record_maker import RecordMaker
 from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
 from millstream.engine.queries.sent_again import first_sent
 from millstream.engine.queries.shared_reads import SharedRead
+from millstream.engine.queries.snapshots import AtVersions, Upkeep
 from millstream.engine.queries.table_changes import follow_table
 from millstream.engine.queries.tables import Tables
 from millstream.engine.queries.temporal import joined_as_of

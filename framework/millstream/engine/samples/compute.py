@@ -32,8 +32,8 @@ from millstream.local.jars import Progress
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Maintained, Output, Plan, reads_of
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.choose import chosen
 from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import chosen
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
 from millstream.queries.emit.error_places import nested_calls

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.deploy.records import Record
 from millstream.engine.checkpoints.files import checkpoint_folder, last_done, records_in
-from millstream.engine.checkpoints.state_figures import read_figures
+from millstream.engine.checkpoints.state_stats import read_figures
 from millstream.project.folders import local_path
 from millstream.queries.values import Operator
 from millstream.results.state_stats import Restored, restore_seconds

@@ -8,8 +8,8 @@ import time
 from millstream.engine.values import Batched, Ends, Event, Failed, Running, Setup
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
+from millstream.ops.query_status import QueryStatus, Watcher
 from millstream.ops.rates import Rates
-from millstream.ops.seen import QueryStatus, Watcher
 
 
 class LivePage:

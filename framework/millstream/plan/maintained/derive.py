@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from millstream.core.expressions import Read, quoted
+from millstream.plan.maintained.affected_keys import relaxed
 from millstream.plan.maintained.names import Names, NotDerivedError, Relation, relations_of, resolved
 from millstream.plan.maintained.restricted import Keys, Reading, filtered, is_plain, restricted
 from millstream.plan.maintained.simplified import window_keys
 from millstream.plan.maintained.statements import LONGEST
-from millstream.plan.maintained.touched import relaxed
 from millstream.plan.maintained.weighted import weighted
 from millstream.plan.nodes.maintenance import Maintenance, Touching, touched_column, view_of
 from millstream.sql.query import Body, Query, Select, Union

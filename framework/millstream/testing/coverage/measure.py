@@ -13,8 +13,8 @@ from millstream.plan.optimizer.driver import optimize
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 from millstream.queries.topology import hints_of
 from millstream.queries.values import ToKafka
+from millstream.testing.coverage.paths import RowCoverage, Way, coverage_queries
 from millstream.testing.coverage.source_lines import SourceLines
-from millstream.testing.coverage.ways import RowCoverage, Way, coverage_queries
 from millstream.testing.units.clock import freeze_clock
 from millstream.testing.units.plan import plan_unit_test
 from millstream.testing.units.run import RunContext, UnitTestRun

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from millstream.compile.manifest import ManifestNode
 from millstream.results.test_results import Missed, ModelCoverage
-from millstream.testing.coverage.ways import RowCoverage, Way
+from millstream.testing.coverage.paths import RowCoverage, Way
 
 
 def summarize_coverage(

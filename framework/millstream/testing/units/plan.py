@@ -13,8 +13,8 @@ from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.choose import chosen, switched_off
 from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import chosen, switched_off
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 from millstream.plan.traits import Traits, traits_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.plan.optimizer.choose import NAMES, chosen, switched_off, unknown_rules
+from millstream.plan.optimizer.rule_selection import NAMES, chosen, switched_off, unknown_rules
 from millstream.plan.optimizer.rules import ALWAYS, OPT_IN, RULES
 
 

@@ -5,8 +5,8 @@ from textwrap import dedent
 import pytest
 
 from millstream.plan.from_sql.plan import build_plan
+from millstream.testing.coverage.paths import find_ways
 from millstream.testing.coverage.source_lines import SourceLines
-from millstream.testing.coverage.ways import find_ways
 from millstream.testing.session import TestSession
 
 SOURCES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from millstream.docs.formats.alerts.rules import Watched, alerts_of, as_text
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 
 
 def alerts(material: Material) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from millstream.docs.formats.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
 from millstream.docs.formats.promql import quoted
-from millstream.docs.material import Material
+from millstream.docs.site_input import Material
 
 SCHEMA_VERSION = 41
 """Of Grafana 11.6; newer versions convert it."""

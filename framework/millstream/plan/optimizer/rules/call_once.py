@@ -15,8 +15,8 @@ from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, Item, Node, Project
 from millstream.plan.optimizer.calls import Call, always, calls, with_column
 from millstream.plan.optimizer.context import Change, Hints
-from millstream.plan.optimizer.gather import unused_names
 from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.shared_input import unused_names
 
 
 class _Twice(NamedTuple):

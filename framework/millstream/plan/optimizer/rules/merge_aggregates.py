@@ -17,9 +17,9 @@ from millstream.core.expressions import Expression, Piece, Ref, all_of, column, 
 from millstream.core.types import BIGINT, BOOLEAN
 from millstream.plan.nodes import Aggregate, Filter, Item, Measure, Node, Plan, Project, Repartition
 from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.ways import Pieces, Way, ways
+from millstream.plan.optimizer.paths import Pieces, Way, ways
+from millstream.plan.optimizer.shared_input import filtered, kept_by_any, unused_names, with_keys
 from millstream.plan.walk import rewrite
 
 _NAME = "merge_aggregates"

@@ -10,10 +10,10 @@ from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.optimizer.context import Change, Context, Result
 from millstream.plan.optimizer.cost import HEAVY, cost
-from millstream.plan.optimizer.gather import SharedConditions, either_of, filtered
 from millstream.plan.optimizer.moves import Moves, below
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.ways import Pieces
+from millstream.plan.optimizer.paths import Pieces
+from millstream.plan.optimizer.shared_input import SharedConditions, either_of, filtered
 from millstream.plan.walk import rewrite
 
 _NAME = "push_shared_filters"

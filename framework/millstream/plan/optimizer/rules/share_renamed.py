@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from millstream.core.expressions import column
 from millstream.plan.nodes import Aggregate, Item, Node, Plan, Project
 from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.gather import unused_names
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.ways import Pieces
+from millstream.plan.optimizer.paths import Pieces
+from millstream.plan.optimizer.shared_input import unused_names
 from millstream.plan.walk import rewrite
 
 _NAME = "share_renamed"

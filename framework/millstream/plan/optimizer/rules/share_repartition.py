@@ -19,9 +19,9 @@ from millstream.core.expressions import Expression, column
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
 from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.gather import filtered, kept_by_any, unused_names, with_keys
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.ways import Pieces, Way, ways
+from millstream.plan.optimizer.paths import Pieces, Way, ways
+from millstream.plan.optimizer.shared_input import filtered, kept_by_any, unused_names, with_keys
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
 

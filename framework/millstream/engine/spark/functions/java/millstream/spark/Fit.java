@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Checks a result and returns it as Spark stores it, as {@code engine/python/fitting.py} does. */
+/** Checks a result and returns it as Spark stores it, as {@code engine/python/return_checks.py} does. */
 public final class Fit {
   private static final double LARGEST_FLOAT = 3.4028235677973366e38;
   private final String wanted;

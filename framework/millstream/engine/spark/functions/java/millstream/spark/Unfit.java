@@ -26,7 +26,7 @@ final class Unfit extends RuntimeException {
     return new Unfit(value, wanted, path.isEmpty() ? name : name + "." + path);
   }
 
-  /** Says the same as {@code UnfitError} of {@code engine/python/fitting.py}. */
+  /** Says the same as {@code UnfitError} of {@code engine/python/return_checks.py}. */
   String told(String unprintable) {
     String field = path.isEmpty() ? "" : " in '" + path + "'";
     if (wanted == null) {

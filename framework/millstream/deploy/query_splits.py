@@ -13,8 +13,8 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.deploy.former import Former, former_in, with_models
 from millstream.deploy.records import Deployed, Record
+from millstream.deploy.removed_models import Former, former_in, with_models
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.former import former_id, is_former, of_models
 from millstream.queries.lock import Lock, LockedGroup, Member

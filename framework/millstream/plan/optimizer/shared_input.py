@@ -8,7 +8,7 @@ from typing import NamedTuple
 from millstream.core.expressions import Expression, any_of
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Item, Node, Project
-from millstream.plan.optimizer.ways import Pieces, Way
+from millstream.plan.optimizer.paths import Pieces, Way
 
 _MOST = 64
 """More alternatives cost more than they save, since some reader keeps nearly every row."""

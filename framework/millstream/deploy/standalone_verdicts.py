@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import structs
 
 from millstream.deploy.intents import Apply, FullRefresh, Intent, Regroup, Update, accepted_by
-from millstream.deploy.leaving import Split
+from millstream.deploy.query_splits import Split
 from millstream.deploy.records import Deployed
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Output, TopicScan

@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from millstream.deploy.alone import leaving_models, splits_of, verdicts_alone
 from millstream.deploy.definitions import running_catalog
-from millstream.deploy.former import (
+from millstream.deploy.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
+from millstream.deploy.newer_models import newer_models
+from millstream.deploy.query_splits import Split, after_splits, stored_models, without_removed
+from millstream.deploy.records import Deployed, Record
+from millstream.deploy.removed_models import (
     columns_of,
     former_in,
     former_models,
@@ -16,11 +19,8 @@ from millstream.deploy.former import (
     views_of,
     with_specs,
 )
-from millstream.deploy.intents import CONTINUE, Apply, FullRefresh, Intent, Regroup, Update, accepted_by
-from millstream.deploy.leaving import Split, after_splits, stored_models, without_removed
-from millstream.deploy.newer_models import newer_models
-from millstream.deploy.records import Deployed, Record
 from millstream.deploy.stages import fit, unaccepted
+from millstream.deploy.standalone_verdicts import leaving_models, splits_of, verdicts_alone
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.from_sql.plan import build_models
 from millstream.queries.former import is_former

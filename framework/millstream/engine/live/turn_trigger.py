@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.engine.queries.turns import Turn
+from millstream.engine.queries.batch_scheduler import Turn
 from millstream.engine.spark.jvm import own_class
 
 

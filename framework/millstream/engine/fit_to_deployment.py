@@ -6,8 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deploy.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deploy.keeping import ReusedPlan, with_kept
 from millstream.deploy.records import Deployed
+from millstream.deploy.reuse_running import ReusedPlan, with_kept
 from millstream.engine.values import Job
 from millstream.queries.topology import physical_of
 
