@@ -29,28 +29,12 @@ from support.rows import Row, RowFailedError, result
 
 from millstream.core.types import INT
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.optimizer import rules
 from millstream.plan.optimizer.context import Change, Context, Hints
 from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rules.call_once import call_once
-from millstream.plan.optimizer.rules.delay_costly import delay_costly
-from millstream.plan.optimizer.rules.merge_filters import merge_filters
-from millstream.plan.optimizer.rules.merge_projections import merge_projections
-from millstream.plan.optimizer.rules.prune_columns import prune_columns
-from millstream.plan.optimizer.rules.push_filters import push_filters
-from millstream.plan.optimizer.rules.push_shared_filters import push_shared_filters
+from millstream.plan.optimizer.rules import RULES
 from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.traits import NotIncrementalError, all_traits
 
-RULES = (
-    merge_projections,
-    push_filters,
-    push_shared_filters,
-    delay_costly,
-    merge_filters,
-    call_once,
-    prune_columns,
-)
 COLUMNS = ("a", "b", "c")
 HINTS = Hints(returns={"py_f": INT}, keeps={"m": 0.5})
 
@@ -194,7 +178,7 @@ def test_all_rules_give_the_same_rows_long(before, tables):
 @_RANDOM
 @given(plans())
 def test_to_look_at_what_changed_is_enough(before):
-    steps = optimize(before, rules.RULES, HINTS).steps
+    steps = optimize(before, RULES, HINTS).steps
     assert [(step.rule, step.changes, plan_text(step.after)) for step in steps] == _looking_at_all(before)
 
 
@@ -203,7 +187,7 @@ def _looking_at_all(current: Plan) -> list[tuple[str, tuple[Change, ...], str]]:
     before = None
     while current is not before:
         before = current
-        for rule in rules.RULES:
+        for rule in RULES:
             rewritten, changes = rule(current, Context(current, HINTS, {}))
             if rewritten is not current:
                 steps.append((rule.__name__, changes, plan_text(rewritten)))
