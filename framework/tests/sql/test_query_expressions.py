@@ -136,7 +136,7 @@ def test_every_call_of_a_python_function_counts():
 
 
 def test_variables_of_lambdas():
-    assert one("transform(tags, (T, i) -> concat(T, i))").variables == {"t", "i"}
+    assert one("transform(tags, (T, i) -> concat(T, i))").variables == ("i", "t")
 
 
 @pytest.mark.parametrize(
