@@ -35,6 +35,16 @@ MODELS = {
 }
 
 
+def test_a_state_is_read_by_a_process_that_runs_no_query(shop, first_spark):
+    shop.model("totals", TOTALS)
+    shop.send(event(1, value=4.0), event(2, "b", 2.0), event(3, "b", 8.0))
+    built(shop.root, first_spark)
+    command = [*MILLSTREAM, "state", "get", "totals", "b"]
+    done = subprocess.run(command, cwd=shop.root, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "10.0" in done.stdout
+
+
 @pytest.mark.long
 def test_states_are_listed_counted_and_read(shop, first_spark):
     for name, sql in MODELS.items():

@@ -101,6 +101,8 @@ class StateReader(Struct, frozen=True, eq=False):
 
     def _rows(self, state: State) -> DataFrame:
         """Return the rows of a state, with the user's names: the columns of keys first."""
+        # Only a StreamingQueryManager starts the coordinator that Spark's readers of states ask.
+        _ = self.spark.streams
         reader = self.spark.read.format("statestore").option("operatorId", state.id)
         match state.operator.kind:
             case "join":
