@@ -257,6 +257,7 @@ class _Running:
             session.conf.set(name, value)
         if not any(isinstance(step, StatefulView) for step in query.steps):
             session.conf.set("spark.sql.streaming.stateStore.providerClass", _MEMORY)
+            session.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")  # the one it can store
         functions.register(session, self.project, query.functions, query.nested_calls)
         functions.register_decoders(session, self.project, query.decoders)
         for source in query.sources:
