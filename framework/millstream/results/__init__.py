@@ -1,1 +1,1 @@
-"""What commands measured and found: results, figures, metrics."""
+"""Results of commands and tests, figures of data, metrics of runs."""

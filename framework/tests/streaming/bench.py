@@ -29,7 +29,7 @@ from millstream.engine.queries import counts as counting
 from millstream.engine.queries import reads as reading
 from millstream.engine.queries.start import make_view
 from millstream.engine.samples.trial import RECORDS, Stored, batch_outputs, values
-from millstream.engine.spark.settings import session_settings
+from millstream.engine.spark.settings import session_settings, store_settings
 from millstream.queries.emit.steps import StatefulView
 from millstream.queries.values import Query, SourceRead, TableOutput
 
@@ -42,7 +42,6 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Settings of a session for many queries over few rows; none of them changes a row."""
-_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 _START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
@@ -256,8 +255,8 @@ class _Running:
         for name, value in {**session_settings(query, self.catalog), **QUICK}.items():
             session.conf.set(name, value)
         if not any(isinstance(step, StatefulView) for step in query.steps):
-            session.conf.set("spark.sql.streaming.stateStore.providerClass", _MEMORY)
-            session.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")  # the one it can store
+            for name, value in store_settings("memory").items():
+                session.conf.set(name, value)
         functions.register(session, self.project, query.functions, query.nested_calls)
         functions.register_decoders(session, self.project, query.decoders)
         for source in query.sources:

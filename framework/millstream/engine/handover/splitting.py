@@ -22,7 +22,7 @@ from millstream.engine.values import Applying, Job
 
 
 def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> None:
-    """Give models that another version rebuilds queries of their own, if they share one with others."""
+    """Split models that another version rebuilds from the queries that they share with others."""
     running = live.running
     deployed = deployed_at(running.files, running.checkpoints)
     reused = fitted(version, deployed).reused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.queries.state_store import budget, is_limited, store_of
+from millstream.queries.state_store import Store, budget, is_limited, store_of
 from millstream.queries.values import Query
 
 _STATE = "spark.sql.streaming.stateStore."
@@ -24,16 +24,19 @@ def session_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     }
 
 
-def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
-    """Return the state store of a query, and its memory limit."""
-    store = store_of(query, catalog)
-    settings = {
+def store_settings(store: Store) -> dict[str, str]:
+    """Return the settings that choose a state store, and what only one of them can store."""
+    return {
         f"{_STATE}providerClass": _STORES[store],
         # One store in each partition for a join instead of four, with column families, which only RocksDB
         # has. A checkpoint keeps the version with which it began.
         "spark.sql.streaming.join.stateFormatVersion": "3" if store == "rocksdb" else "2",
-        CHAINS: str(query.chained).lower(),
     }
+
+
+def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
+    """Return the state store of a query, and its memory limit."""
+    settings = {**store_settings(store_of(query, catalog)), CHAINS: str(query.chained).lower()}
     if is_limited(query, catalog):
         settings[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
         settings[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
