@@ -343,17 +343,18 @@ def message_of_death(*functions):
 
 
 def test_a_worker_that_dies_leaves_the_name_of_its_function():
-    functions_of_dead_workers()
+    functions_of_dead_workers(("dies", "scores"))
     die_in("dies", os.getpid())
     assert message_of_death("scores", "dies") == "totals: the Python worker died in dies()"
     assert message_of_death("scores", "dies") == "totals: a Python worker died"
 
 
 def test_a_dead_worker_of_another_query_or_process_is_not_blamed():
-    functions_of_dead_workers()
+    functions_of_dead_workers(("dies", "scores"))
     die_in("dies", os.getpid())
     die_in("scores", os.getppid())
     assert message_of_death("scores") == "totals: a Python worker died"
+    assert message_of_death("dies") == "totals: the Python worker died in dies()", "of its own query"
     left = list(Path(tempfile.gettempdir()).glob(f"{CALLS}{os.getppid()}-*"))
     assert [file.read_text() for file in left] == ["scores"]
     for file in left:

@@ -20,23 +20,24 @@ def in_function(diagnostic: Diagnostic, functions: Container[str]) -> Diagnostic
     """Say of a worker's death in which of a query's functions it was."""
     if not diagnostic.message.endswith(WORKER_DIED):
         return diagnostic
-    names = " or ".join(f"{name}()" for name in functions_of_dead_workers() if name in functions)
+    names = " or ".join(f"{name}()" for name in functions_of_dead_workers(functions))
     who = diagnostic.message.removesuffix(WORKER_DIED)
     return replace(diagnostic, message=f"{who}the Python worker died in {names}") if names else diagnostic
 
 
-def functions_of_dead_workers() -> tuple[str, ...]:
-    """Return the functions that dead workers of this process were in, and forget them."""
-    functions: set[str] = set()
+def functions_of_dead_workers(functions: Container[str]) -> tuple[str, ...]:
+    """Return those of some functions that dead workers of this process were in, and forget them."""
+    names: set[str] = set()
     for file in Path(tempfile.gettempdir()).glob(f"{CALLS}*-*"):
         with contextlib.suppress(OSError, ValueError):
             driver, worker = map(int, file.name.removeprefix(CALLS).split("-"))
             if driver == os.getpid() and not _is_alive(worker):
-                functions.add(file.read_text(encoding="utf-8"))
-                file.unlink()
+                if (name := file.read_text(encoding="utf-8")) in functions:
+                    names.add(name)
+                    file.unlink()
             elif not _is_alive(driver):
                 file.unlink()
-    return tuple(sorted(functions))
+    return tuple(sorted(names))
 
 
 def _is_alive(process: int) -> bool:
