@@ -20,12 +20,12 @@ from millstream.core.types import STRING, Field, parse_type
 from millstream.engine.spark.jars import jars_of
 from millstream.engine.spark.registry import UsedRegistry, use_registry
 from millstream.engine.spark.session import start_spark
-from millstream.formats import Encoding, format_of
 from millstream.formats.avro.codec import AvroEncoding, spark_codec
 from millstream.formats.avro.columns import schema_of
 from millstream.formats.format import SparkCodec
 from millstream.formats.protobuf import Schema, protobuf_format
 from millstream.formats.protobuf.derived import derived_schema
+from millstream.formats.registry import Encoding, format_of
 from millstream.project.values import Target
 from millstream.stores.registry import jar_files
 

@@ -12,7 +12,7 @@ from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.compile.snapshot import inputs_digest, read_compiled, store_compiled
 from millstream.core.gc_pause import collector_paused
 from millstream.core.target_folder import claim
-from millstream.formats import function_of
+from millstream.formats.registry import function_of
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings

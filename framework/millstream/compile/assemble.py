@@ -9,7 +9,7 @@ from typing import Any
 from millstream.compile.manifest import ManifestFunction, ManifestNode
 from millstream.compile.node import column_of
 from millstream.core.text import Location
-from millstream.formats import KEY, Encoding, functions_of
+from millstream.formats.registry import KEY, Encoding, functions_of
 from millstream.project.values import (
     Column,
     DataTest,

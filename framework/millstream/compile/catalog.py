@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.core.expressions import Expression
 from millstream.core.types import STRING
-from millstream.formats import KEY
+from millstream.formats.registry import KEY
 from millstream.plan.from_sql.catalog import (
     DEFAULT_ISOLATION,
     VERSION_COLUMNS,

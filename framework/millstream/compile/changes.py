@@ -9,7 +9,7 @@ import msgspec
 
 from millstream.compile.models import Models
 from millstream.core.errors import Diagnostic
-from millstream.formats import DEFAULT_FORMAT
+from millstream.formats.registry import DEFAULT_FORMAT
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.from_sql.plan import build_plan

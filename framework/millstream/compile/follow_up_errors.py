@@ -9,7 +9,7 @@ from pathlib import PurePath
 import msgspec
 
 from millstream.core.errors import Diagnostic, Note
-from millstream.formats import SCHEMA_SUFFIXES
+from millstream.formats.registry import SCHEMA_SUFFIXES
 from millstream.project.files import intended_name
 from millstream.project.settings import FILE as SETTINGS
 

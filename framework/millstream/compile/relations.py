@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from msgspec.structs import replace
 
 from millstream.core.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Array, Field, Row
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import Column, Project, Seed, Topic
 from millstream.sql.values import InputRelation, RelationColumn

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from millstream.core.errors import did_you_mean
 from millstream.core.types import UNKNOWN, Type
-from millstream.formats import function_of
 from millstream.formats.format import ReadSchema
+from millstream.formats.registry import function_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.format_functions import CODE, Unusable, sink_format
 from millstream.project.materialization import Sink

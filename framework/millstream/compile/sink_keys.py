@@ -11,10 +11,10 @@ from millstream.compile.sink_functions import key_by_function
 from millstream.compile.sink_schemas import record_name, refused
 from millstream.core.errors import did_you_mean
 from millstream.core.types import UNKNOWN, Field, Row, Type
-from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import wrong_options
+from millstream.formats.registry import format_of, function_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.materialization import Sink
 from millstream.project.pins import Pins

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.text import Location
-from millstream.formats import Encoding
 from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
+from millstream.formats.registry import Encoding
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from millstream.compile.sink_functions import encoded_by_function
 from millstream.core.errors import did_you_mean
 from millstream.core.types import UNKNOWN, Field
-from millstream.formats import format_of, function_of
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
+from millstream.formats.registry import format_of, function_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pin_compatibility import forbidden

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from millstream.core.types import NULL, VARIANT, Type, types_within
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.project.materialization import Sink, Table
 from millstream.sql.query import Select

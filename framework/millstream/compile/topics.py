@@ -15,7 +15,7 @@ from millstream.compile.node import Model
 from millstream.core.cycles import cycles
 from millstream.core.errors import Diagnostic, Note
 from millstream.core.text import Location
-from millstream.formats import format_of, function_of
+from millstream.formats.registry import format_of, function_of
 from millstream.project.checks import Lines
 from millstream.project.materialization import (
     DEAD_LETTER_SUFFIX,

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.core.expressions import Expression
 from millstream.explain.names import node_names, plain
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import Decode, Expand, Filter, Node, Output, Plan, Stateful, conditions_text
 from millstream.plan.nodes.order import in_order
 from millstream.project.materialization import Sink

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import INTERVAL, VARIANT
-from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
 from millstream.formats.reasons import quoted, within
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call
 from millstream.formats.sql import row as row_sql
 from millstream.formats.text_values import is_read, read_text

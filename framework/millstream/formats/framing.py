@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.core.expressions import Piece, joined, literal
-from millstream.formats import Encoding
 from millstream.formats.format import Fields, LocalCodec
+from millstream.formats.registry import Encoding
 from millstream.formats.values import UnfitError
 
 _HEADER = 5

@@ -16,7 +16,6 @@ from millstream.core.types import (
     Type,
     types_within,
 )
-from millstream.formats import Encoding, Framing
 from millstream.formats.format import (
     Decoded,
     Fields,
@@ -33,6 +32,7 @@ from millstream.formats.format import (
 from millstream.formats.framing import framed, framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.json_values import read_object
+from millstream.formats.registry import Encoding, Framing
 from millstream.formats.sql import BAD, column_list, function_call, parser_call, row
 from millstream.formats.values import encoded, from_json, to_json
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import INTERVAL, NULL, UNKNOWN, VARIANT, Array, Field, Map, Row, types_within
-from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SparkCodec
 from millstream.formats.framing import framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.json_values import read_single
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import BAD, TIMES, VALUE, function_call, has_times, parser_call
 from millstream.formats.values import from_json, single_value, to_json
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, joined, quoted
 from millstream.core.types import Array, Field, Map, Row, Type
-from millstream.formats import KEY, Encoding, format_of
 from millstream.formats.format import Decoded, Fields, Item
+from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.formats.sql import BAD
 
 _NAME = "key"

@@ -7,8 +7,8 @@ from typing import Any
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import BIGINT, Field
-from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, single_value
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from millstream.core.errors import did_you_mean
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 
 
 class WrongOption(Struct, frozen=True):

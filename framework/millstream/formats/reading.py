@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from millstream.formats import Encoding, format_of
 from millstream.formats.format import Fields
+from millstream.formats.registry import Encoding, format_of
 
 SCHEMA = "schema"
 PRECEDING = "preceding fields"

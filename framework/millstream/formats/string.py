@@ -8,8 +8,8 @@ from typing import Any
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import BINARY, INTERVAL, STRING, VARIANT, Array, Field, Map, Row, Type
-from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import TEXT, VALUE, function_call
 from millstream.formats.text_values import is_read, read_text
 from millstream.formats.values import encoded, single_value, text_of, utf8, value_of

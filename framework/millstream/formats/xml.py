@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Row, Type, types_within
-from millstream.formats import Encoding
 from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
 from millstream.formats.reasons import not_a, quoted
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, row
 from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, value_of
 from millstream.formats.xml_values import all_texts, check_element, is_nil, local_name, text_of_xml

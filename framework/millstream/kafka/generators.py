@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location, Text
 from millstream.core.types import STRING, Field
-from millstream.formats import Encoding, format_of
+from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
 from millstream.kafka.keys import encode_key

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.core.types import STRING
-from millstream.formats import KEY
 from millstream.formats.keys import KeyFormat
+from millstream.formats.registry import KEY
 from millstream.formats.values import as_mapping, encoded, text_of, to_json
 from millstream.project.values import Topic
 

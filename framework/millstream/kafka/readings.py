@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.types import STRING, UNKNOWN, Field, Type, TypeSyntaxError, parse_type
-from millstream.formats import KEY, Encoding, format_of
 from millstream.formats.changes import envelope
 from millstream.formats.format import Fields, Format
 from millstream.formats.keys import KeyFormat, written_key
+from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import key_format_of

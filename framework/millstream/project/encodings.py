@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from millstream.core.text import Location
 from millstream.core.types import STRING
-from millstream.formats import (
+from millstream.formats.keys import KeyFormat, any_value, misfit
+from millstream.formats.options import text_of, wrong_options
+from millstream.formats.registry import (
     DEFAULT,
     KEY,
     Decoding,
@@ -19,8 +21,6 @@ from millstream.formats import (
     format_of,
     function_of,
 )
-from millstream.formats.keys import KeyFormat, any_value, misfit
-from millstream.formats.options import text_of, wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape
 from millstream.project.values import FunctionUse, Key, RegistryUse, SchemaUse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from millstream.core.errors import Diagnostic
-from millstream.formats import SCHEMA_SUFFIXES
+from millstream.formats.registry import SCHEMA_SUFFIXES
 from millstream.project.files import find_files
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.settings import FILE

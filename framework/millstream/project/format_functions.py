@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from millstream.core.errors import did_you_mean
 from millstream.core.types import BINARY, UNKNOWN, Field, Row, Type, types_within
-from millstream.formats import Encoding, function_of
 from millstream.formats.format import ReadSchema
 from millstream.formats.python.codecs import Codecs, CodeRef, schema_of
+from millstream.formats.registry import Encoding, function_of
 from millstream.project.values import Function
 
 CODE = "MS129"

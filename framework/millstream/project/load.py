@@ -16,8 +16,8 @@ from msgspec import Struct
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import Diagnostic, MillstreamError, Note, did_you_mean
 from millstream.core.text import Location, Text
-from millstream.formats import SCHEMA_SUFFIXES
 from millstream.formats.python.codecs import FILES
+from millstream.formats.registry import SCHEMA_SUFFIXES
 from millstream.project.checks import Lines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file

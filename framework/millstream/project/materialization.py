@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from millstream.formats import DEFAULT_FORMAT, Encoding, FormatName, Framing, format_of, functions_of
+from millstream.formats.registry import DEFAULT_FORMAT, Encoding, FormatName, Framing, format_of, functions_of
 
 OWN_HEADERS = "millstream."
 """The prefix of record headers that Millstream writes; no other header may have it."""

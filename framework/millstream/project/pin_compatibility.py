@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.compatibility import differences, incompatibilities, level_of
 from millstream.formats.compatibility.values import Direction, Finding
 from millstream.formats.format import SchemaError, SchemaFiles
+from millstream.formats.registry import NAMES, Encoding, format_of
 from millstream.project.pinned_schemas import Texts, format_named
 from millstream.project.pins import Pins, Subject, Version
 

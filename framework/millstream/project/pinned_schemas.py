@@ -7,8 +7,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.formats import NAMES, Encoding, WriterSchema, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.formats.registry import NAMES, Encoding, WriterSchema, format_of
 from millstream.project.pins import PULL, NotPinnedError, Pins, Version, references_of
 from millstream.project.values import RegistryUse
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import did_you_mean
 from millstream.core.text import Location
-from millstream.formats import NAMES, Encoding, format_of
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
+from millstream.formats.registry import NAMES, Encoding, format_of
 from millstream.project.checks import Lines
 from millstream.project.files import File
 from millstream.project.format_functions import CODE, source_format

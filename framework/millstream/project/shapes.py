@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from millstream.core.durations import PATTERN
-from millstream.formats import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
+from millstream.formats.registry import DEFAULT_FORMAT, KEY, Decoding, FormatName, Framing
 from millstream.project import dbt
 from millstream.project.schema import Raw, Shape
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.core.errors import did_you_mean
 from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
-from millstream.formats import Encoding, format_of, function_of
+from millstream.formats.registry import Encoding, format_of, function_of
 from millstream.project.columns import ColumnReader, names
 from millstream.project.encodings import read_encoding, read_key, read_schema_use
 from millstream.project.kafka_places import check_source

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from millstream.core.text import Location
 from millstream.core.types import Field, Type
-from millstream.formats import DEFAULT, KEY, Encoding
+from millstream.formats.registry import DEFAULT, KEY, Encoding
 from millstream.project.names import Environment
 from millstream.project.secrets import Secret
 

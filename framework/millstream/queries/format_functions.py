@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, joined
 from millstream.core.types import BINARY
-from millstream.formats import format_of
 from millstream.formats.format import DecodingCall, Format
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import CARRIED, Decode, Item, Node, Output, Project, ReadColumns
 from millstream.project.materialization import Sink
 from millstream.queries.emit.bad_records import DecodedPart, key_of, read_value_of, value_of

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
 from millstream.core.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
-from millstream.formats import format_of
 from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import RECORD_HEADERS, RECORD_TIME, Output
 from millstream.plan.optimizer.cost import is_free
 from millstream.project.materialization import OWN_HEADERS, Sink

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.formats import KEY
+from millstream.formats.registry import KEY
 from millstream.plan.from_sql.good_records import as_written
 from millstream.plan.nodes import (
     Aggregate,

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from millstream.core.types import STRING, Type
-from millstream.formats import DEFAULT, Encoding
 from millstream.formats.format import DecodingCall
+from millstream.formats.registry import DEFAULT, Encoding
 from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
 from millstream.project.materialization import PROCESSING_TIME
 from millstream.queries.emit.steps import Step

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.formats import SCHEMA_SUFFIXES
+from millstream.formats.registry import SCHEMA_SUFFIXES
 from millstream.project.file_list import SUFFIXES
 from millstream.project.imports import paths_reached
 from millstream.project.profiles import FILE as PROFILES

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.core.types import UNKNOWN, Type, parse_type
-from millstream.formats import DEFAULT_FORMAT, FormatName, format_of
+from millstream.formats.registry import DEFAULT_FORMAT, FormatName, format_of
 from millstream.plan.nodes import (
     Decode,
     Filter,

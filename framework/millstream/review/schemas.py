@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic
-from millstream.formats import SCHEMA_SUFFIXES, format_of
 from millstream.formats.compatibility import differences
 from millstream.formats.compatibility.values import Direction, Finding
 from millstream.formats.format import SchemaError, SchemaFiles
+from millstream.formats.registry import SCHEMA_SUFFIXES, format_of
 from millstream.project.files import File, find_files, read_file
 from millstream.project.materialization import Sink
 from millstream.project.pin_compatibility import changed

@@ -18,7 +18,7 @@ from millstream.core.types import (
     Row,
     parse_type,
 )
-from millstream.formats import Encoding, format_of
+from millstream.formats.registry import Encoding, format_of
 
 EVENTS, KEY = "{{ source('shop', 'events') }}", "user_id"
 VALUES = {

@@ -31,8 +31,8 @@ from support.protobufs import messages_of
 
 from millstream.core.expressions import Expression, joined, render
 from millstream.core.types import STRING, Field, parse_type
-from millstream.formats import Encoding, format_of
 from millstream.formats.protobuf import protobuf_format
+from millstream.formats.registry import Encoding, format_of
 from millstream.formats.sql import function_call
 
 COUNT = int(os.environ.get("MILLSTREAM_BAD_VALUES", "150"))

@@ -12,8 +12,8 @@ from pyspark.errors import SparkRuntimeException
 from support.bad import plain, reason_of
 
 from millstream.core.types import Field, parse_type
-from millstream.formats import format_of
 from millstream.formats.json_values import read_object
+from millstream.formats.registry import format_of
 from millstream.formats.values import UnfitError
 
 FIELDS = (

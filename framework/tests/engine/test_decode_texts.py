@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.bad import plain
 
 from millstream.core.types import Field, parse_type
-from millstream.formats import Encoding, format_of
+from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 
 FIELDS = "a int, s string, d decimal(4,2), t timestamp, x double, day date, f boolean"

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Struct
 
 from millstream.core.types import BIGINT, STRING, Field
-from millstream.formats import Encoding, WriterSchema, format_of
+from millstream.formats.registry import Encoding, WriterSchema, format_of
 from millstream.formats.values import UnfitError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

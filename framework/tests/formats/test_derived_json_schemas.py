@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from millstream.core.types import Array, Field, Map, Row, parse_type
-from millstream.formats import format_of
 from millstream.formats.json_schema import columns_of
 from millstream.formats.json_schema_of import schema_of
+from millstream.formats.registry import format_of
 
 ATOMS = {
     "boolean": st.booleans(),

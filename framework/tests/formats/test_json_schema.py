@@ -6,9 +6,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from millstream.core.types import Field, parse_type
-from millstream.formats import NAMES, SCHEMA_SUFFIXES, Encoding, format_of
 from millstream.formats.format import SchemaError
 from millstream.formats.json_schema import columns_of, columns_within_themselves
+from millstream.formats.registry import NAMES, SCHEMA_SUFFIXES, Encoding, format_of
 from millstream.formats.values import UnfitError
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from millstream.core.text import Location
 from millstream.core.types import Field, parse_type
-from millstream.formats import KEY, Encoding
 from millstream.formats.keys import KeyFormat, any_value, misfit, written_key
+from millstream.formats.registry import KEY, Encoding
 from millstream.formats.values import UnfitError
 from millstream.kafka.keys import encode_key, key_format_of
 from millstream.project.values import Key, Topic

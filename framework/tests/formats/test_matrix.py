@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.formats import BY_FUNCTION, NAMES
+from millstream.formats.registry import BY_FUNCTION, NAMES
 
 TESTS = Path(__file__).parents[1]
 ROLES = ("source", "sink", "key", "dead letter", "produce and consume", "unit test", "evolution")

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from millstream.core.text import Location
 from millstream.core.types import Array, Decimal, Field, Map, Row, parse_type
-from millstream.formats import Encoding, format_of
 from millstream.formats.format import SchemaError, SchemaFiles
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.protobuf.files import read_files
 from millstream.formats.protobuf.mapping import columns_of, is_lossless
 from millstream.formats.protobuf.schema import files_of, message_indexes, message_names, message_type
+from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.project.pinned_schemas import pinned_schema
 from millstream.project.pins import Subject, version_of

@@ -17,10 +17,10 @@ from millstream.core.types import Field, parse_type
 from millstream.core.user_code import Source
 from millstream.engine.python import functions
 from millstream.engine.python.decoding import decoding_call
-from millstream.formats import Encoding, format_of
 from millstream.formats.python.checks import MisfitError, fitting
 from millstream.formats.python.codecs import FILES
 from millstream.formats.python.expected_types import expected_fields, expected_type
+from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.generators import fields_of
 from millstream.kafka.readings import of_sink

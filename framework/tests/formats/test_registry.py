@@ -1,14 +1,16 @@
 """Formats are listed once: what a project may write, what its schema offers and what Spark gets follow from it."""
 
+import subprocess
 import sys
 from types import ModuleType
 
 import pytest
 from msgspec.structs import replace
+from support.shops import Shop
 
 from millstream.core.types import Field, parse_type
 from millstream.engine.spark.jars import jars_for
-from millstream.formats import DEFAULT_FORMAT, NAMES, Encoding, format_of
+from millstream.formats.registry import DEFAULT_FORMAT, NAMES, Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.local.jars import read_catalog
 from millstream.plan.from_sql.catalog import Catalog, TopicSpec
@@ -75,3 +77,19 @@ def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
     needed = {jar.name for jar in read_catalog()["postgres"]}
     assert not needed & files(events)
     assert needed <= files(events, replace(events, id="source.web.packed", format=Encoding("packed")))
+
+
+def test_a_format_can_have_the_name_of_a_type(tmp_path):
+    """Types are looked up in the module of a value, of which formats are no attributes."""
+    (tmp_path / "int.py").write_text("from millstream.formats.string import format_of\n")
+    Shop(tmp_path / "shop", "").model("copy", "select id from {{ source('web', 'events') }}")
+    script = f"""
+import millstream.formats
+millstream.formats.__path__.append({str(tmp_path)!r})
+import millstream.formats.int
+from millstream.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", script, "explain", "--project-dir", str(tmp_path / "shop")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -4,7 +4,7 @@ import pytest
 
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import parse_type
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import Column
 
 VALUES = {

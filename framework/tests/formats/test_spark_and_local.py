@@ -7,7 +7,7 @@ import pytest
 
 from millstream.core.expressions import Expression, Ref, render
 from millstream.core.types import Field, parse_type
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import Column
 
 NASTY = [

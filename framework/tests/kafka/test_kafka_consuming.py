@@ -7,8 +7,8 @@ import pytest
 
 from millstream.core.errors import MillstreamError
 from millstream.core.types import BIGINT, BINARY, STRING, Field
-from millstream.formats import KEY, Encoding
 from millstream.formats.keys import KeyFormat
+from millstream.formats.registry import KEY, Encoding
 from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
 from millstream.kafka.generators import Record
 from millstream.kafka.producing import Feed, send

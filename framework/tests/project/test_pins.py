@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.loading import load, summaries
 
 from millstream.core.types import STRING, Field
-from millstream.formats import Encoding, WriterSchema
 from millstream.formats.format import ReadSchema, SchemaLanguage
+from millstream.formats.registry import Encoding, WriterSchema
 from millstream.project.files import File
 from millstream.project.pinned_schemas import Texts, read_pinned
 from millstream.project.pins import (

@@ -5,7 +5,7 @@ import pytest
 
 from millstream.core.text import Text
 from millstream.core.types import BIGINT, STRING, parse_type
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.project.properties import PropertiesFile, read_properties
 from millstream.project.yaml_templates import yaml_renderer
 

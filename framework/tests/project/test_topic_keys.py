@@ -3,7 +3,7 @@
 import pytest
 from support.loading import summaries, topics
 
-from millstream.formats import KEY, Encoding
+from millstream.formats.registry import KEY, Encoding
 from millstream.project.pins import Subject, encode, version_of
 
 ID = '{"type": "record", "name": "Id", "fields": [{"name": "shop", "type": "string"}, {"name": "n", "type": "long"}]}'

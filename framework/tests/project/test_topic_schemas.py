@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from support.loading import SCHEMA, load, summaries, topics
 
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 
 
 def test_columns_are_the_fields_of_the_schema(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.core.types import STRING
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
 from millstream.plan.optimizer.context import Rule
 from millstream.project.materialization import Sink, Table

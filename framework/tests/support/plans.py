@@ -8,7 +8,7 @@ from inspect import cleandoc
 
 from millstream.core.expressions import Expression, Piece, Ref, joined
 from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.plan.nodes import (
     METADATA,
     RAW,

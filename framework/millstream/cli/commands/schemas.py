@@ -17,7 +17,7 @@ from millstream.cli.output import finish
 from millstream.cli.project import root_of
 from millstream.cli.topic_schemas import SinkSchema, TopicSchemas, topic_schemas
 from millstream.core.errors import MillstreamError
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.project.pinned_schemas import chosen, format_named
 from millstream.project.pins import pins_folder
 from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, Topic

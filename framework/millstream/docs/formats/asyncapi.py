@@ -14,7 +14,7 @@ import msgspec
 from millstream.compile.manifest import Manifest, ManifestColumn, ManifestNode
 from millstream.docs.formats.json_schema import of_changes, of_columns, of_text
 from millstream.docs.site_input import Material
-from millstream.formats import DEFAULT_FORMAT, format_of
+from millstream.formats.registry import DEFAULT_FORMAT, format_of
 from millstream.project.materialization import Sink
 
 VERSION = "3.0.0"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from millstream.core.types import Type
-from millstream.formats import Encoding
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
 from millstream.formats.avro.columns import (
     columns_of,
@@ -17,6 +16,7 @@ from millstream.formats.avro.reading import reading
 from millstream.formats.avro.references import self_contained
 from millstream.formats.avro.types import Record
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
+from millstream.formats.registry import Encoding
 
 
 def _read(files: SchemaFiles) -> ReadSchema:

@@ -10,13 +10,13 @@ import msgspec
 
 from millstream.core.expressions import Piece, joined, literal
 from millstream.core.types import Field
-from millstream.formats import Framing
 from millstream.formats.avro.binary import Input
 from millstream.formats.avro.decode import Reader
 from millstream.formats.avro.encode import write
 from millstream.formats.avro.parse import parse_schema
 from millstream.formats.avro.types import Record, Schema
 from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SchemaError, SparkCodec
+from millstream.formats.registry import Framing
 from millstream.formats.sql import ddl, function_call, row
 from millstream.formats.values import UnfitError, single_value
 

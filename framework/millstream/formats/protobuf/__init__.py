@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from millstream.formats import Encoding
 from millstream.formats.format import Format, LocalCodec, SchemaLanguage
 from millstream.formats.protobuf.files import imports_of, place_of, read_files
 from millstream.formats.protobuf.mapping import is_lossless
@@ -13,6 +12,7 @@ from millstream.formats.protobuf.reading_facts import reading
 from millstream.formats.protobuf.schema import Schema
 from millstream.formats.protobuf.spark import spark_codec
 from millstream.formats.protobuf.writing import encode
+from millstream.formats.registry import Encoding
 
 
 def protobuf_format(schema: Schema) -> Format:

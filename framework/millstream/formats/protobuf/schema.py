@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from millstream.formats import Framing
 from millstream.formats.format import SchemaError
+from millstream.formats.registry import Framing
 from millstream.formats.values import UnfitError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import Piece, joined, literal
-from millstream.formats import Encoding
 from millstream.formats.format import (
     Decoded,
     DecodingCall,
@@ -24,6 +23,7 @@ from millstream.formats.format import (
 )
 from millstream.formats.python.codecs import Codecs, codecs_of
 from millstream.formats.python.local import decode, encode
+from millstream.formats.registry import Encoding
 from millstream.formats.sql import VALUE, ddl
 
 OPTIONS = {

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location
-from millstream.formats import format_of
 from millstream.formats.format import SchemaFiles, SchemaLanguage
+from millstream.formats.registry import format_of
 from millstream.kafka.registry.client import Registry
 from millstream.plan.from_sql.catalog import ModelSpec
 from millstream.project.materialization import Sink

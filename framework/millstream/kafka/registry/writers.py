@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from millstream.core.errors import MillstreamError
-from millstream.formats import Encoding, WriterSchema, format_of
 from millstream.formats.format import SchemaError
+from millstream.formats.registry import Encoding, WriterSchema, format_of
 from millstream.local.jars import Progress
 from millstream.project.pinned_schemas import Texts, format_named, writer_schema
 from millstream.project.pins import NotPinnedError, read_pins

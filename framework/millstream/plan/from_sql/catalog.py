@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from millstream.core.cached_property import once
 from millstream.core.expressions import Expression, Read
 from millstream.core.types import STRING, TIMESTAMP, Type
-from millstream.formats import KEY, Encoding, format_of
+from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
 from millstream.project.materialization import (
     DEAD_LETTER_SUFFIX,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, joined
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.reading import Unit, Units, all_reads
 from millstream.plan.nodes import (

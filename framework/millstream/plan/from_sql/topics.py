@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, quoted
 from millstream.core.types import BOOLEAN, Field, Row
-from millstream.formats import DEFAULT, format_of
 from millstream.formats.changes import AFTER
 from millstream.formats.keys import written_key
+from millstream.formats.registry import DEFAULT, format_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
 from millstream.plan.from_sql.sent_again import READ, first_sent
 from millstream.plan.nodes import (

@@ -8,7 +8,7 @@ from typing import Any
 from millstream.core.cached_property import once
 from millstream.core.expressions import Expression, Piece
 from millstream.core.types import BOOLEAN, STRING, Type
-from millstream.formats import DEFAULT_FORMAT, KEY, Encoding
+from millstream.formats.registry import DEFAULT_FORMAT, KEY, Encoding
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, joined, literal
 from millstream.core.types import BOOLEAN, STRING, UNKNOWN, Field, Type
-from millstream.formats import format_of
 from millstream.formats.format import Decoded
 from millstream.formats.keys import KeyFormat
+from millstream.formats.registry import format_of
 from millstream.formats.sql import BAD
 from millstream.plan.nodes import Column, Decode, Good, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order

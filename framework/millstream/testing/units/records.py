@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 from millstream.core.errors import MillstreamError
 from millstream.core.types import BINARY, STRING, Array, Field, Map, Row, Type
-from millstream.formats import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.keys import KeyFormat, written_key
+from millstream.formats.registry import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, text_of
 from millstream.plan.nodes import Column
 from millstream.project.materialization import Sink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.formats import Encoding, WriterSchema, format_of
+from millstream.formats.registry import Encoding, WriterSchema, format_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.materialization import Sink
 

@@ -10,7 +10,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from fastavro import parse_schema
 from support.registry import needs_java
 
-from millstream.formats import WriterSchema, format_of
+from millstream.formats.registry import WriterSchema, format_of
 from millstream.kafka.readings import fields_of
 from millstream.project.load import load_project
 

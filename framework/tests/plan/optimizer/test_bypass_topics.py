@@ -8,7 +8,7 @@ from support.building import after, leaves_unchanged, of, read, sink, text
 from support.plans import by, group, opaque, select, topic, watermark, where
 
 from millstream.core.types import INTERVAL, STRING
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.plan.nodes import Column, Output
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from support.building import after, leaves_unchanged, sink, text
 from support.plans import output, select, topic, watermark, where
 
-from millstream.formats import Encoding
+from millstream.formats.registry import Encoding
 from millstream.plan.optimizer.rules.prefilter_bytes import prefilter_bytes
 
 EVENTS = replace(topic("type", "a", "b"), on_bad_record="skip")

@@ -6,8 +6,8 @@ from pyspark.errors import SparkRuntimeException
 from support.plans import select, topic, where
 
 from millstream.core.types import BIGINT, parse_type
-from millstream.formats import Encoding
 from millstream.formats.keys import any_value
+from millstream.formats.registry import Encoding
 from millstream.plan.nodes import Column, TopicScan
 from millstream.queries.emit.walk import emit
 

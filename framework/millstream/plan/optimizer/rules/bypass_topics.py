@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, joined
 from millstream.core.types import TIMESTAMP
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.nodes import RECORD_TIME, Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.optimizer.context import Change, Context, Result

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, joined, literal, render
 from millstream.core.types import BOOLEAN, STRING
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.nodes import Decode, Filter, Node, TopicScan
 from millstream.plan.optimizer.context import Change, Context
 from millstream.plan.optimizer.local import Applied, Site, local_rule

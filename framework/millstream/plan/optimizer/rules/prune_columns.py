@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.formats import format_of
+from millstream.formats.registry import format_of
 from millstream.plan.needs import (
     Names,
     kept_items,
