@@ -44,7 +44,9 @@ def cli_reference() -> str:
 _EXITS = """\
 Results go to stdout, messages to stderr; with `--output json`, everything is one JSON document on stdout.
 Exit codes: 0 success, 1 a model or a test failed, 2 an error in the project or the environment,
-130 interrupted."""
+130 interrupted.
+
+[Selectors](selectors.md) lists what `--select`, `--exclude` and `--selector` accept."""
 
 
 def _command(command: click.Command, context: click.Context) -> Iterable[str]:

@@ -7,8 +7,8 @@ MS601 A selector can't be parsed
     It does not follow the grammar, for example an empty name or '@' together with '+'. The caret shows where;
     write names, methods and '+', '@', ',' as in 'tag:nightly,2+orders+'.
 MS602 Unknown selector method
-    The word before ':' is not a method. Use one from the selector reference, such as 'tag:', 'path:' or
-    'source:'.
+    The word before ':' is not a method. Use one of [Selectors](selectors.md#methods), such as 'tag:',
+    'path:' or 'source:'.
 MS603 A selector selects nothing
     No node matches, often because of a typo in a name, a tag or a path. This is a warning as long as
     something else is selected; `millstream ls` lists all nodes.
