@@ -52,7 +52,9 @@ def test_each_selector_of_a_table_chooses_what_its_line_says(shop, selector, tex
     assert chosen
     expected = text.rpartition(": ")[2] if text.endswith("`") else ""
     if expected:
-        names = [node["name"] for node in (chosen if selector.startswith(ABOUT_TESTS) else without_tests(chosen))]
+        names = [
+            node["name"] for node in (chosen if selector.startswith(ABOUT_TESTS) else without_tests(chosen))
+        ]
         assert sorted(names) == sorted(re.findall(r"`([^`]+)`", expected))
 
 

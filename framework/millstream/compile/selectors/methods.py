@@ -250,7 +250,9 @@ def check_method(
 ) -> Diagnostic | None:
     """Return the error of a method, its arguments or its value; None if valid."""
     if name not in METHOD_NAMES:
-        remedy = did_you_mean(name, METHOD_NAMES, f"use one of {', '.join(METHOD_NAMES)}: see selectors.md in the docs")
+        remedy = did_you_mean(
+            name, METHOD_NAMES, f"use one of {', '.join(METHOD_NAMES)}: see selectors.md in the docs"
+        )
         return method_origin.report("MS602", f"unknown selector method '{name}'", remedy)
     if name == "config" and not all(arguments or ("",)):
         remedy = "add the key: 'config.materialized:view' or 'config.meta.owner:ann'"
