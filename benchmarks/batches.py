@@ -26,10 +26,10 @@ from pyspark.sql import SparkSession
 from run import MILLSTREAM, copied
 from support.runs import job_of
 
-from millstream.engine.deployment.stages import begin, planned, update_lock
-from millstream.engine.engine import Engine, engine
-from millstream.engine.live.live_queries import LiveQueries
-from millstream.engine.values import Batched, Event, Failed
+from millstream.deploy.engine import Engine, engine
+from millstream.deploy.live.live_queries import LiveQueries
+from millstream.deploy.stages.execute import begin, planned, update_lock
+from millstream.deploy.values import Batched, Event, Failed
 from millstream.local.broker import shared_broker
 from millstream.project.contents import with_contents
 

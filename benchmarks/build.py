@@ -29,13 +29,13 @@ sys.path.append(str(ROOT / "framework/tests"))
 from example.generated import generated  # noqa: E402
 from support.runs import create_topics, job_of, pairs, send  # noqa: E402
 
-from millstream.deploy.intents import FullRefresh  # noqa: E402
-from millstream.engine.commands.build import build  # noqa: E402
+from millstream.deploy.planning.intents import FullRefresh  # noqa: E402
 from millstream.engine.spark.jars import jars_for  # noqa: E402
 from millstream.engine.spark.session import start_spark  # noqa: E402
 from millstream.kafka.cluster import Cluster, revealed  # noqa: E402
 from millstream.kafka.settings import sink_options  # noqa: E402
 from millstream.local.broker import shared_broker  # noqa: E402
+from millstream.runner.commands.build import build  # noqa: E402
 
 EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 PARTITIONS = 2

@@ -33,17 +33,17 @@ from msgspec import Struct
 from projects.folder import write_project
 from support.runs import create_topics, job_of, pairs, queue_record
 
-from millstream.deploy.intents import FullRefresh
-from millstream.engine.commands import read_together
-from millstream.engine.commands.build import build
-from millstream.engine.commands.read_together import ENOUGH
+from millstream.deploy.planning.intents import FullRefresh
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
 from millstream.local.broker import shared_broker
 from millstream.plan.optimizer.rules import RULES
+from millstream.runner.commands import read_together
+from millstream.runner.commands.build import build
+from millstream.runner.commands.read_together import ENOUGH
 
 if TYPE_CHECKING:
-    from millstream.engine.values import Job
+    from millstream.deploy.values import Job
 
 PARTITIONS = 2
 UNCHANGED, AGAIN, MERGED, TWICE = "as it is", "once more", "merge_aggregates", "two reads"

@@ -19,9 +19,9 @@ from projects.folder import write_project
 from projects.stateless import FILES
 from support.runs import create_topics, job_of
 
-from millstream.engine.deployment.prepare import prepare
-from millstream.engine.deployment.stages import resumed
-from millstream.engine.engine import Engine, engine
+from millstream.deploy.engine import Engine, engine
+from millstream.deploy.stages.execute import resumed
+from millstream.deploy.stages.prepare import prepare
 from millstream.engine.queries.realtime import start_realtime
 from millstream.engine.queries.start import start
 from millstream.engine.spark.jars import jars_for

@@ -21,10 +21,10 @@ from support.runs import job_of
 
 from millstream.compile import compile_project
 from millstream.core.expressions import quoted
+from millstream.deploy.values import Job
 from millstream.engine.queries.counts import with_counts
 from millstream.engine.queries.differences import STORED
 from millstream.engine.queries.start import make_view
-from millstream.engine.values import Job
 from millstream.plan.nodes.maintenance import (
     STORED_TOUCHED,
     TOUCHED,

@@ -18,8 +18,8 @@ from millstream.cli.diagnostics import count, render
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.errors import Diagnostic
 from millstream.core.text import clean
+from millstream.deploy.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
 from millstream.engine.queries.results import Counts, QueryResult, StateRows
-from millstream.engine.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
 from millstream.queries.values import Query
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from millstream.cli.review_output import statistics_of
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
-    from millstream.deploy.records import Deployed
-    from millstream.engine.values import Job
+    from millstream.deploy.planning.records import Deployed
+    from millstream.deploy.values import Job
     from millstream.review.values import QueryChange, Review
     from millstream.review.version import Version
 
@@ -30,9 +30,9 @@ def plan_deployment(
     common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
 ) -> Deployment:
     """Return what an apply does if users accept what the job accepts."""
-    from millstream.deploy.intents import Apply, accepted_by
-    from millstream.deploy.reuse_running import with_kept
-    from millstream.engine.checkpoints.deployed import deployed
+    from millstream.deploy.checkpoints.deployed import deployed
+    from millstream.deploy.planning.intents import Apply, accepted_by
+    from millstream.deploy.planning.reuse_running import with_kept
     from millstream.queries.topology import physical_of
     from millstream.review.deployment import deployment, rebuilds
     from millstream.review.version import version_of
@@ -53,7 +53,7 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
     """Return what an environment builds, with all that it reads: that is all there is to compare."""
     import msgspec
 
-    from millstream.deploy.definitions import definition_of
+    from millstream.deploy.planning.definitions import definition_of
 
     stored = {id_ for query in job.physical.queries for id_ in query.stored}
     definition = definition_of(compiled.manifest, job.catalog, stored)
@@ -67,7 +67,7 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
 
 def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
     """Return what runs by the records of its queries, or what was saved when all of them were started."""
-    from millstream.deploy.definitions import what_runs
+    from millstream.deploy.planning.definitions import what_runs
     from millstream.queries.topology import read_catalog
     from millstream.review.version import version_of
 

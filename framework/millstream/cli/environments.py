@@ -21,7 +21,7 @@ def decided(root: Path, compiled: Compiled, project: Project) -> tuple[Compiled,
     if environment is None:
         return compiled, project
     from millstream.cli.deployment import deployed_version
-    from millstream.engine.checkpoints.deployed import deployed
+    from millstream.deploy.checkpoints.deployed import deployed
     from millstream.review.deferring import deferred
     from millstream.review.version import version_of
 
@@ -37,7 +37,7 @@ def recorded(root: Path, compiled: Compiled, target: Target) -> tuple[Compiled, 
     """Defer to production what was unchanged when the environment was built."""
     if target.environment is None:
         return compiled, target
-    from millstream.engine.checkpoints.environments import recorded as in_built
+    from millstream.deploy.checkpoints.environments import recorded as in_built
 
     return in_built(compiled, target, root)
 

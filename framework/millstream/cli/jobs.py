@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from millstream.compile.manifest import Compiled
-    from millstream.deploy.intents import Intent
-    from millstream.engine.values import Job
+    from millstream.deploy.planning.intents import Intent
+    from millstream.deploy.values import Job
     from millstream.queries.verdict import Accepted
 
 _SHOWN = 8
@@ -60,8 +60,8 @@ def compiled_job(
         more = (*more, _DEPRECATED)
 
     from millstream.compile.artifacts import manifest_file
-    from millstream.engine.checkpoints.files import local_lock
-    from millstream.engine.values import Job
+    from millstream.deploy.checkpoints.files import local_lock
+    from millstream.deploy.values import Job
     from millstream.project.folders import checkpoints_of
     from millstream.queries.topology import compiled_topology, physical_of
     from millstream.results.results import read_results
@@ -98,8 +98,8 @@ def _select_models(
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that also computes models that are not selected."""
-    from millstream.deploy.choosing import choose_queries
-    from millstream.deploy.intents import FullRefresh, Update
+    from millstream.deploy.planning.choosing import choose_queries
+    from millstream.deploy.planning.intents import FullRefresh, Update
 
     if job.models is None or isinstance(job.intent, FullRefresh):
         return  # models that start again leave the queries of others
@@ -122,7 +122,7 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
 
 def _views_alone(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning if the selected models are views, which the queries of their readers compute."""
-    from millstream.deploy.choosing import choose_queries
+    from millstream.deploy.planning.choosing import choose_queries
 
     if job.models is None or choose_queries(job.physical.queries, job.models):
         return
@@ -136,7 +136,7 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
 
 def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each source whose dead letters wait for a query that is not selected."""
-    from millstream.deploy.choosing import choose_queries, senders_of_letters
+    from millstream.deploy.planning.choosing import choose_queries, senders_of_letters
 
     if job.models is None:
         return
@@ -176,7 +176,7 @@ def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
 
 
 def _intent(changes: Changes, rebuild: frozenset[str], accepted: Accepted) -> Intent:
-    from millstream.deploy.intents import FullRefresh, Regroup, Update
+    from millstream.deploy.planning.intents import FullRefresh, Regroup, Update
 
     if changes.full_refresh:
         return FullRefresh()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from millstream.cli.diagnostics import count
 from millstream.core.text import clean
-from millstream.engine.values import Machine
+from millstream.deploy.values import Machine
 from millstream.ops.query_status import QueryStatus
 from millstream.ops.rates import Rates
 

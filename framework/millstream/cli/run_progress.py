@@ -23,8 +23,7 @@ from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import clean
-from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
-from millstream.engine.values import (
+from millstream.deploy.values import (
     Applying,
     Batched,
     Compared,
@@ -44,6 +43,7 @@ from millstream.engine.values import (
     Stopped,
     Waiting,
 )
+from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
 from millstream.ops.query_status import Watcher
 from millstream.queries.values import DeadLetters, Query
 from millstream.results.results import TableChanges

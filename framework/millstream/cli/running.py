@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from millstream.cli.options import Common
     from millstream.cli.run_progress import RunProgress
     from millstream.compile.manifest import Compiled
-    from millstream.engine.commands.run import Alongside
-    from millstream.engine.values import Event, Job, Tell
+    from millstream.deploy.values import Event, Job, Tell
     from millstream.ops.query_status import Watcher
+    from millstream.runner.commands.run import Alongside
 
     Served = Callable[[RunProgress], AbstractContextManager[Tell | None]]
     """Serves something while the job runs; what it yields gets the events, too."""
@@ -34,11 +34,11 @@ def run_job(
     from pathlib import Path
 
     from millstream.cli.run_progress import run_progress
-    from millstream.engine.commands.run import run
-    from millstream.engine.values import DiagnosticEvent
+    from millstream.deploy.values import DiagnosticEvent
     from millstream.ops.metrics import Identity
     from millstream.ops.notifications.sending import notifying
     from millstream.ops.run_log import RunLog
+    from millstream.runner.commands.run import run
 
     target = job.project.target
     identity = Identity(job.project.settings.name, target.name)

@@ -21,7 +21,7 @@ from millstream.results.test_results import TestResult, TestRun
 if TYPE_CHECKING:
     from millstream.cli.build_progress import BuildProgress
     from millstream.compile.manifest import Compiled, ManifestNode
-    from millstream.engine.values import Job
+    from millstream.deploy.values import Job
     from millstream.results.results import RunResults
     from millstream.testing.building import Show
     from millstream.testing.session import TestSession

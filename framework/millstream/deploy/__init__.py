@@ -1,1 +1,1 @@
-"""Plans a deployment: computes stages from records and an intent, without changing anything."""
+"""Brings a target to what a project says: plans it, and carries it out on checkpoints and running queries."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from msgspec import Struct, field
 
-from millstream.engine.checkpoints.positions import local_positions
+from millstream.deploy.checkpoints.positions import local_positions
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.groups import group_of

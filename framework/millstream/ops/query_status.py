@@ -14,8 +14,7 @@ from msgspec import Struct, field
 from prometheus_client.core import Metric
 
 from millstream.core.errors import Diagnostic
-from millstream.engine.queries.batch import Batch, Offsets
-from millstream.engine.values import (
+from millstream.deploy.values import (
     Batched,
     DataTested,
     Ends,
@@ -29,6 +28,7 @@ from millstream.engine.values import (
     Stopped,
     Waiting,
 )
+from millstream.engine.queries.batch import Batch, Offsets
 from millstream.ops.meters import MeterValues
 from millstream.queries.values import meters_of
 from millstream.results.results import Fates, TableChanges

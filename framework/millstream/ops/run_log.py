@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from millstream.engine.values import Batched, Event, FunctionLogged, Logged, Running, Tell
+from millstream.deploy.values import Batched, Event, FunctionLogged, Logged, Running, Tell
 from millstream.plan.nodes import RowLog
 from millstream.project.secrets import Secret, mask, secrets_in, secrets_of_environment
 from millstream.project.values import Target

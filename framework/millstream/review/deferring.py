@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.compile.graph import build_graph, reach
-from millstream.deploy.records import Deployed, Offsets
+from millstream.deploy.planning.records import Deployed, Offsets
 from millstream.plan.nodes import Check
 from millstream.queries.topology import Topology
 from millstream.queries.verdict import verdict

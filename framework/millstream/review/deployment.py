@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Compiled
-from millstream.deploy.reuse_running import ReusedPlan
+from millstream.deploy.planning.reuse_running import ReusedPlan
 from millstream.queries.verdict import Accepted
 from millstream.review.compare import levels_of, review, with_state
 from millstream.review.replay import Statistics

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from millstream.deploy.intents import Apply
-from millstream.deploy.newer_models import newer_models
-from millstream.deploy.query_splits import Split
-from millstream.deploy.records import Deployed, Record, new_record
-from millstream.deploy.reuse_running import ReusedPlan, kept_form
-from millstream.deploy.stages import chain, fit, name_of, stages, unaccepted
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.planning.newer_models import newer_models
+from millstream.deploy.planning.query_splits import Split
+from millstream.deploy.planning.records import Deployed, Record, new_record
+from millstream.deploy.planning.reuse_running import ReusedPlan, kept_form
+from millstream.deploy.planning.stages import chain, fit, name_of, stages, unaccepted
 from millstream.queries.commands import continue_command, to_accept
 from millstream.queries.counted_twice import with_readers
 from millstream.queries.plan import Groups, Physical

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.engine.checkpoints.environments import recorded
+from millstream.deploy.checkpoints.environments import recorded
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.project.folders import target_folder
 from millstream.project.values import UnitTest

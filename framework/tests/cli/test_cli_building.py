@@ -9,6 +9,7 @@ from millstream.cli.build_summary import phases, summary
 from millstream.cli.output import OutputStyle
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
+from millstream.deploy.values import Ended, Setup, Started
 from millstream.engine.queries.results import (
     Counts,
     QueryResult,
@@ -16,7 +17,6 @@ from millstream.engine.queries.results import (
     rows_of_states,
     sum_of_states,
 )
-from millstream.engine.values import Ended, Setup, Started
 from millstream.queries.values import (
     DeadLetters,
     Memory,

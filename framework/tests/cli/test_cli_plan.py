@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
-from millstream.deploy.definitions import definition_of
-from millstream.deploy.records import new_record
-from millstream.engine.checkpoints.deployed import write_manifest
-from millstream.engine.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
+from millstream.deploy.checkpoints.deployed import write_manifest
+from millstream.deploy.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
+from millstream.deploy.planning.definitions import definition_of
+from millstream.deploy.planning.records import new_record
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of

@@ -34,8 +34,8 @@ BEFORE_SPARK = (
     "millstream.ops.dead_letters.counting",
     "millstream.kafka.opening",
     "millstream.ops.lag",
-    "millstream.engine.commands.up_to_date",
-    "millstream.engine.handover.channel",
+    "millstream.runner.commands.up_to_date",
+    "millstream.deploy.handover.channel",
     "millstream.testing.data.contents",
     "millstream.testing.units.contents",
 )
@@ -61,7 +61,7 @@ print(json.dumps(found))
 
 def test_commands_import_nothing_slow_that_they_do_not_need(run, shop):
     assert run("compile").code == 0
-    modules = (*BEFORE_SPARK, "millstream.engine.commands.build")
+    modules = (*BEFORE_SPARK, "millstream.runner.commands.build")
     arguments = json.dumps([SLOW, [*WITHOUT_THEM, *WITHOUT_SPARK], modules])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, arguments], capture_output=True, text=True, check=False

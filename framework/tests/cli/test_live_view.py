@@ -15,8 +15,8 @@ from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
+from millstream.deploy.values import Batched, Machine, Running, Setup, Waiting
 from millstream.engine.queries.batch import Batch
-from millstream.engine.values import Batched, Machine, Running, Setup, Waiting
 from millstream.ops.query_status import QueryStatus, Watcher
 from millstream.queries.topology import compiled_topology, physical_of
 

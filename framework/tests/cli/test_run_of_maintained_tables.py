@@ -6,8 +6,8 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
+from millstream.deploy.values import Batched, Running, Waiting
 from millstream.engine.queries.batch import Batch
-from millstream.engine.values import Batched, Running, Waiting
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.query_status import Watcher
 from millstream.queries.values import Memory, PerBatch, Query, Signature

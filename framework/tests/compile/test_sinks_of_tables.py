@@ -4,7 +4,7 @@ import pytest
 from support.runs import job_of
 from support.written import project
 
-from millstream.engine.topics_needed import written_topics
+from millstream.deploy.topics_needed import written_topics
 from millstream.queries.values import PerBatch
 from millstream.queries.verdict import verdict
 

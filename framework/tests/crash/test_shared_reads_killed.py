@@ -16,8 +16,8 @@ from support.long import FRESH
 from support.runs import create_topics, queue_record
 from support.shops import Shop
 
-from millstream.engine.commands.read_together import ENOUGH
 from millstream.local.broker import keep_broker, stop_broker
+from millstream.runner.commands.read_together import ENOUGH
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

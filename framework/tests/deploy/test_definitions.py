@@ -6,8 +6,8 @@ from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
-from millstream.deploy.definitions import definition_of, is_same, what_runs
-from millstream.deploy.records import new_record
+from millstream.deploy.planning.definitions import definition_of, is_same, what_runs
+from millstream.deploy.planning.records import new_record
 from millstream.queries.topology import compiled_topology, physical_of, read_catalog
 
 EXAMPLE = Path(__file__).parents[3]

@@ -8,11 +8,11 @@ from support.shops import Shop
 
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
-from millstream.deploy.definitions import definition_of
-from millstream.deploy.intents import Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import with_kept
-from millstream.deploy.stages import fit
+from millstream.deploy.planning.definitions import definition_of
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import with_kept
+from millstream.deploy.planning.stages import fit
 from millstream.queries.topology import physical_of
 
 VIEW = (

@@ -10,13 +10,13 @@ from support.shops import Shop
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
 from millstream.core.errors import MillstreamError
-from millstream.deploy.definitions import definition_of
-from millstream.deploy.intents import Apply, FullRefresh, Update
-from millstream.deploy.query_splits import Split
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import with_kept
-from millstream.deploy.stages import Refuse, chain, name_of, stages
-from millstream.engine.handover.loading import fitted_to_run
+from millstream.deploy.handover.loading import fitted_to_run
+from millstream.deploy.planning.definitions import definition_of
+from millstream.deploy.planning.intents import Apply, FullRefresh, Update
+from millstream.deploy.planning.query_splits import Split
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import with_kept
+from millstream.deploy.planning.stages import Refuse, chain, name_of, stages
 from millstream.queries.topology import physical_of
 
 MODELS = {

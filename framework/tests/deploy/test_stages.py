@@ -4,9 +4,9 @@ import pytest
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.stages import Compare, Refuse, Swap, chain, name_of, rebuilt, stages
+from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.stages import Compare, Refuse, Swap, chain, name_of, rebuilt, stages
 from millstream.queries.topology import compiled_topology, physical_of
 from millstream.queries.verdict import Accepted
 

@@ -18,10 +18,10 @@ from msgspec import structs
 from support.runs import built, job_of, received, statuses, table_rows
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
-from millstream.deploy.stages import fit
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
+from millstream.deploy.planning.stages import fit
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
 from millstream.project.spark_settings import flat

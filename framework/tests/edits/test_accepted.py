@@ -9,7 +9,7 @@ from support.runs import built, create_topics, job_of, send
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Update
+from millstream.deploy.planning.intents import Update
 from millstream.queries.verdict import Accepted, verdict
 
 pytestmark = SPARK_WARNINGS

@@ -6,8 +6,8 @@ import pytest
 from edits.test_edited_projects import queries
 from support.shops import Shop
 
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.stages import fit
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.stages import fit
 
 SOURCE = "sources: [{{name: s, topics: [{{name: pairs, {}}}]}}]"
 CSV = "format: csv, columns: [{}]"

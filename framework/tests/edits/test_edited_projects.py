@@ -14,12 +14,12 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
-from millstream.deploy.definitions import what_runs
-from millstream.deploy.intents import Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
-from millstream.deploy.stages import fit
-from millstream.engine.checkpoints.deployed import deployed_at
+from millstream.deploy.checkpoints.deployed import deployed_at
+from millstream.deploy.planning.definitions import what_runs
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
+from millstream.deploy.planning.stages import fit
 from millstream.local.broker import shared_broker
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project

@@ -10,9 +10,9 @@ from support.runs import built, create_topics, job_of, send, statuses, table_row
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
 from millstream.queries.verdict import verdict
 
 pytestmark = SPARK_WARNINGS

@@ -7,9 +7,9 @@ from edits.test_edited_states import PROFILES
 from support.runs import job_of
 from support.shops import Shop
 
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
-from millstream.deploy.stages import fit
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
+from millstream.deploy.planning.stages import fit
 
 KEY = "key: {name: user, type: string}"
 SOURCE = "sources: [{{name: ref, topics: [{{name: people, table: true, {}}}]}}]"

@@ -16,10 +16,10 @@ from support.evaluated import NO_CHANGE, Evaluated, Generator, Item, Model, Sele
 from support.reviews import written
 
 from millstream.compile import compile_project
-from millstream.deploy.intents import Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
-from millstream.deploy.stages import fit
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
+from millstream.deploy.planning.stages import fit
 from millstream.queries.topology import compiled_topology, physical_of
 
 EDITS = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS", "100"))

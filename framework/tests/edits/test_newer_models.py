@@ -9,7 +9,7 @@ from support.runs import built, create_topics, send, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Regroup
+from millstream.deploy.planning.intents import Regroup
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

@@ -14,7 +14,7 @@ from support.runs import built, create_topics, problems, send, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Update
+from millstream.deploy.planning.intents import Update
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.local.broker import shared_broker
 from millstream.project.pins import Subject, encode, version_of

@@ -14,12 +14,12 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
-from millstream.deploy.definitions import definition_of
-from millstream.deploy.intents import Apply, FullRefresh, Regroup, Update
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import with_kept
-from millstream.deploy.stages import rebuilt, stages
-from millstream.engine.deployment.roll_back import roll_back
+from millstream.deploy.planning.definitions import definition_of
+from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import with_kept
+from millstream.deploy.planning.stages import rebuilt, stages
+from millstream.deploy.stages.roll_back import roll_back
 from millstream.queries.topology import physical_of
 
 pytestmark = SPARK_WARNINGS

@@ -11,10 +11,10 @@ from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Apply, Update
-from millstream.engine.deployment.roll_back import roll_back
+from millstream.deploy.planning.intents import Apply, Update
+from millstream.deploy.stages.roll_back import roll_back
+from millstream.deploy.values import Compared
 from millstream.engine.queries.tables import Tables
-from millstream.engine.values import Compared
 from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS

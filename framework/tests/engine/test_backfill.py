@@ -14,7 +14,7 @@ from support.runs import built, headers, problems, received, table_rows
 from support.shops import SHARE
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import DiagnosticEvent
+from millstream.deploy.values import DiagnosticEvent
 
 pytestmark = SPARK_WARNINGS
 
@@ -166,8 +166,8 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     from support.runs import job_of
-    from millstream.engine.commands.build import build
-    from millstream.engine.values import Setup
+    from millstream.runner.commands.build import build
+    from millstream.deploy.values import Setup
 
     def tell(event):
         if isinstance(event, Setup) and event.name == "backfill of kinds" and event.done:

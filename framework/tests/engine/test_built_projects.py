@@ -23,11 +23,11 @@ from support.shops import SHARE, TOTALS
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import FullRefresh, Update
-from millstream.engine.commands.build import build
+from millstream.deploy.planning.intents import FullRefresh, Update
+from millstream.deploy.values import DiagnosticEvent, Ended, Setup
 from millstream.engine.spark.target_lock import target_lock
-from millstream.engine.values import DiagnosticEvent, Ended, Setup
 from millstream.queries.verdict import Accepted
+from millstream.runner.commands.build import build
 
 pytestmark = SPARK_WARNINGS
 

@@ -9,10 +9,10 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from support.temporal import JOINED, START, TOPICS, Traffic
 
-from millstream.engine.samples.compute import Question, compute, with_ancestors
-from millstream.engine.samples.states import StateReader
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
+from millstream.runner.samples.compute import Question, compute, with_ancestors
+from millstream.runner.samples.states import StateReader
 from millstream.stores.files import LocalFiles
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]

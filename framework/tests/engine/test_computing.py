@@ -4,10 +4,10 @@ import pytest
 from support.runs import built, job_of
 
 from millstream.core.errors import MillstreamError
-from millstream.engine.samples.compute import Question, with_ancestors
-from millstream.engine.samples.compute import compute as compute_model
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
+from millstream.runner.samples.compute import Question, with_ancestors
+from millstream.runner.samples.compute import compute as compute_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -6,7 +6,7 @@ from support.runs import built, pairs, problems, received, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import Batched, LeftOut
+from millstream.deploy.values import Batched, LeftOut
 
 pytestmark = SPARK_WARNINGS
 

@@ -8,7 +8,7 @@ from support.runs import built, headers, problems, received, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh, Update
+from millstream.deploy.planning.intents import FullRefresh, Update
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

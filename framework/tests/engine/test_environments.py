@@ -27,10 +27,9 @@ from millstream.cli.environments import decided
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
-from millstream.deploy.intents import Apply
-from millstream.engine.checkpoints.files import local_lock
-from millstream.engine.commands.build import build
-from millstream.engine.values import Job
+from millstream.deploy.checkpoints.files import local_lock
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.values import Job
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import revealed
 from millstream.kafka.offsets import bounds
@@ -39,6 +38,7 @@ from millstream.kafka.topics import Topic, create_missing, user_topics
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
+from millstream.runner.commands.build import build
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 

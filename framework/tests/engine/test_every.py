@@ -9,7 +9,7 @@ from support.runs import table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import Batched
+from millstream.deploy.values import Batched
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 

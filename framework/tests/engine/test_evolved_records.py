@@ -11,7 +11,7 @@ from support.protobufs import messages_of
 from support.runs import built, create_topics, problems, received, send, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Update
+from millstream.deploy.planning.intents import Update
 from millstream.project.pins import Subject, encode, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]

@@ -11,8 +11,8 @@ from support.runs import built, create_topics, problems, received, statuses, tab
 from support.shops import POSTGRES, PROFILES, UNOPTIMIZED, Shop, event, with_one_partition
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Apply
-from millstream.engine.values import Failed, LeftOut
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.values import Failed, LeftOut
 from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = SPARK_WARNINGS

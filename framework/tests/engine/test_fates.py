@@ -16,7 +16,7 @@ from support.runs import built, create_topics, received, send
 from support.shops import PROFILES, SHARE, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import Batched
+from millstream.deploy.values import Batched
 from millstream.results.results import Fates
 
 pytestmark = SPARK_WARNINGS

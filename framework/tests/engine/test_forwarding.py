@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from millstream.core.user_code import Source
-from millstream.engine.live.function_logs import receiving
+from millstream.deploy.live.function_logs import receiving
 from millstream.engine.python import forwarding
 from millstream.engine.python.forwarding import LogAddress, forwards
 from millstream.engine.python.worker import Called, located_call

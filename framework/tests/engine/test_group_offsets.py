@@ -12,7 +12,7 @@ from support.runs import create_topics
 from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.live.consumer_offsets import Commits
+from millstream.deploy.live.consumer_offsets import Commits
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.topics import Topic, create_missing

@@ -10,13 +10,13 @@ from support.shops import PROFILES, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Apply
-from millstream.engine.handover.channel import run_of
-from millstream.engine.handover.client import ask
-from millstream.engine.handover.loading import version_to_send
-from millstream.engine.handover.values import Deploy
+from millstream.deploy.handover.channel import run_of
+from millstream.deploy.handover.client import ask
+from millstream.deploy.handover.loading import version_to_send
+from millstream.deploy.handover.values import Deploy
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.values import Applying, Batched, Compared, Waiting
 from millstream.engine.queries.tables import Tables
-from millstream.engine.values import Applying, Batched, Compared, Waiting
 
 pytestmark = SPARK_WARNINGS
 

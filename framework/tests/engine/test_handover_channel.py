@@ -8,12 +8,12 @@ import pytest
 
 from millstream import __version__
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.intents import Apply
-from millstream.engine.handover.channel import listening, run_of
-from millstream.engine.handover.client import ask
-from millstream.engine.handover.values import Finished, ProjectVersion, Step
+from millstream.deploy.handover.channel import listening, run_of
+from millstream.deploy.handover.client import ask
+from millstream.deploy.handover.values import Finished, ProjectVersion, Step
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.values import Setup
 from millstream.engine.spark.target_lock import target_lock
-from millstream.engine.values import Setup
 from millstream.project.values import Target
 from millstream.queries.verdict import Accepted
 

@@ -8,7 +8,7 @@ from support.runs import built, received, statuses
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import Batched, Failed, LeftOut
+from millstream.deploy.values import Batched, Failed, LeftOut
 
 pytestmark = SPARK_WARNINGS
 

@@ -12,8 +12,8 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
+from millstream.deploy.values import Batched, Logged
 from millstream.engine.python.forwarding import MOST
-from millstream.engine.values import Batched, Logged
 from millstream.ops.query_status import Watcher
 from millstream.ops.run_log import RunLog
 from millstream.project.secrets import Secret

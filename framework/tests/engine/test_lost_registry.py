@@ -15,7 +15,7 @@ from support.runs import create_topics, headers, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
-from millstream.engine.values import Batched, Failed, LeftOut, Setup
+from millstream.deploy.values import Batched, Failed, LeftOut, Setup
 from millstream.kafka.registry.local import registry_status, registry_url, revive_registry
 
 pytestmark = [needs_java, SPARK_WARNINGS, pytest.mark.long]

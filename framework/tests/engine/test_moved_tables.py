@@ -5,8 +5,8 @@ from support.runs import built, job_of, problems, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Apply, FullRefresh, Update
-from millstream.engine.deployment.roll_back import roll_back
+from millstream.deploy.planning.intents import Apply, FullRefresh, Update
+from millstream.deploy.stages.roll_back import roll_back
 
 pytestmark = SPARK_WARNINGS
 

@@ -4,7 +4,7 @@ from threading import Barrier
 
 import pytest
 
-from millstream.engine.live.order import needs, run_in_order
+from millstream.deploy.live.order import needs, run_in_order
 from millstream.queries.values import (
     Memory,
     Query,

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.engine.sharing import entered
+from millstream.deploy.sharing import entered
 from millstream.engine.spark import query_locks, target_lock
 from millstream.engine.spark.query_locks import LocalLocks, Sign, Signs
 from millstream.engine.spark.target_lock import LOCK

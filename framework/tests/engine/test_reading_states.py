@@ -11,9 +11,9 @@ from support.runs import built, table_rows
 from support.shops import TOTALS, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.samples.states import StateReader, value_names
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
+from millstream.runner.samples.states import StateReader, value_names
 from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS

@@ -11,9 +11,9 @@ from support.runs import job_of
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.engine.deployment.prepare import prepare
-from millstream.engine.deployment.stages import planned
-from millstream.engine.engine import engine
+from millstream.deploy.engine import engine
+from millstream.deploy.stages.execute import planned
+from millstream.deploy.stages.prepare import prepare
 from millstream.engine.queries.realtime import check_slots, start_realtime
 
 pytestmark = SPARK_WARNINGS

@@ -11,13 +11,13 @@ from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, m
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Regroup, Update
-from millstream.engine.checkpoints.files import checkpoint_folder
-from millstream.engine.checkpoints.swap import begin_swap
-from millstream.engine.deployment.rebuild import begin
-from millstream.engine.engine import engine
+from millstream.deploy.checkpoints.files import checkpoint_folder
+from millstream.deploy.checkpoints.swap import begin_swap
+from millstream.deploy.engine import engine
+from millstream.deploy.planning.intents import Regroup, Update
+from millstream.deploy.stages.rebuild import begin
+from millstream.deploy.values import Batched, Running
 from millstream.engine.queries.start import start
-from millstream.engine.values import Batched, Running
 
 pytestmark = SPARK_WARNINGS
 

@@ -7,11 +7,11 @@ from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import FullRefresh, Update
-from millstream.engine.deployment.rebuild import begin
-from millstream.engine.engine import engine
+from millstream.deploy.engine import engine
+from millstream.deploy.planning.intents import FullRefresh, Update
+from millstream.deploy.stages.rebuild import begin
+from millstream.deploy.values import Running
 from millstream.engine.queries.start import start
-from millstream.engine.values import Running
 
 pytestmark = SPARK_WARNINGS
 

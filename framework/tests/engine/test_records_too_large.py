@@ -11,9 +11,9 @@ from support.runs import built, headers, job_of, problems, statuses
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.checkpoints.files import checkpoint_folder, read_record
-from millstream.engine.checkpoints.held_records import HeldRecords
-from millstream.engine.checkpoints.pending_swap import PendingSwap
+from millstream.deploy.checkpoints.files import checkpoint_folder, read_record
+from millstream.deploy.checkpoints.held_records import HeldRecords
+from millstream.deploy.checkpoints.pending_swap import PendingSwap
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of

@@ -5,7 +5,7 @@ from support.runs import built, create_topics, statuses, table_rows
 from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh
+from millstream.deploy.planning.intents import FullRefresh
 
 pytestmark = SPARK_WARNINGS
 

@@ -17,13 +17,13 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
 from millstream.core.errors import MillstreamError
-from millstream.engine.samples.compute import Question, compute, with_ancestors
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.registry.settings import Address
 from millstream.project.pins import Subject, encode, version_of
 from millstream.project.secrets import Secret
+from millstream.runner.samples.compute import Question, compute, with_ancestors
 from millstream.testing.session import TestSession
 
 pytestmark = [needs_java, SPARK_WARNINGS]

@@ -6,8 +6,8 @@ from support.running import running
 from support.runs import built, create_topics, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh
-from millstream.engine.values import Batched, Failed
+from millstream.deploy.planning.intents import FullRefresh
+from millstream.deploy.values import Batched, Failed
 
 pytestmark = SPARK_WARNINGS
 

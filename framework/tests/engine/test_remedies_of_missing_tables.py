@@ -9,8 +9,8 @@ from support.runs import built, problems, statuses, table_rows
 from support.shops import POSTGRES, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh
-from millstream.engine.values import Failed
+from millstream.deploy.planning.intents import FullRefresh
+from millstream.deploy.values import Failed
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 

@@ -10,7 +10,7 @@ from support.runs import built, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Apply
+from millstream.deploy.planning.intents import Apply
 from millstream.engine.spark.query_locks import Sign
 from millstream.engine.spark.target_lock import checkpoints_lock
 from millstream.local.holders import Holder

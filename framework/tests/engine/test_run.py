@@ -21,10 +21,10 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
+from millstream.deploy.values import Batched, DataTested, Failed, Machine, Stopped
 from millstream.docs.formats import written_as
 from millstream.docs.formats.grafana import panels_of
 from millstream.docs.site_input import gather
-from millstream.engine.values import Batched, DataTested, Failed, Machine, Stopped
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health

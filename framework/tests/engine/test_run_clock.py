@@ -6,8 +6,8 @@ import pytest
 from support.running import running
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.commands.clock import Clock
-from millstream.engine.values import Batched, Failed, Running, Setup
+from millstream.deploy.values import Batched, Failed, Running, Setup
+from millstream.runner.commands.clock import Clock
 
 pytestmark = SPARK_WARNINGS
 
@@ -58,7 +58,7 @@ def test_a_reading_that_takes_long_is_no_step():
 @pytest.mark.long
 def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monkeypatch):
     ahead = Time()
-    monkeypatch.setattr("millstream.engine.commands.run.spark_time", lambda _: time.monotonic() + ahead.now)
+    monkeypatch.setattr("millstream.runner.commands.run.spark_time", lambda _: time.monotonic() + ahead.now)
     shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     shop.send(("a", {"id": 1}))
     with running(shop.root, first_spark) as going:

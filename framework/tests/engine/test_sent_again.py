@@ -5,7 +5,7 @@ from confluent_kafka import Producer
 from support.runs import built, statuses
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.samples.states import StateReader
+from millstream.runner.samples.states import StateReader
 from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS

@@ -11,9 +11,9 @@ from support.runs import built, create_topics, job_of, problems, queue_record, s
 from support.shops import SOURCES, TOTALS, Shop, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.commands import read_together
-from millstream.engine.commands.read_together import is_worth_it, shared_reads, side_by_side
 from millstream.engine.queries.shared_reads import SharedRead
+from millstream.runner.commands import read_together
+from millstream.runner.commands.read_together import is_worth_it, shared_reads, side_by_side
 
 pytestmark = SPARK_WARNINGS
 

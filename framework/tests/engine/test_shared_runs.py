@@ -7,9 +7,9 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Update
-from millstream.engine.handover.channel import run_of
-from millstream.engine.values import Batched
+from millstream.deploy.handover.channel import run_of
+from millstream.deploy.planning.intents import Update
+from millstream.deploy.values import Batched
 
 pytestmark = SPARK_WARNINGS
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from millstream.deploy.query_splits import Split
-from millstream.deploy.records import Deployed, Record
-from millstream.engine.checkpoints.deployed import deployed_at
-from millstream.engine.checkpoints.files import checkpoint_folder, write_lock, write_record
-from millstream.engine.checkpoints.splitting import settle, split
+from millstream.deploy.checkpoints.deployed import deployed_at
+from millstream.deploy.checkpoints.files import checkpoint_folder, write_lock, write_record
+from millstream.deploy.checkpoints.splitting import settle, split
+from millstream.deploy.planning.query_splits import Split
+from millstream.deploy.planning.records import Deployed, Record
 from millstream.queries.lock import Lock, LockedGroup, Member
 from millstream.queries.values import Signature
 from millstream.stores.files import LocalFiles

@@ -6,7 +6,7 @@ from support.runs import built, job_of, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
-from millstream.deploy.intents import FullRefresh
+from millstream.deploy.planning.intents import FullRefresh
 from millstream.engine.spark.settings import state_settings
 from millstream.results.state_stats import measured_states
 

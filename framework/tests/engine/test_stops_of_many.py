@@ -8,7 +8,7 @@ from support.runs import table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.values import Running, Setup, Stopped
+from millstream.deploy.values import Running, Setup, Stopped
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 

@@ -10,7 +10,7 @@ from support.long import BUILDS, WAYS
 from support.runs import built, create_topics, problems
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine import engine
+from millstream.deploy import engine
 from millstream.engine.spark.settings import session_settings
 
 pytestmark = SPARK_WARNINGS

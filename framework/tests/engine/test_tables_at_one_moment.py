@@ -10,11 +10,11 @@ from support.runs import create_topics, job_of
 from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.engine.live.together import AtOneMoment, Together
+from millstream.deploy.live.together import AtOneMoment, Together
+from millstream.deploy.values import Batched
 from millstream.engine.queries.batch_scheduler import Turn, Turns
 from millstream.engine.queries.gate import Gate
 from millstream.engine.queries.snapshots import Moment, moment_of
-from millstream.engine.values import Batched
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 

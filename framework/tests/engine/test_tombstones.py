@@ -9,7 +9,7 @@ from support.runs import built, pairs, statuses, table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Apply, FullRefresh, Update
+from millstream.deploy.planning.intents import Apply, FullRefresh, Update
 from millstream.queries.verdict import Accepted
 
 pytestmark = SPARK_WARNINGS

@@ -9,7 +9,7 @@ from support.streamed import decoded, streamed
 from support.written import project
 
 from millstream.engine.python.keyed import Lives
-from millstream.engine.samples.trial import as_stream
+from millstream.runner.samples.trial import as_stream
 
 pytestmark = SPARK_WARNINGS
 

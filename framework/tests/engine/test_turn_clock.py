@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from millstream.engine.live.turn_trigger import turnstile
+from millstream.deploy.live.turn_trigger import turnstile
 from millstream.engine.queries.batch_scheduler import Turn, Turns
 from millstream.engine.queries.deliveries import Stores, in_turn
 

@@ -7,9 +7,9 @@ from support.runs import built, job_of
 from support.shops import TOTALS, event, minute
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh
-from millstream.engine import backlog as module
-from millstream.engine.backlog import amount_to_read, unread
+from millstream.deploy import backlog as module
+from millstream.deploy.backlog import amount_to_read, unread
+from millstream.deploy.planning.intents import FullRefresh
 from millstream.engine.spark.jvm import OPTIONS
 from millstream.engine.spark.session import spark_settings
 from millstream.project.values import Target

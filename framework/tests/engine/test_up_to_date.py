@@ -11,9 +11,9 @@ from support.runs import built, create_topics, job_of
 from support.shops import SUMS, TOTALS, WINDOWS, Shop, event, minute
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import Apply
-from millstream.engine.commands.up_to_date import up_to_date
+from millstream.deploy.planning.intents import Apply
 from millstream.local.broker import keep_broker, stop_broker
+from millstream.runner.commands.up_to_date import up_to_date
 
 pytestmark = SPARK_WARNINGS
 

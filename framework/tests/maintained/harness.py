@@ -16,8 +16,8 @@ from support.runs import job_of
 from millstream.compile import compile_project
 from millstream.engine.queries.differences import NEW, STORED, differences_sql
 from millstream.engine.queries.maintained import differences, views
-from millstream.engine.samples.trial import ddl
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, TOUCHED, UNSURE, WEIGHT, touched_column, view_of
+from millstream.runner.samples.trial import ddl
 
 SOURCES = """
 sources:

@@ -17,10 +17,10 @@ from support.spark import SPARK_WARNINGS
 from maintained.test_topics_of_tables import KINDS, LATEST, Events, build, kill
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.deploy.intents import Apply, Update
+from millstream.deploy.planning.intents import Apply, Update
+from millstream.deploy.stages.roll_back import roll_back
 from millstream.docs.formats import written_as
 from millstream.docs.site_input import gather
-from millstream.engine.deployment.roll_back import roll_back
 from millstream.kafka.readings import of_sink, show_record
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project

@@ -13,7 +13,7 @@ import pytest
 from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.intents import FullRefresh, Update
+from millstream.deploy.planning.intents import FullRefresh, Update
 from millstream.queries.verdict import Accepted
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.engine.values import Ends, Setup
+from millstream.deploy.values import Ends, Setup
 from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page

@@ -14,9 +14,9 @@ from support.shops import Shop
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.values import Batched, DataTested, DiagnosticEvent, Failed, Idle, LeftOut
 from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.results import Counts
-from millstream.engine.values import Batched, DataTested, DiagnosticEvent, Failed, Idle, LeftOut
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications import sending
 from millstream.ops.notifications.notices import Notices

@@ -8,8 +8,8 @@ from support.shops import Shop
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
+from millstream.deploy.values import Batched, FunctionLogged, Logged, Machine, Running
 from millstream.engine.queries.batch import Batch
-from millstream.engine.values import Batched, FunctionLogged, Logged, Machine, Running
 from millstream.ops.query_status import Watcher
 from millstream.ops.run_log import MINUTE, OF_FUNCTION, RunLog
 from millstream.project.secrets import Secret

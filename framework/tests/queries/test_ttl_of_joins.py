@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 from support.streamed import decoded, streamed
 from support.written import project
 
-from millstream.engine.samples.trial import as_stream
+from millstream.runner.samples.trial import as_stream
 
 pytestmark = SPARK_WARNINGS
 

@@ -12,7 +12,7 @@ from support.written import project
 
 from millstream.cli.remedies import for_target, target_options
 from millstream.compile import compile_project
-from millstream.engine.checkpoints.environments import missing
+from millstream.deploy.checkpoints.environments import missing
 from millstream.project.names import Environment
 from millstream.project.values import Target
 

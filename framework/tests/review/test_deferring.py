@@ -6,8 +6,8 @@ import pytest
 from millstream.compile import compile_project
 from millstream.compile.environments import in_environment
 from millstream.core.errors import MillstreamError
-from millstream.deploy.definitions import definition_of, what_runs
-from millstream.deploy.records import Deployed, new_record
+from millstream.deploy.planning.definitions import definition_of, what_runs
+from millstream.deploy.planning.records import Deployed, new_record
 from millstream.project.names import Environment
 from millstream.queries.isolation import check_isolated
 from millstream.queries.topology import compiled_topology, physical_of, read_catalog

@@ -6,9 +6,9 @@ from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
-from millstream.deploy.intents import Apply
-from millstream.deploy.records import Deployed, new_record
-from millstream.deploy.reuse_running import kept_form
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.planning.records import Deployed, new_record
+from millstream.deploy.planning.reuse_running import kept_form
 from millstream.queries.topology import compiled_topology, groups_of, physical_of
 from millstream.review.replay import Statistics
 from millstream.review.state import Running, query_changes, running

@@ -23,15 +23,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from millstream.core.expressions import quoted
-from millstream.engine.live.order import needs
+from millstream.deploy.live.order import needs
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import reads as reading
 from millstream.engine.queries.start import make_view
-from millstream.engine.samples.trial import RECORDS, Stored, batch_outputs, values
 from millstream.engine.spark.settings import session_settings, store_settings
 from millstream.queries.emit.steps import StatefulView
 from millstream.queries.values import Query, SourceRead, TableOutput
+from millstream.runner.samples.trial import RECORDS, Stored, batch_outputs, values
 
 SHARED_MEMORY = Path("/dev/shm")
 QUICK = {

@@ -10,7 +10,7 @@ from random import Random
 from support.runs import built, create_topics, job_of, problems, received, send, table_rows
 
 from millstream.compile import compile_project
-from millstream.engine.checkpoints.files import checkpoint_folder, read_record
+from millstream.deploy.checkpoints.files import checkpoint_folder, read_record
 from millstream.project.folders import checkpoints_of
 from millstream.queries.values import TableOutput
 from millstream.stores.files import LocalFiles

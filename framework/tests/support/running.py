@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from millstream.engine.commands.run import run
 from millstream.ops.query_status import Watcher
+from millstream.runner.commands.run import run
 from support.runs import job_of
 
 PATIENCE = 90

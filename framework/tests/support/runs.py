@@ -8,13 +8,13 @@ from deltalake import DeltaTable
 
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
-from millstream.deploy.intents import Regroup
-from millstream.engine.checkpoints.files import local_lock
-from millstream.engine.commands.build import build
-from millstream.engine.values import Job
+from millstream.deploy.checkpoints.files import local_lock
+from millstream.deploy.planning.intents import Regroup
+from millstream.deploy.values import Job
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
+from millstream.runner.commands.build import build
 from millstream.stores.delta.folder import delta_folder
 
 

@@ -5,7 +5,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from millstream.engine.samples.trial import streamed_rows
+from millstream.runner.samples.trial import streamed_rows
 
 _ID = re.compile(r"\d+_[0-9a-f-]{36}")
 

@@ -12,7 +12,15 @@ from msgspec import Struct
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic
-from millstream.engine.samples.trial import (
+from millstream.engine.spark.settings import state_settings
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Column
+from millstream.project.load import load_project
+from millstream.project.values import Project
+from millstream.queries.plan import Physical
+from millstream.queries.topology import compiled_topology, physical_of
+from millstream.queries.values import Query, TableOutput
+from millstream.runner.samples.trial import (
     RECORDS,
     AtRest,
     Feed,
@@ -23,14 +31,6 @@ from millstream.engine.samples.trial import (
     as_batch,
     as_stream,
 )
-from millstream.engine.spark.settings import state_settings
-from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.nodes import Column
-from millstream.project.load import load_project
-from millstream.project.values import Project
-from millstream.queries.plan import Physical
-from millstream.queries.topology import compiled_topology, physical_of
-from millstream.queries.values import Query, TableOutput
 
 Batches = Sequence[Sequence[Mapping[str, Any]]]
 """The values of a topic's records as JSON objects, micro-batch by micro-batch."""

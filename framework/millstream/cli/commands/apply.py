@@ -31,10 +31,10 @@ from millstream.cli.review_output import shown
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
-    from millstream.deploy.intents import Apply
-    from millstream.engine.handover.channel import Run
-    from millstream.engine.handover.values import Finished
-    from millstream.engine.values import Job
+    from millstream.deploy.handover.channel import Run
+    from millstream.deploy.handover.values import Finished
+    from millstream.deploy.planning.intents import Apply
+    from millstream.deploy.values import Job
 
 _ALL = SelectionRequest()
 _NO_TESTS = TestOptions(no_tests=True)
@@ -88,7 +88,7 @@ def command(
     if not common.style.json:
         show(common.style, diagnostics, models_in(compiled))
 
-    from millstream.deploy.intents import Apply, accepted_by
+    from millstream.deploy.planning.intents import Apply, accepted_by
     from millstream.review.deployment import untouched
 
     deployment = plan_deployment(common, root, compiled, job)
@@ -107,7 +107,7 @@ def command(
 
 
 def _run_of(root: Path, job: Job) -> Run | None:
-    from millstream.engine.handover.channel import run_of
+    from millstream.deploy.handover.channel import run_of
 
     return run_of(job.project.target, root)
 
@@ -126,8 +126,8 @@ def _ask(
     from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
-    from millstream.engine.handover.client import ask
-    from millstream.engine.handover.loading import version_to_send
+    from millstream.deploy.handover.client import ask
+    from millstream.deploy.handover.loading import version_to_send
 
     version = version_to_send(
         job.project,
@@ -167,7 +167,7 @@ def _changes_text(finished: Finished, done: str) -> str:
 def _roll_back(common: Common, root: Path, job: Job) -> int:
     from millstream.cli.build_progress import build_progress
     from millstream.cli.signals import ending_well
-    from millstream.engine.deployment.roll_back import roll_back
+    from millstream.deploy.stages.roll_back import roll_back
 
     with ending_well(), build_progress(common.style) as progress:
         names = roll_back(job, root / ".millstream", progress.handle)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.compile.manifest import Compiled
     from millstream.core.errors import Diagnostic
-    from millstream.engine.values import Compared, Job
+    from millstream.deploy.values import Compared, Job
     from millstream.results.results import RunResults
 
 
@@ -79,7 +79,7 @@ def build_and_test(
     from millstream.cli.build_summary import phases, summary
     from millstream.cli.signals import ending_well
     from millstream.cli.tests_of_builds import TestsOfBuild
-    from millstream.deploy.intents import Apply
+    from millstream.deploy.planning.intents import Apply
     from millstream.results.results import read_results, write_results
     from millstream.results.selectivity import with_counts
 
@@ -123,14 +123,14 @@ class _Built(Struct, frozen=True):
 
 def _built(common: Common, job: Job, root: Path, tested: TestsOfBuild) -> _Built:
     """Build, if there is something to do; if not, neither Spark nor rich is imported."""
-    from millstream.engine.commands.up_to_date import results_if_up_to_date
+    from millstream.runner.commands.up_to_date import results_if_up_to_date
 
     results = results_if_up_to_date(job, root / ".millstream")
     if results is not None and tested.all_passed_before():
         return _Built(results, up_to_date=True)
 
     from millstream.cli.build_progress import build_progress
-    from millstream.engine.commands.build import build
+    from millstream.runner.commands.build import build
 
     with build_progress(common.style) as progress:
         tested.show_on(progress)

@@ -39,7 +39,7 @@ from millstream.project.values import Settings
 from millstream.stores.local import all_local_tables
 
 if TYPE_CHECKING:
-    from millstream.engine.commands.orphans import Orphan
+    from millstream.runner.commands.orphans import Orphan
 
 
 class Removed(Struct, frozen=True):
@@ -124,7 +124,7 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
 def _remove_orphans(common: Common, *, yes: bool) -> int:
     root = root_of(common)
     _, job, diagnostics = compiled_job(common, root, SelectionRequest(), Changes())
-    from millstream.engine.commands.orphans import orphans
+    from millstream.runner.commands.orphans import orphans
 
     with fetching(common.style) as fetched, orphans(job, fetched) as orphaned:
         lines = [

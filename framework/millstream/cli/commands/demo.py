@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import threading
 
     from millstream.cli.run_progress import RunProgress
-    from millstream.engine.values import Tell
+    from millstream.deploy.values import Tell
 
 _NAME = "demo"
 
@@ -98,8 +98,8 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
     def served(progress: RunProgress) -> Iterator[Tell]:
         from millstream.cli.live_relations import live_relations
         from millstream.cli.live_traffic import live_traffic
+        from millstream.deploy.values import DiagnosticEvent
         from millstream.docs.generate import generate_site
-        from millstream.engine.values import DiagnosticEvent
         from millstream.kafka.opening import connected
         from millstream.kafka.registry.writers import asked_writers
         from millstream.ops.live_page.lineage import drawn_lineage

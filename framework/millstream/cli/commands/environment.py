@@ -15,7 +15,7 @@ from millstream.cli.project import project_of, root_of
 from millstream.project.names import Environment
 
 if TYPE_CHECKING:
-    from millstream.engine.commands.environments import Contents
+    from millstream.runner.commands.environments import Contents
 
 
 @cli_command(
@@ -40,9 +40,9 @@ def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, 
         raise click.UsageError("--yes needs drop")
     root = root_of(common)
     project = project_of(common, root)
-    from millstream.engine.checkpoints.environments import missing
-    from millstream.engine.commands.environments import contents, drop, names_of
+    from millstream.deploy.checkpoints.environments import missing
     from millstream.kafka.opening import connected
+    from millstream.runner.commands.environments import contents, drop, names_of
 
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
         if name is None:

@@ -48,7 +48,7 @@ def command(common: Common, request: SelectionRequest, *, partitions: bool, watc
     root = root_of(common)
     _, job, _ = compiled_job(common, root, request, Changes())
 
-    from millstream.deploy.choosing import computing_queries
+    from millstream.deploy.planning.choosing import computing_queries
     from millstream.kafka.opening import connected
     from millstream.ops.lag import lags
     from millstream.project.folders import checkpoints_of

@@ -132,10 +132,10 @@ def _compute(
     last: int,
 ) -> Answer:
     from millstream.compile.graph import build_graph
-    from millstream.engine.samples.compute import Question, compute, spark_for, with_ancestors
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.queries.topology import read_catalog
+    from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
 
     project = structs.replace(project_of(common, root), target=target)
     needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from millstream.engine.samples.state_sizes import OperatorSize
-    from millstream.engine.samples.states import StateReader
     from millstream.project.values import Target
+    from millstream.runner.samples.state_sizes import OperatorSize
+    from millstream.runner.samples.states import StateReader
     from millstream.stores.tables.values import Answer
 
 Action = Literal["ls", "get", "export"]
@@ -95,8 +95,8 @@ def command(
 
 
 def _list(common: Common, request: SelectionRequest, root: Path, target: Target, *, counted: bool) -> int:
-    from millstream.engine.samples.state_sizes import local_files, sizes
     from millstream.project.folders import checkpoints_of
+    from millstream.runner.samples.state_sizes import local_files, sizes
 
     models = None
     if not request.everything:
@@ -123,8 +123,8 @@ def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
 
 @contextmanager
 def _reader(common: Common, root: Path, target: Target) -> Iterator[StateReader]:
-    from millstream.engine.samples.states import reading
     from millstream.project.folders import checkpoints_of, target_folder
+    from millstream.runner.samples.states import reading
 
     log = target_folder(root, target) / "state-log"
     with (

@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from millstream.deploy.records import Offsets
+from millstream.engine.queries.batch import Offsets
 from millstream.project.materialization import POSITION
 from millstream.queries.dead_letters import OFFSET, PARTITION, TOPIC
 

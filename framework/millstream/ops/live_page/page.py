@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from millstream.engine.values import Batched, Ends, Event, Failed, Running, Setup
+from millstream.deploy.values import Batched, Ends, Event, Failed, Running, Setup
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
 from millstream.ops.query_status import QueryStatus, Watcher

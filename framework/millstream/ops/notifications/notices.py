@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
-from millstream.engine.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
+from millstream.deploy.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
 from millstream.project.target_shapes import NoticeKind
 
 

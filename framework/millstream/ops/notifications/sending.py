@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.engine.values import DiagnosticEvent, Event, Tell
+from millstream.deploy.values import DiagnosticEvent, Event, Tell
 from millstream.ops.metrics import Identity
 from millstream.ops.notifications.destinations import Command, DeliveryError, Destination, Payload, Webhook
 from millstream.ops.notifications.notices import Notice, Notices

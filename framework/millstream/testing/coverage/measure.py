@@ -26,7 +26,7 @@ def measure_coverage(
     context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
 ) -> RowCoverage:
     """Return which branches the rows of a test take, except those that can't be counted."""
-    from millstream.engine.samples.trial import as_batch
+    from millstream.runner.samples.trial import as_batch
 
     plan = plan_unit_test(test, context.relations, nodes)
     # The plan before the rules, but without topics between models, which a test does not write.

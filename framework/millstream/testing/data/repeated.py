@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from millstream.compile.data_tests import RowTest, data_test
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import MillstreamError
+from millstream.deploy.values import DataTested
 from millstream.engine.spark.session import lost
-from millstream.engine.values import DataTested
 from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
 from millstream.testing.data.result import NotBuilt, is_tolerated

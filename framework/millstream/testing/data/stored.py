@@ -87,7 +87,7 @@ class StoredRelations:
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:
-        from millstream.engine.samples.stored_rows import NotBuiltError, StoredRelations
+        from millstream.runner.samples.stored_rows import NotBuiltError, StoredRelations
 
         catalog, traits = self._relations.catalog, self._relations.traits
         relations = StoredRelations(
@@ -114,9 +114,9 @@ class StoredRelations:
     def _connect(self) -> Admin:
         """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
-            from millstream.engine.samples.stored_rows import NotBuiltError
             from millstream.kafka.cluster import is_embedded
             from millstream.kafka.opening import connected
+            from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
             if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():

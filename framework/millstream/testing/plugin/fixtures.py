@@ -72,7 +72,7 @@ class RunModel(Struct, frozen=True):
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.engine.samples.trial import ddl, frame
+        from millstream.runner.samples.trial import ddl, frame
 
         values = [
             {column.name: arrow_value(row.get(column.name), column.type) for column in columns}
@@ -87,7 +87,7 @@ class ReadTopic(Struct, frozen=True):
     session: TestSession
 
     def __call__(self, name: str) -> Rows:
-        from millstream.engine.samples.trial import values
+        from millstream.runner.samples.trial import values
 
         self.session.needs_jars = True
         stored = self.session.stored.frame(reference(name) or name)

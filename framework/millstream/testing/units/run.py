@@ -24,7 +24,7 @@ from millstream.testing.units.values import DELETED, HEADERS, GivenRow, UnitTest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millstream.engine.samples.trial import AtRest, Trial, TrialResult
+    from millstream.runner.samples.trial import AtRest, Trial, TrialResult
 
 Row = dict[str, Any]
 
@@ -61,7 +61,7 @@ def run_unit_test(
     each_step: bool = True,
 ) -> ComputedRows:
     """Run the tested model over micro-batches; without `each_step`, only the final rows are exact."""
-    from millstream.engine.samples.trial import Stored, as_batch, as_stream
+    from millstream.runner.samples.trial import Stored, as_batch, as_stream
 
     run = UnitTestRun(context, test, plan)
     if plan.stateful:
@@ -141,8 +141,8 @@ class UnitTestRun:
 
         It runs the query of the tested model, or another one over the same inputs.
         """
-        from millstream.engine.samples.trial import Trial
         from millstream.engine.spark.settings import state_settings
+        from millstream.runner.samples.trial import Trial
 
         query = other or freeze_clock(self.plan.query, self.test.now)
         return Trial(
@@ -156,7 +156,7 @@ class UnitTestRun:
         )
 
     def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
-        from millstream.engine.samples.trial import RECORDS, Feed, ddl
+        from millstream.runner.samples.trial import RECORDS, Feed, ddl
 
         feeds = []
         for source in query.sources:
@@ -178,7 +178,7 @@ class UnitTestRun:
         return tuple(self._at_rest(read.view, read.relation, visible) for read in query.reads)
 
     def _at_rest(self, view: str, relation: str, visible: Sequence[Batch]) -> AtRest:
-        from millstream.engine.samples.trial import OwnSeed, Reference, Rows, ddl
+        from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
 
         rows = tuple(row for batch in visible for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
@@ -223,7 +223,7 @@ class UnitTestRun:
         return {n: convert(v, types[n], self.context.zone) if n in types else v for n, v in row.items()}
 
     def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
-        from millstream.engine.samples.trial import Trial, as_batch
+        from millstream.runner.samples.trial import Trial, as_batch
 
         dead_letters: list[Row] = []
         for query in self.plan.dead_letters:

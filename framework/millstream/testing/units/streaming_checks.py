@@ -45,7 +45,7 @@ class StreamingChecks:
             raise error
 
     def _error(self, plan: Plan, query: Query) -> MillstreamError | None:
-        from millstream.engine.samples.streaming_checks import check_streaming
+        from millstream.runner.samples.streaming_checks import check_streaming
 
         try:
             check_streaming(self._spark(), self._project, self._topology.catalog, plan, query, self._log())

@@ -5,10 +5,10 @@ from msgspec.structs import replace
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.engine.samples.streaming_checks import check_streaming
-from millstream.engine.samples.trial import RECORDS, Feed, Trial, as_batch
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
+from millstream.runner.samples.streaming_checks import check_streaming
+from millstream.runner.samples.trial import RECORDS, Feed, Trial, as_batch
 from millstream.testing.session import TestSession
 from millstream.testing.units.values import Overrides
 

@@ -1,0 +1,75 @@
+"""Stores next to the checkpoints up to which offsets the dead letters of each source were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.deploy.checkpoints import files as checkpoints
+from millstream.deploy.planning.records import Offsets
+from millstream.plan.nodes import Column
+from millstream.stores.files import Files, path_in, read_json, write_json
+
+_ENDING = ".letters"
+
+
+class SentDeadLetters(Struct, frozen=True):
+    """The records of a source whose dead letters were sent."""
+
+    topic: str
+    began: Offsets
+    """The first offset of each partition that a query read."""
+    columns: tuple[Column, ...]
+    """The columns that the records were decoded to."""
+    upto: Offsets = {}
+    """The dead letters of all records before these offsets were sent."""
+    id: str = ""
+    """Kafka's id of the topic. In a recreated topic, the same offsets are other records."""
+    readers: tuple[str, ...] = ()
+    """Checkpoints and models that read the source when `columns` was recorded."""
+    checkpoint: str = ""
+    """The checkpoint of the query that sends them now and may be further; a path within the checkpoints."""
+    end: Offsets = {}
+    """The end of the dead letter topic, at a time when it held only dead letters of records before `upto`."""
+
+
+def sources_in(files: Files, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the sources of which something is stored, each with the path of its file."""
+    for name in files.names(folder):
+        if name.endswith(_ENDING):
+            yield name.removesuffix(_ENDING), path_in(folder, name)
+
+
+def settle(files: Files, folder: str) -> None:
+    """Record how far dead letters were sent, before the checkpoints that know it can change."""
+    for source, _ in sources_in(files, folder):
+        sent = read(files, folder, source)
+        if sent is not None and (now := settled(files, folder, sent)) != sent:
+            write(files, folder, source, now)
+
+
+def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:
+    """Return the offsets at which a query continues (None if it is new), and the end of a batch to repeat."""
+    done, begun = checkpoints.last_done(files, spark), checkpoints.last_begun(files, spark)
+    read = None if done is None else checkpoints.read_up_to(files, spark, done)
+    again = None if begun in {None, done} else checkpoints.read_up_to(files, spark, begun or 0)
+    return None if read is None else read.get(topic, {}), (again or {}).get(topic, {})
+
+
+def settled(files: Files, folder: str, sent: SentDeadLetters) -> SentDeadLetters:
+    done, _ = progress(files, path_in(folder, sent.checkpoint), sent.topic)
+    return replace(sent, upto=later(sent.upto, done or {})) if sent.checkpoint else sent
+
+
+def later(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
+    return {n: max(one.get(n, 0), other.get(n, 0)) for n in sorted({*one, *other})}
+
+
+def read(files: Files, folder: str, source: str) -> SentDeadLetters | None:
+    return read_json(files, path_in(folder, source + _ENDING), SentDeadLetters)
+
+
+def write(files: Files, folder: str, source: str, sent: SentDeadLetters) -> None:
+    write_json(files, path_in(folder, source + _ENDING), sent)

@@ -1,0 +1,187 @@
+"""The files of a query's checkpoint: its record, Spark's own log of batches, and the lock of groups."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec import Struct
+
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.project.folders import local_path
+from millstream.queries.lock import Lock, decode, encode
+from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
+
+_LOCK = "groups.lock"
+
+
+class CheckpointFolder(Struct, frozen=True):
+    """The folder of one query's checkpoint."""
+
+    folder: str
+
+    @property
+    def record(self) -> str:
+        return f"{self.folder}/millstream.json"
+
+    @property
+    def rebuild(self) -> str:
+        return f"{self.folder}/rebuild.json"
+
+    @property
+    def retained(self) -> str:
+        return f"{self.folder}/previous.json"
+
+    def spark(self, record: Record) -> str:
+        return f"{self.folder}/{record.folder}"
+
+    def held(self, record: Record) -> str:
+        """Return the folder of records that are sent when a version takes over."""
+        return f"{self.folder}/held-{record.id}"
+
+
+def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
+    return CheckpointFolder(path_in(checkpoints, query))
+
+
+def read_record(files: Files, checkpoint: CheckpointFolder) -> Record | None:
+    return read_json(files, checkpoint.record, Record)
+
+
+def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
+    """Return the records of all queries that ran, by name."""
+    names = files.names(checkpoints)
+    records = {name: read_record(files, checkpoint_folder(checkpoints, name)) for name in names}
+    return {name: record for name, record in records.items() if record is not None}
+
+
+def last_done(files: Files, spark: str) -> int | None:
+    """Return the last completed batch; Spark repeats a batch that was only planned."""
+    return _last(files, f"{spark}/commits")
+
+
+def last_begun(files: Files, spark: str) -> int | None:
+    """Return the last batch whose offsets are planned."""
+    return _last(files, f"{spark}/offsets")
+
+
+def _last(files: Files, folder: str) -> int | None:
+    return max((int(name) for name in files.names(folder) if name.isdigit()), default=None)
+
+
+def clear_unbegun(files: Files, spark: str) -> None:
+    """Remove the remains of a first batch that was killed while its offsets were written.
+
+    Spark starts a new query only if these folders are empty (verifyNewCheckpointDirectory).
+    """
+    for folder in ("offsets", "state", "commits"):
+        if files.names(f"{spark}/{folder}"):
+            files.remove(f"{spark}/{folder}")
+
+
+def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
+    """Return the offsets up to which a batch reads, by topic; None if the file's format is unknown."""
+    # OffsetSeqLog: a version, a line of metadata, and a line for each source.
+    content = files.read(f"{spark}/offsets/{batch}") or b""
+    lines = content.decode().splitlines()
+    if lines[:1] != ["v1"]:
+        return None
+    ends: dict[str, Offsets] = {}
+    for line in lines[2:]:
+        read = {} if line == "-" else json.loads(line)
+        for topic, numbers in read.items():
+            if not isinstance(numbers, dict):
+                continue  # the offset of a table
+            offsets = {int(number): offset for number, offset in numbers.items()}
+            other_offsets = ends.get(topic, offsets)
+            ends[topic] = {n: min(offset, other_offsets.get(n, offset)) for n, offset in offsets.items()}
+    return ends
+
+
+def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:
+    """Return the offsets up to which a batch reads tables, as Spark's JSON."""
+    lines = (files.read(f"{spark}/offsets/{batch}") or b"").decode().splitlines()[2:]
+    positions = (json.loads(line) for line in lines if line != "-")
+    return [
+        position for position in positions if not all(isinstance(value, dict) for value in position.values())
+    ]
+
+
+def has_closed_all(files: Files, spark: str, batch: int) -> bool:
+    """Whether a complete batch has left no window to close: then Spark would run a batch without records."""
+    try:
+        planned, committed = (
+            json.loads((files.read(f"{spark}/{folder}/{batch}") or b"").decode().splitlines()[1])
+            for folder in ("offsets", "commits")
+        )
+    except (IndexError, ValueError):
+        return False
+    watermark: int = planned.get("batchWatermarkMs", 0)
+    return bool(committed.get("nextBatchWatermarkMs", 0) <= watermark)
+
+
+def read_so_far(files: Files, spark: str) -> dict[str, Offsets]:
+    """Return the offsets up to which complete batches have read, by topic."""
+    done = last_done(files, spark)
+    return {} if done is None else read_up_to(files, spark, done) or {}
+
+
+def records_of(files: Files, spark: str, batch: int) -> int | None:
+    """Return how many records a batch reads from its topics; None for the first one, which may read all."""
+    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
+    if not before or not ends:
+        return None
+    return sum(
+        offset - before.get(topic, {}).get(number, 0)
+        for topic, offsets in ends.items()
+        for number, offset in offsets.items()
+    )
+
+
+def places_of(files: Files, spark: str, batch: int) -> str:
+    """Return which records a batch reads, as text; empty if it reads no topic."""
+    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
+    return ", ".join(
+        f"topic {topic}, partition {number}, {_span((before or {}).get(topic, {}).get(number), end)}"
+        for topic, offsets in (ends or {}).items()
+        for number, end in sorted(offsets.items())
+        if end > (before or {}).get(topic, {}).get(number, 0)
+    )
+
+
+def _span(first: int | None, end: int) -> str:
+    if first is None:
+        return f"offsets up to {end - 1}"
+    return f"offset {first}" if first == end - 1 else f"offsets {first} to {end - 1}"
+
+
+def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
+    """Limit a planned batch to some offsets."""
+    path = f"{spark}/offsets/{batch}"
+    version, metadata, *sources = (files.read(path) or b"").decode().splitlines()
+    lines = [version, metadata]
+    for line in sources:
+        read: dict[str, dict[str, int]] = json.loads(line)
+        cut_off = {topic: {n: ends[topic][int(n)] for n in numbers} for topic, numbers in read.items()}
+        lines.append(json.dumps(cut_off, separators=(",", ":")))
+    files.write(path, "\n".join(lines).encode())
+
+
+def write_record(files: Files, checkpoint: CheckpointFolder, record: Record) -> None:
+    write_json(files, checkpoint.record, record)
+
+
+def local_lock(checkpoints: str) -> Lock | None:
+    """Return the groups that have state, if checkpoints are on this machine.
+
+    Other checkpoints need Spark: a build reads the lock once Spark has started, and plans again if necessary.
+    """
+    return read_lock(LocalFiles(), checkpoints) if local_path(checkpoints) is not None else None
+
+
+def read_lock(files: Files, checkpoints: str) -> Lock | None:
+    content = files.read(path_in(checkpoints, _LOCK))
+    return None if content is None else decode(content)
+
+
+def write_lock(files: Files, checkpoints: str, lock: Lock) -> None:
+    files.write(path_in(checkpoints, _LOCK), encode(lock))

@@ -1,0 +1,56 @@
+"""Splits queries: a query gets a copy of another's checkpoint. A split that has begun is completed first."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from millstream.deploy.checkpoints.files import checkpoint_folder, write_lock, write_record
+from millstream.deploy.planning.query_splits import Split
+from millstream.deploy.planning.records import Deployed, Record
+from millstream.queries.lock import Lock
+from millstream.stores.files import Files, path_in, read_json, write_json
+
+_FILE = "split.json"
+
+
+class _Begun(Struct, frozen=True):
+    splits: tuple[Split, ...]
+    records: dict[str, Record]
+    """The records of all queries that change."""
+    lock: Lock
+
+
+def split(files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[Split]) -> None:
+    """Apply the splits to the checkpoints."""
+    changed = {name: record for name, record in after.records.items() if before.records.get(name) != record}
+    if changed or before.lock != after.lock:
+        begun = _Begun(tuple(splits), changed, after.lock or Lock())
+        write_json(files, path_in(checkpoints, _FILE), begun)
+        settle(files, checkpoints)
+
+
+def has_begun(files: Files, checkpoints: str) -> bool:
+    return files.read(path_in(checkpoints, _FILE)) is not None
+
+
+def settle(files: Files, checkpoints: str) -> None:
+    """Complete splits that have begun; every step can be repeated."""
+    begun = read_json(files, path_in(checkpoints, _FILE), _Begun)
+    if begun is None:
+        return
+    for split in begun.splits:
+        record = begun.records[split.name]
+        old, new = checkpoint_folder(checkpoints, split.query), checkpoint_folder(checkpoints, split.name)
+        files.remove(new.folder)
+        files.copy(old.spark(record), new.spark(record))
+        if files.read(f"{new.spark(record)}/metadata") is not None:
+            # Spark runs only one query with an id at a time.
+            files.write(f"{new.spark(record)}/metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+    for name, record in begun.records.items():
+        write_record(files, checkpoint_folder(checkpoints, name), record)
+    write_lock(files, checkpoints, begun.lock)
+    files.remove(path_in(checkpoints, _FILE))

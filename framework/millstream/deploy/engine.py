@@ -1,0 +1,479 @@
+"""What all queries of a job share: Spark, the broker, topics, checkpoints and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timezone
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from millstream.compile.manifest import Manifest
+from millstream.core.decoding import from_json
+from millstream.core.errors import Diagnostic
+from millstream.deploy.backlog import amount_to_read
+from millstream.deploy.checkpoints import dead_letter_offsets, environments, splitting
+from millstream.deploy.checkpoints.deployed import deployed_at
+from millstream.deploy.checkpoints.environments import Recorded
+from millstream.deploy.checkpoints.files import (
+    CheckpointFolder,
+    checkpoint_folder,
+    clear_unbegun,
+    last_begun,
+    last_done,
+    places_of,
+    read_record,
+    read_up_to,
+    records_of,
+)
+from millstream.deploy.checkpoints.held_records import HeldRecords
+from millstream.deploy.checkpoints.joined_swap import has_begun
+from millstream.deploy.checkpoints.splitting import split
+from millstream.deploy.checkpoints.swap import settle_all
+from millstream.deploy.checkpoints.transactions import Transactions, TransactionsOf
+from millstream.deploy.fit_to_deployment import fitted
+from millstream.deploy.planning.definitions import definition_of
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.sharing import Sharing, entered, must_change, own_queries
+from millstream.deploy.topics import Kafka, check_sources, make_ready
+from millstream.deploy.values import Job, Setup, Tell
+from millstream.engine.python.dead_workers import in_function
+from millstream.engine.python.forwarding import LogAddress
+from millstream.engine.queries.batch_scheduler import Turn, Turns
+from millstream.engine.queries.deliveries import Stores
+from millstream.engine.queries.failing_line import at_line, at_test
+from millstream.engine.queries.failures import problem_of
+from millstream.engine.queries.positions import without_earlier
+from millstream.engine.queries.reads import Ranges
+from millstream.engine.queries.record_sizes import record_sizes
+from millstream.engine.queries.service import Service, service_of
+from millstream.engine.queries.start import QueryContext
+from millstream.engine.queries.tables import Tables
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.registry import use_registry, used_registry
+from millstream.engine.spark.session import Amount, jvm_lost, lost, running_spark
+from millstream.engine.spark.settings import session_settings
+from millstream.engine.spark.target_lock import checkpoints_lock, shared_lock, target_lock
+from millstream.kafka.clients import admin_of
+from millstream.kafka.cluster import is_embedded
+from millstream.kafka.registry.settings import Address
+from millstream.local.broker import shared_broker
+from millstream.local.holders import Holder
+from millstream.project.folders import checkpoints_of, folder_in
+from millstream.project.secrets import mask, secrets_in
+from millstream.project.values import Project, is_local
+from millstream.queries.isolation import check_isolated
+from millstream.queries.values import Query, SinkOutput, SourceRead, TableOutput
+from millstream.queries.verdict import copied
+from millstream.stores.files import Files
+from millstream.stores.hadoop_files import files_of
+
+
+class Engine(Struct, frozen=True, eq=False):
+    job: Job
+    spark: SparkSession
+    kafka: Kafka
+    files: Files
+    checkpoints: str
+    tables: Tables
+    log: Path
+    streamed: frozenset[str]
+    """Tables whose changes a query reads."""
+    tell: Tell
+    registry: Address | None = None
+    """The schema registry that records need, if any."""
+    turns: Turns | None = None
+    """Limits how many batches of a run execute at a time."""
+    transactions: Transactions | None = None
+    """Those in which records are sent, if any query sends them exactly once."""
+    sharing: Sharing | None = None
+    """The other runs, if several share the target."""
+    function_log: LogAddress | None = None
+    """Where a run receives what Python functions log."""
+
+    def turn(self, query: Query | None = None) -> Turn | None:
+        """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
+        if self.turns is None:
+            return None
+        if query is None:
+            return Turn(self.turns, quick=False)
+        writes_tables = any(isinstance(output, TableOutput) for output in query.outputs)
+        return Turn(self.turns, quick=not writes_tables, priority=self.service(query).priority)
+
+    def service(self, query: Query) -> Service:
+        return service_of(query, self.job.catalog, self.job.project.target)
+
+    def with_job(self, job: Job) -> Engine:
+        """Return the engine of another version of the project, or of the same one in other queries."""
+        senders = _transactions_of(job, self.files, self.checkpoints, self.kafka)
+        return replace(
+            self,
+            job=job,
+            transactions=senders.with_senders(self.transactions, job.physical.queries),
+            tables=Tables(self.spark, job.project, job.catalog),
+            streamed=streamed_tables_of(job),
+        )
+
+    @property
+    def held(self) -> HeldRecords:
+        return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger, self.transactions)
+
+    def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
+        """Return the options of a topic; a model's topic is read from where its current rows begin."""
+        topic = self.job.project.sources.get(source.relation.removeprefix("source."))
+        if topic is not None:
+            return topic.options
+        environment = self.job.project.target.environment
+        if environment is not None and environment.defers(source.relation):
+            began = environment.began.get(source.topic)
+            return {"began": began} if began else {}
+        writers = (q for q in self.job.physical.queries if source.relation in q.stored)
+        records = map(self.record, writers)
+        began = next((record.began.get(source.topic) for record in records if record is not None), None)
+        return {"began": began} if began else {}
+
+    def stores(
+        self, query: Query, identity: str, new: frozenset[str], *, key: str = "", alone: bool = False
+    ) -> Stores:
+        """Return where the batches of a query go; all its sinks share one producer."""
+        producer: dict[str, object] = {}
+        for target in query.outputs:
+            if isinstance(target, SinkOutput):
+                producer |= target.options.get("producer") or {}
+        sink = self.kafka.sink(producer)
+        exactly_once = None
+        if query.exactly_once:
+            assert self.transactions is not None, f"{query.name} is not among those that need transactions"
+            topics = (*query.topics, *query.dead_letter_topics)
+            exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
+        turn = self.turn(query)
+        sizes = record_sizes(admin_of(self.kafka.cluster), query)
+        return Stores(
+            identity, sink, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
+        )
+
+    def ids(self, query: Query) -> dict[str, str]:
+        return self.kafka.ids([source.topic for source in query.sources if source.topic])
+
+    def checkpoint(self, query: Query) -> CheckpointFolder:
+
+        return checkpoint_folder(self.checkpoints, query.name)
+
+    def record(self, query: Query) -> Record | None:
+
+        return read_record(self.files, self.checkpoint(query))
+
+    def definition(self, stored: Iterable[str]) -> bytes:
+        """Return the definitions of a query's stored models, to record what it was started with."""
+        if not self.job.manifest:
+            return b""
+        return definition_of(_manifest(self.job.manifest), self.job.catalog, stored).packed()
+
+    def context(
+        self,
+        query: Query,
+        record: Record,
+        checkpoint: CheckpointFolder,
+        new: frozenset[str],
+        *,
+        sends: bool = True,
+    ) -> QueryContext:
+        """Return what a query needs to continue from a checkpoint; `new` are tables without rows.
+
+        A version that does not send runs next to one that does, whose transactions must not be ended.
+        """
+        context, spark = self.context_of(query, f"{query.name}/{record.id}", new), checkpoint.spark(record)
+        begun = last_begun(self.files, spark)
+        if begun is None:
+            clear_unbegun(self.files, spark)
+        again = begun if begun != last_done(self.files, spark) else None
+        sent = partial(without_earlier, bounds=record.sent) if record.sent else None
+        exactly_once = context.stores.exactly_once if sends else None
+        if exactly_once is not None and again is not None:
+            exactly_once = exactly_once.repeating(again, *_split_from(record))
+        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
+        stores = replace(
+            context.stores,
+            again=again,
+            without_sent=sent,
+            sent_as=record.header,
+            exactly_once=exactly_once,
+            records=records,
+            places=partial(places_of, self.files, spark),
+        )
+        every = record.tombstones != "needed"
+        present = copied(record.signature, query.signature)
+        assert present is not None, f"the state of {query.name} has other columns"
+        absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
+        return replace(context, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
+
+    def sent_exactly_once(self) -> dict[str, int]:
+        """Return how many records were sent to each topic that is written in transactions."""
+        if self.transactions is None:
+            return {}
+        topics = {
+            topic for query in self.job.physical.queries if query.exactly_once for topic in query.topics
+        }
+        return {topic: self.transactions.counts[topic] for topic in topics}
+
+    def read(self, name: str, record: Record) -> dict[str, Offsets]:
+        """Return the offsets up to which a query that has stopped has read, and sent what it read.
+
+        That is the end of its last complete batch, or of one that was sent in a transaction before it failed.
+        """
+        spark = checkpoint_folder(self.checkpoints, name).spark(record)
+        done, begun = last_done(self.files, spark), last_begun(self.files, spark)
+        if self.transactions is not None and begun not in {None, done}:
+            sender = self.transactions.of(name, f"{name}/{record.id}", ())
+            sent = sender.read_sent(*_split_from(record))
+            done = begun if sent is not None and sent.batch >= begun else done
+        return {} if done is None else read_up_to(self.files, spark, done) or {}
+
+    def context_of(
+        self,
+        query: Query,
+        identity: str,
+        new: frozenset[str] = frozenset(),
+        *,
+        key: str = "",
+        alone: bool = False,
+    ) -> QueryContext:
+        """Return what a query needs without a checkpoint; stores recognise repeated rows by `identity`.
+
+        Transactions have `key` instead, if that is given; what runs `alone` may run while the query does.
+        """
+        read = ((source, self.topic_options(source)) for source in query.sources)
+        return QueryContext(
+            project=self.job.project,
+            checkpoint="",
+            stores=self.stores(query, identity, new, key=key, alone=alone),
+            sources={source.relation: self.kafka.source(source.topic, options) for source, options in read},
+            tables=self.tables,
+            settings=session_settings(query, self.job.catalog),
+            log=self.function_log and self.function_log._replace(models=_stored(query)),
+        )
+
+    def ranges(
+        self, query: Query, starts: Mapping[str, Offsets], ends: Mapping[str, Offsets]
+    ) -> dict[str, Ranges]:
+        """Return the offset ranges of a query's topics between `starts` and `ends`, within their options."""
+        ranges: dict[str, Ranges] = {}
+        for source in query.sources:
+            if source.topic:
+                available = self.kafka.until(
+                    source.topic, self.topic_options(source), ends.get(source.topic, {})
+                )
+                offsets = starts.get(source.topic, {})
+                ranges[source.topic] = {
+                    n: (min(max(first, offsets.get(n, first)), stop), stop)
+                    for n, (first, stop) in available.items()
+                }
+        return ranges
+
+    def diagnostic(self, query: Query, error: BaseException) -> Diagnostic:
+        """Return why a query failed, without secrets."""
+        if (code := lost(error)) is not None:
+            return jvm_lost(code, self.log)
+        target = self.job.project.target
+        diagnostic = problem_of(query.title, error, str(self.log), target.location)
+        diagnostic = in_function(diagnostic, query.functions)
+        if diagnostic.code == "MS868":
+            models = (self.job.project.models.get(id_.partition(".")[2]) for id_ in query.models)
+            diagnostic = at_line(diagnostic, str(error), [model for model in models if model is not None])
+        if diagnostic.code == "MS863":
+            diagnostic = at_test(diagnostic, self.job.project)
+        return replace(diagnostic, message=mask(diagnostic.message, secrets_in(target.settings)))
+
+
+def _stored(query: Query) -> tuple[str, ...]:
+    return tuple(model.partition(".")[2] for model in query.stored)
+
+
+def _split_from(record: Record) -> tuple[str, ...]:
+    return (record.split_from,) if record.split_from else ()
+
+
+@lru_cache(maxsize=1)
+def _manifest(content: bytes) -> Manifest:
+    return from_json(content, Manifest)
+
+
+@contextmanager
+def engine(
+    job: Job,
+    queries: Sequence[Query],
+    folder: Path,
+    tell: Tell,
+    spark: SparkSession | None = None,
+    *,
+    endless: bool = False,
+) -> Iterator[Engine]:
+    """Start what queries need, and Spark unless it is given; topics are created while Spark starts."""
+    project, root = job.project, Path(job.project.root)
+    target_folder = folder_in(folder, project.target)
+    log = target_folder / "log"
+    waiting = partial(_tell_holder, tell) if job.wait else None
+    check_isolated(job.physical.queries, project.target.environment)
+    with ExitStack() as stack:
+        stack.enter_context(target_lock(target_folder, project.target.title, waiting, shared=job.shared))
+        if job.wait:
+            tell(Setup("target", done=True))
+        if not is_embedded(project.target):
+            check_sources(job, queries)
+        jars = _jars(job, tell) if spark is None else []
+        amount = "endless" if endless else "few" if spark is not None else amount_to_read(job, queries)
+        broker = stack.enter_context(shared_broker(root)) if is_embedded(project.target) else None
+        registry = stack.enter_context(used_registry(project, job.catalog, _sinks_of(queries)))
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        ready = pool.submit(make_ready, job, queries, broker, tell)
+        if spark is None:
+            spark = stack.enter_context(_own_spark(project, jars, log, tell, amount, len(queries)))
+        use_registry(spark, registry)
+        checkpoints = checkpoints_of(project.target, root)
+        files = files_of(checkpoints, spark)
+        sharing = None
+        if job.shared:
+            locks = stack.enter_context(shared_lock(checkpoints, files, project.target.title, waiting))
+            sharing = entered(locks, partial(_needed_queries, job, files, checkpoints), waiting)
+            stack.enter_context(sharing.setup)
+        else:
+            stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
+        tables = Tables(spark, project, job.catalog)
+        kafka = ready.result()
+        transaction_store = _transactions_of(job, files, checkpoints, kafka)
+        if sharing is not None and sharing.others:
+            job = _joining(job, files, checkpoints)
+            transactions = transaction_store.opened(job.physical.queries, sharing.others)
+        else:
+            dead_letter_offsets.settle(files, checkpoints)
+            transactions = transaction_store.opened(job.physical.queries)
+            held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
+            settle_all(files, tables, held, checkpoints)
+            splitting.settle(files, checkpoints)
+            job = _split(job, files, checkpoints)
+            transactions = transaction_store.with_senders(transactions, job.physical.queries)
+            record_environment(job, files, checkpoints)
+        yield Engine(
+            job,
+            spark,
+            kafka,
+            files,
+            checkpoints,
+            tables,
+            log / "spark.log",
+            streamed_tables_of(job),
+            tell,
+            registry.address,
+            _turns(spark) if endless and is_local(project.target) else None,
+            transactions,
+            sharing,
+        )
+
+
+@contextmanager
+def _own_spark(
+    project: Project, jars: Sequence[Path], log: Path, tell: Tell, amount: Amount, queries: int
+) -> Iterator[SparkSession]:
+    tell(Setup("Spark"))
+    name = f"millstream {project.settings.name}"
+    with running_spark(name, project.target, jars, log, amount=amount, queries=queries) as spark:
+        tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+        yield spark
+
+
+def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: Kafka) -> TransactionsOf:
+    project = job.project
+    return TransactionsOf(
+        files, checkpoints, kafka.cluster, project.settings.name, project.target.environment
+    )
+
+
+def streamed_tables_of(job: Job) -> frozenset[str]:
+    """Return the tables whose changes a query reads."""
+    return frozenset(
+        source.relation for query in job.physical.queries for source in query.sources if not source.topic
+    )
+
+
+def _needed_queries(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:
+    """Return the names of the queries that a job needs."""
+    planned_job = fitted(job, deployed_at(files, checkpoints)).job
+    return [query.name for query in own_queries(planned_job, others)]
+
+
+def _joining(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries on what is deployed, of which nothing may have to change: other runs share it."""
+    deployed = deployed_at(files, checkpoints)
+    fitted_job = fitted(job, deployed)
+    if (
+        fitted_job.changes(deployed)
+        or splitting.has_begun(files, checkpoints)
+        or has_begun(files, checkpoints)
+    ):
+        raise must_change()
+    return fitted_job.job
+
+
+def _tell_holder(tell: Tell, holder: Holder | str | None) -> None:
+    tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
+
+
+def record_environment(job: Job, files: Files, checkpoints: str) -> None:
+    """Store what the environment of a job builds, and what it reads from production."""
+    environment = job.project.target.environment
+    if environment is None:
+        return
+    check_isolated(job.physical.queries, environment)
+    built = {id_ for query in job.physical.queries for id_ in query.stored}
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    recorded = Recorded(
+        environment.name,
+        environment.project,
+        job.project.target.name,
+        now,
+        tuple(sorted(built)),
+        tuple(sorted(environment.deferred or ())),
+        environment.began,
+    )
+    environments.write(files, checkpoints, recorded)
+
+
+def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
+    """Return the models whose records queries write."""
+    return frozenset(
+        output.model for query in queries for output in query.outputs if isinstance(output, SinkOutput)
+    )
+
+
+def _turns(spark: SparkSession) -> Turns:
+    return Turns(max(2, spark.sparkContext.defaultParallelism))
+
+
+def _split(job: Job, files: Files, checkpoints: str) -> Job:
+    """Plan the queries on what is deployed, and split those that models leave."""
+    deployed = deployed_at(files, checkpoints)
+    fitted_job = fitted(job, deployed)
+    if fitted_job.reused is not None:
+        split(files, checkpoints, deployed, fitted_job.reused.running, fitted_job.reused.splits)
+    return fitted_job.job
+
+
+def _jars(job: Job, tell: Tell) -> list[Path]:
+    reported = False
+
+    def progress(_name: str, _done: int, _total: int) -> None:
+        nonlocal reported
+        if not reported:
+            reported = True
+            tell(Setup("jars"))
+
+    jars = jars_for(job.project.target, job.catalog.jars, progress)
+    if reported:
+        tell(Setup("jars", "fetched", done=True))
+    return jars

@@ -1,0 +1,96 @@
+"""Which queries of a run another version of the project changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.checkpoints.files import records_in
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.records import taken_over_tables
+from millstream.deploy.planning.stages import Stage, rebuilt
+from millstream.engine.spark.settings import session_settings
+from millstream.queries.values import Memory, Operator, Query, SinkOutput
+from millstream.sql.tokens import SPARK
+
+
+def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: Sequence[Stage]) -> set[str]:
+    """Return the names of running queries that must stop: they are replaced, continue otherwise, or end.
+
+    Queries that look up a table with other columns from now on stop too, as Spark has analyzed their SQL.
+    """
+    planned = {query.name: query for query in new.job.physical.queries}
+    changed = {query.name for query in running if query.name not in planned}
+    changed |= {
+        query.name
+        for query in running
+        if query.name in planned and _executed(old, query) != _executed(new, planned[query.name])
+    }
+    changed |= set(rebuilt(stages))
+    records = records_in(new.files, new.checkpoints)
+    for query in planned.values():
+        changed |= set(taken_over_tables(query, records).values())
+    tables = {
+        table.model
+        for query in planned.values()
+        for table in query.tables
+        if query.name in records and records[query.name].tables.get(table.model) != table.columns
+    }
+    changed |= {query.name for query in running if _reads_at_rest(query, tables)}
+    return changed & {query.name for query in running}
+
+
+def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
+    read = {lookup.relation for lookup in query.reads} | {s.relation for s in query.sources if not s.topic}
+    return bool(read.intersection(tables))
+
+
+def _executed(running: Engine, query: Query) -> tuple[object, ...]:
+    """Return everything that a query executes, without texts that name models, also those that left it."""
+    catalog, project = running.job.catalog, running.job.project
+    seeds = (
+        lookup.relation.removeprefix("seed.") for lookup in query.reads if lookup.relation in catalog.seeds
+    )
+    signature = replace(
+        query.signature,
+        operators=_unnamed(query.signature.operators),
+        former=_unnamed(query.signature.former),
+    )
+    return (
+        replace(query, sql="", signature=signature, memory=Memory(None, ""), realtime=()),
+        bool(query.realtime),
+        [(token.token_type, token.text) for token in SPARK.tokenize(query.sql)],
+        [catalog.functions[name].digest for name in query.functions],
+        [project.seeds[name].digest for name in seeds],
+        [
+            project.sources[s.relation.removeprefix("source.")].options
+            for s in query.sources
+            if s.relation.removeprefix("source.") in project.sources
+        ],
+        session_settings(query, catalog),
+    )
+
+
+def _unnamed(operators: Iterable[Operator]) -> tuple[Operator, ...]:
+    return tuple(replace(operator, name="") for operator in operators)
+
+
+def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
+    """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap."""
+    if problems := list(_chains(queries, rebuilt(stages))):
+        raise MillstreamError(*problems)
+
+
+def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:
+    writers = {
+        t.model: q for q in queries for t in q.outputs if isinstance(t, SinkOutput) and q.name in names
+    }
+    for query in queries:
+        for source in query.sources if query.name in names else ():
+            writer = writers.get(source.relation)
+            if writer is not None and writer.name != query.name:
+                message = f"{query.title} reads the topic of {writer.title}, and both are rebuilt"
+                remedy = "stop the run, run `millstream apply`, and start the run again"
+                yield Diagnostic("MS898", f"the run can't continue with this change: {message}", None, remedy)

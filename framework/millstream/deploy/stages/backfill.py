@@ -1,0 +1,142 @@
+"""Runs a model that joins a query over the records that the query has read before; then it joins.
+
+The query's record names the model only afterwards. A backfill that is killed starts again; repeated records
+are recognised by their headers, as always. Meanwhile nothing changes the query's checkpoint.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic
+from millstream.deploy.checkpoints import files as checkpoints
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.values import DiagnosticEvent, Setup
+from millstream.engine.queries.reads import Ranges
+from millstream.engine.queries.start import run_once
+from millstream.queries.commands import full_refresh
+from millstream.queries.topology import alone_of
+from millstream.queries.values import PerBatch, Query
+
+
+class Backfilled(Struct, frozen=True):
+    """The result of a backfill."""
+
+    failed: dict[str, Diagnostic] = {}
+    """Models that fail, with their errors."""
+    read: dict[str, dict[str, int]] = {}
+    """How many records of each source or model were read, by model."""
+
+
+def backfill(
+    running: Engine,
+    query: Query,
+    record: Record,
+    models: Collection[str],
+    new: Iterable[str],
+    batch: int | None = None,
+) -> Backfilled:
+    """Run models over what their query has read; `new` are tables that are still empty.
+
+    By default, that is up to its last completed batch; a query that continues has completed a `batch`.
+    """
+    spark = running.checkpoint(query).spark(record)
+    batch = checkpoints.last_done(running.files, spark) if batch is None else batch
+    if batch is None:
+        return Backfilled()
+    read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
+    if read is None:
+        for model in models:
+            running.tell(DiagnosticEvent(_late(query, model)))
+        return Backfilled()
+    failed: dict[str, Diagnostic] = {}
+    read_again: dict[str, dict[str, int]] = {}
+    relations = {source.topic: source.relation for source in query.sources if source.topic}
+    for group, starts in _by_start(record, models):
+        ranges = running.ranges(query, starts, read)
+        if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
+            continue
+        # Models that failed in a batch have sent some of its records.
+        sent_as = record.header(batch) if starts else ""
+        failed |= _run(running, query, record, group, ranges, frozenset(new), sent_as)
+        counts = {relations[topic]: _count([parts]) for topic, parts in ranges.items() if topic in relations}
+        read_again |= {model: counts for model in group if model not in failed}
+    return Backfilled(failed, read_again)
+
+
+def _count(ranges: Iterable[Ranges]) -> int:
+    return sum(stop - first for parts in ranges for first, stop in parts.values())
+
+
+def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
+    """Group models that begin at the same offsets."""
+    groups: list[tuple[list[str], dict[str, Offsets]]] = []
+    for model in models:
+        starts = record.left_out.get(model, {})
+        group = next((names for names, those in groups if those == starts), None)
+        if group is None:
+            groups.append(([model], starts))
+        else:
+            group.append(model)
+    return groups
+
+
+def _run(
+    running: Engine,
+    query: Query,
+    record: Record,
+    models: Sequence[str],
+    ranges: dict[str, Ranges],
+    new: frozenset[str],
+    sent_as: str,
+) -> dict[str, Diagnostic]:
+    """Run models together; if that fails, run each on its own."""
+    names = ", ".join(model.partition(".")[2] for model in models)
+    stage = f"backfill of {names}"
+    running.tell(Setup(stage))
+    alone = alone_of(running.job.topology, query.name, models, running.job.physical.lock)
+    digest, identity = _digest(alone, ranges), f"{alone.name}/{record.id}"
+    # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
+    once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
+    context = running.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
+    if sent_as:
+        context = replace(context, stores=replace(context.stores, sent_as=lambda _: sent_as))
+    if (sender := context.stores.exactly_once) is not None:
+        context = replace(context, stores=replace(context.stores, exactly_once=sender.repeating(0)))
+    try:
+        run_once(running.spark, alone, context, ranges)
+    except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
+        running.tell(Setup(stage, done=True))
+        if len(models) == 1:
+            return {models[0]: running.diagnostic(alone, error)}
+        failed: dict[str, Diagnostic] = {}
+        for model in models:
+            failed |= _run(running, query, record, [model], ranges, new, sent_as)
+        return failed
+    amount = f"{_count(ranges.values()):,} records" if ranges else "the rows of tables"
+    running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
+    return {}
+
+
+def _digest(alone: Query, ranges: dict[str, Ranges]) -> str:
+    """Return what the records of a backfill are recognised by, if it is repeated."""
+    parts = [
+        f"{topic}-{n}:{end}" for topic, partitions in ranges.items() for n, (_, end) in partitions.items()
+    ]
+    return blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
+
+
+def _late(query: Query, model: str) -> Diagnostic:
+    name = model.partition(".")[2]
+    message = f"'{name}' is new in query {query.name} and only gets records from now on"
+    remedy = (
+        f"to include earlier records: {full_refresh([model])}; it also repeats the records of the other "
+        "models of the query"
+    )
+    return Diagnostic("MS876", message, None, remedy, severity="warning")

@@ -1,0 +1,200 @@
+"""Compares a rebuilt version with the running one before the swap, in columns that the edit doesn't touch.
+
+Both must have read the same records. So the first batch of the rebuild ends where the running version is, and
+its rows are compared before the next batch begins, and before any record is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from millstream.core.errors import MillstreamError, Note
+from millstream.core.types import has_equality
+from millstream.deploy.checkpoints import pending_swap
+from millstream.deploy.checkpoints.files import cut, last_begun, last_done, read_up_to
+from millstream.deploy.checkpoints.pending_swap import renamed
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.stages import Compare
+from millstream.deploy.stages.table_diff import compare_rows
+from millstream.deploy.values import Compared
+from millstream.engine.queries.start import QueryContext, start
+from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
+from millstream.queries.values import Query, SinkOutput, TableOutput
+
+
+def with_comparison(
+    running: Engine,
+    query: Query,
+    rebuilt_query: Query,
+    context: QueryContext,
+    compare: Compare,
+    rebuilt: Collection[str],
+    snapshot: Callable[[], dict[str, Offsets] | str] | None = None,
+) -> QueryContext:
+    """Return a context that compares the first batch; report the reason if that is impossible.
+
+    If the running version continues, its rows are those of a `snapshot`, which returns how far it had read.
+    """
+    files = running.files
+    if not (tables := query.tables):
+        return context
+    record, spark, checkpoint = running.record(query), context.checkpoint, running.checkpoint(query)
+    if last_done(files, spark) is not None:
+        return context  # it was compared, then killed
+    pending = pending_swap.read(files, checkpoint)
+    assert pending is not None
+    ends_or_reason: dict[str, Offsets] | str | None = _incomparable(running, query, record, rebuilt)
+    if ends_or_reason is None and snapshot is not None:
+        # Half a first batch may be stored: its end stays, and so does the snapshot.
+        ends_or_reason = snapshot() if pending.ends is None else pending.ends
+    elif ends_or_reason is None and record is not None:
+        ends_or_reason = _completed(running, query, record)
+        if pending.ends is not None and pending.ends != ends_or_reason:
+            ends_or_reason = "the running version has continued since the rebuild began"
+    if isinstance(ends_or_reason, str):
+        for table in tables:
+            running.tell(Compared(table.model, less=ends_or_reason))
+        # Record the decision, so that a later attempt does not cut a completed batch.
+        pending_swap.write(files, checkpoint, replace(pending, ends=pending.ends or {}))
+        return context
+    assert record is not None
+    assert ends_or_reason is not None
+    if snapshot is not None and not ends_or_reason:
+        return context  # it was not compared, then killed
+    if pending.ends is None:
+        _plan_first_batch(running, rebuilt_query, context)
+        if last_begun(files, spark) is None:
+            return context  # there are no records
+        cut(files, spark, 0, ends_or_reason)
+        pending_swap.write(files, checkpoint, replace(pending, ends=ends_or_reason))
+
+    def check(session: SparkSession, number: int) -> None:
+        if number == 0:
+            _compare(running, session, tables, record, compare, SNAPSHOT_SUFFIX if snapshot else "")
+
+    return replace(context, stores=replace(context.stores, check=check))
+
+
+def _incomparable(
+    running: Engine, query: Query, record: Record | None, rebuilt: Collection[str]
+) -> str | None:
+    """Return why the rows of the running version can't be compared; None if they can."""
+    if record is None:
+        return "another query wrote it before"
+    others = {
+        t.model: q.name for q in running.job.physical.queries for t in q.outputs if isinstance(t, SinkOutput)
+    }
+    for source in query.sources:
+        if not source.topic:
+            return f"it reads the changes of {_name(source.relation)}, not a topic"
+        if others.get(source.relation) in rebuilt:
+            return f"it reads {_name(source.relation)}, which is rebuilt as well"
+    if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
+        return f"it looks up {_name(min(looked_up))}, whose rows have changed since then"
+    return None
+
+
+def _completed(running: Engine, query: Query, record: Record) -> dict[str, Offsets] | str:
+    """Return how far the running version has read, or why that is not comparable."""
+    old = running.checkpoint(query).spark(record)
+    done = last_done(running.files, old)
+    if done is None or done != last_begun(running.files, old):
+        return WITHIN_BATCH
+    return comparable_ends(running, query, read_up_to(running.files, old, done) or {})
+
+
+def comparable_ends(running: Engine, query: Query, ends: dict[str, Offsets]) -> dict[str, Offsets] | str:
+    """Return the offsets, or the reason if the topics have other partitions now."""
+    held = running.kafka.held([source.topic for source in query.sources])
+    if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
+        return "it read other topics or partitions before"
+    return ends
+
+
+WITHIN_BATCH = "the running version was stopped within a batch"
+
+
+class _PlannedError(Exception):
+    """Ends a batch as soon as its offsets are planned."""
+
+
+class _StopAfterPlanning:
+    def __enter__(self) -> None:
+        raise _PlannedError
+
+    def __exit__(self, *_: object) -> None:
+        """Never called, since entering always raises."""
+
+
+def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryContext) -> None:
+    """Let Spark plan the offsets of the first batch without running it."""
+    stores = replace(context.stores, turn=_StopAfterPlanning())
+    try:
+        streaming = start(running.spark, rebuilt_query, replace(context, stores=stores), availableNow=True)
+    except _PlannedError:
+        return  # a table over tables begins with a batch of its own
+    try:
+        streaming.awaitTermination()
+    except StreamingQueryException as error:
+        if _PlannedError.__name__ not in str(error):
+            raise
+    finally:
+        streaming.stop()
+
+
+def _compare(
+    running: Engine,
+    session: SparkSession,
+    tables: Sequence[TableOutput],
+    record: Record,
+    compare: Compare,
+    suffix: str,
+) -> None:
+    problems = []
+    for table in tables:
+        names = _comparable(table, record, compare.untouched)
+        if isinstance(names, str):
+            running.tell(Compared(table.model, less=names))
+            continue
+        old = running.tables.rows(session, renamed(table, suffix))
+        new = running.tables.rows(session, renamed(table, PENDING_SUFFIX))
+        rows, diagnostic = compare_rows(table, names, old, new)
+        if diagnostic is None:
+            running.tell(Compared(table.model, tuple(names), rows))
+        elif compare.accept_differences:
+            running.tell(Compared(table.model, tuple(names), rows, less=diagnostic.message))
+        else:
+            problems.append(diagnostic)
+    if problems:
+        first, *others = problems
+        notes = (note for diagnostic in others for note in (Note(diagnostic.message), *diagnostic.notes))
+        raise MillstreamError(replace(first, notes=(*first.notes, *notes)))
+
+
+def _comparable(
+    table: TableOutput, record: Record, untouched: Mapping[str, Sequence[str]]
+) -> list[str] | str:
+    """Return the columns to compare besides the keys, or why there are none."""
+    before = {column.name: column.type for column in record.tables.get(table.model, ())}
+    if not before:
+        return "the running version has no such table"
+    if table.model not in untouched:
+        return "the columns that the edit touches are unknown"
+    same = set(untouched[table.model])
+    if not same.issuperset(table.keys):
+        return "the edit changes which rows exist"
+    types = {column.name: column.type for column in table.columns}
+    return [
+        name
+        for name, type_ in types.items()
+        if name in same and name not in table.keys and before.get(name) == type_ and has_equality(type_)
+    ]
+
+
+def _name(id_: str) -> str:
+    return id_.partition(".")[2]

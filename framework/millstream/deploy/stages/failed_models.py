@@ -1,0 +1,76 @@
+"""Leaves a model that fails on its own out of its query, so that the others continue.
+
+The query's record stores the offsets from which the model misses records. At the next start, the model is
+backfilled and joins its query again; if it fails again, it stays left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic
+from millstream.deploy.checkpoints import files as checkpoints
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.engine.queries.failures import PASSING
+from millstream.engine.queries.start import try_out
+from millstream.queries.topology import alone_of
+from millstream.queries.values import Query
+
+
+def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
+    """Leave out the models that fail on the batch on which their query failed; return their errors.
+
+    If the query failed before its first batch, the models are tried without records. The result is empty if
+    the query has state, if it failed for another reason, such as a registry that does not answer, or if all
+    models fail.
+    """
+    checkpoint, record = running.checkpoint(query), running.record(query)
+    if record is None or query.signature.stateful or len(query.stored) < 2:
+        return {}
+    spark = checkpoint.spark(record)
+    begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
+    starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done)
+    ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
+    if ends is None or starts is None:
+        return {}
+    failed = _failing(running, query, starts, ends)
+    if not failed or len(failed) == len(query.stored):
+        return {}
+    left_out = dict.fromkeys(failed, starts) | record.left_out
+    outputs = {model: topic for model, topic in query.stored.items() if model not in failed}
+    checkpoints.write_record(running.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
+    return failed
+
+
+def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
+    """Return a query without some of its models; it still sends the dead letters of its source."""
+    others = [model for model in query.stored if model not in left_out]
+    if not left_out:
+        return query
+    job = running.job
+    return alone_of(job.topology, query.name, others, job.physical.lock, dead_letters=True)
+
+
+def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
+    """Return the offsets from which models miss records; empty for models that never ran."""
+    return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
+
+
+def _failing(
+    running: Engine, query: Query, starts: dict[str, Offsets], ends: dict[str, Offsets]
+) -> dict[str, Diagnostic]:
+    ranges = running.ranges(query, starts, ends)
+    failed: dict[str, Diagnostic] = {}
+    for model in query.stored:
+        alone = alone_of(running.job.topology, query.name, [model], running.job.physical.lock)
+        try:
+            try_out(running.spark, alone, running.context_of(alone, ""), ranges)
+        except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
+            diagnostic = running.diagnostic(alone, error)
+            if diagnostic.code in PASSING:
+                return {}
+            failed[model] = diagnostic
+    return failed

@@ -1,0 +1,237 @@
+"""Executes the stages of a query before it starts: opens its checkpoint and backfills joining models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.checkpoints import files as checkpoints
+from millstream.deploy.checkpoints import retained_version
+from millstream.deploy.checkpoints.applied import Applied
+from millstream.deploy.checkpoints.files import records_in
+from millstream.deploy.checkpoints.swap import forget
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.definitions import is_same
+from millstream.deploy.planning.records import Offsets, Record, new_record, taken_over_tables
+from millstream.deploy.planning.stages import (
+    Backfill,
+    Compare,
+    Continue,
+    Create,
+    Rebuild,
+    Refuse,
+    Stage,
+    Start,
+)
+from millstream.deploy.stages.backfill import backfill
+from millstream.deploy.stages.compare import with_comparison
+from millstream.deploy.stages.dead_letters import with_dead_letters
+from millstream.deploy.stages.failed_models import missing_from, without
+from millstream.deploy.stages.rebuild import begin
+from millstream.deploy.values import LeftOut
+from millstream.engine.queries.start import QueryContext
+from millstream.queries.commands import APPLY, full_refresh
+from millstream.queries.values import Query, Signature
+from millstream.queries.verdict import copied
+
+
+class Opened(Struct, frozen=True):
+    """The checkpoint that a query continues from, and its tables."""
+
+    record: Record | None
+    """None if the query is new."""
+    ids: dict[str, str]
+    created: frozenset[str]
+    backfilled: dict[str, dict[str, int]] = {}
+    """How many records each model read again."""
+    failed: dict[str, Diagnostic] = {}
+
+
+def prepare(
+    running: Engine,
+    query: Query,
+    chain: Iterable[Stage],
+    left_out: Collection[str] = (),
+    applied: Applied | None = None,
+) -> tuple[Query, QueryContext]:
+    """Execute the stages before a query reads; return the query to start, and its context.
+
+    The query is without models in `left_out`, and without models whose backfill fails.
+    """
+    ready: tuple[Query, QueryContext] | None = None
+    opened: Opened | None = None
+    for stage in chain:
+        match stage, ready, opened:
+            case Refuse(diagnostic=diagnostic), _, _:
+                raise MillstreamError(diagnostic)
+            case ((Create() | Continue()), _, _):
+                opened = open_checkpoint(running, query)
+            case Backfill(models=models), _, Opened():
+                joining = [model for model in models if model not in left_out]
+                opened = _backfilled(running, query, opened, joining)
+            case Start(), _, Opened():
+                ready = _ready(running, query, opened, left_out)
+            case Rebuild(), _, _:
+                ready = begin(running, query, applied.id if applied else "")
+            case Compare(), (prepared, context), _:
+                replaced = applied.replaced if applied else ()
+                ready = prepared, with_comparison(running, query, prepared, context, stage, replaced)
+    assert ready is not None, f"nothing starts {query.name}"
+    return ready
+
+
+def open_checkpoint(running: Engine, query: Query) -> Opened:
+    """Refuse a checkpoint whose topics were recreated; create missing tables."""
+    record, ids = running.record(query), running.ids(query)
+    check_record(running, query, record)
+    if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
+        names = ", ".join(f"'{topic}'" for topic in recreated)
+        message = f"{query.title}: {names} was deleted and recreated; the saved offsets no longer apply"
+        remedy = f"read it from its start: {full_refresh(query.stored)}"
+        raise MillstreamError(Diagnostic("MS864", message, None, remedy))
+    if record is not None:
+        _check_tables(running, query, record)
+    created = {
+        table.model
+        for table in query.tables
+        if (record is None or record.tables.get(table.model) != table.columns)
+        and running.tables.create(table, changes=table.model in running.streamed)
+    }
+    return Opened(record, ids, frozenset(created))
+
+
+def _check_tables(running: Engine, query: Query, record: Record) -> None:
+    """Refuse to go on after the rows of a table that is gone: a new one would only get those that follow."""
+    tables = [table.model for table in query.tables if table.model in record.tables]
+    gone = [model for model in tables if not running.tables.exists(model)]
+    if gone:
+        names = " and ".join(f"'{model.partition('.')[2]}'" for model in gone)
+        message = (
+            f"{query.title}: the table {names} no longer exists; the saved offsets are those of its rows"
+        )
+        remedy = f"compute it from the start: {full_refresh(query.stored)}"
+        raise MillstreamError(Diagnostic("MS696", message, None, remedy))
+
+
+def check_record(running: Engine, query: Query, record: Record | None) -> None:
+    """Refuse a checkpoint of another project, and tables with rows of another query."""
+    project = running.job.project.settings.name
+    if record is not None and record.project != project:
+        message = f"the checkpoint of {query.name} belongs to another project, '{record.project}'"
+        remedy = f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml"
+        raise MillstreamError(Diagnostic("MS869", message, None, remedy))
+    for table in query.tables:
+        if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
+            continue
+        before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
+        if before is not None:
+            name = table.model.partition(".")[2]
+            owner = f"the table {name} has rows of query {before}"
+            remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
+            message = f"{owner}; {query.name} would not replace all of them"
+            raise MillstreamError(Diagnostic("MS870", message, None, remedy))
+
+
+def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
+    if opened.record is None or not models:
+        return opened
+    backfilled = backfill(running, query, opened.record, models, opened.created)
+    return replace(opened, backfilled=backfilled.read, failed=backfilled.failed)
+
+
+def _ready(
+    running: Engine, query: Query, opened: Opened, left_out: Collection[str]
+) -> tuple[Query, QueryContext]:
+    failed = opened.failed
+    out = [model for model in query.stored if model in left_out or model in failed]
+    if failed and len(out) == len(query.stored):
+        raise MillstreamError(*failed.values())
+    for model, diagnostic in failed.items():
+        running.tell(LeftOut(query.name, model, diagnostic))
+    record = _write_new_record(running, query, opened, out)
+    prepared = without(running, query, out)
+    new = opened.created if opened.record is None else frozenset[str]()
+    context = running.context(prepared, record, running.checkpoint(query), new)
+    context = with_dead_letters(running, prepared, record, context)
+    return prepared, replace(context, backfilled=opened.backfilled, left_out=failed)
+
+
+def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
+    before = opened.record
+    outputs = {model: topic for model, topic in query.stored.items() if model not in out}
+    project, definition = running.job.project.settings.name, running.definition(outputs)
+    new = new_record(project, query, opened.ids, definition)
+    new = replace(new, outputs=outputs, left_out=missing_from(before, out))
+    if before is None:
+        sent = any(any(ends.values()) for ends in running.kafka.held(query.topics).values())
+        new = replace(new, tombstones="first" if sent else "needed")
+    if before is not None:
+        defined_before = is_same(before.definition, new.definition)
+        unchanged = before.signature.stored == new.signature.stored and before.outputs == outputs
+        new = replace(
+            before,
+            signature=_continued(before.signature, new.signature),
+            models=new.models,
+            tables=new.tables,
+            gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
+            outputs=outputs,
+            left_out=new.left_out,
+            sent=_unread(running, query, before),
+            ids=before.ids | opened.ids,
+            tombstones=before.tombstones if unchanged else "all",
+            definition=before.definition if defined_before else new.definition,
+            defined=before.defined if defined_before else new.defined,
+        )
+    if new != before:
+        checkpoints.write_record(running.files, running.checkpoint(query), new)
+    return new
+
+
+def _continued(before: Signature, new: Signature) -> Signature:
+    """Return the signature of a query that goes on: what its state has copies of stays as it began."""
+    return new if copied(before, new) is None else replace(new, copies=before.copies)
+
+
+def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str, Offsets]]:
+    """Return up to where another version has sent records, without topics that were read further since."""
+    if not record.sent:
+        return {}
+    read = checkpoints.read_so_far(running.files, running.checkpoint(query).spark(record))
+    return {
+        topic: starts
+        for topic, starts in record.sent.items()
+        if any(
+            offset > read.get(sent_topic, {}).get(n, 0)
+            for sent_topic, numbers in starts.items()
+            for n, offset in numbers.items()
+        )
+    }
+
+
+def reset(running: Engine, query: Query) -> None:
+    """Remove a query's checkpoint and tables, and the checkpoints of queries that read changes of the tables.
+
+    These have positions in the logs of the tables, which the next ones of the same names don't have. A query
+    that starts again computes what it stores from all rows of its inputs.
+    """
+    _forget(running, query)
+    for table in query.tables:
+        running.tables.drop(table)
+    dropped = {table.model for table in query.tables}
+    readers = [
+        reader
+        for reader in running.job.physical.queries
+        if reader.name != query.name and any(not s.topic and s.relation in dropped for s in reader.sources)
+    ]
+    for reader in readers:
+        _forget(running, reader)
+
+
+def _forget(running: Engine, query: Query) -> None:
+    checkpoint = running.checkpoint(query)
+    forget(running.files, running.tables, checkpoint)
+    retained_version.forget(running.files, running.tables, checkpoint)
+    running.files.remove(checkpoint.folder)

@@ -1,0 +1,123 @@
+"""Rolls back the last apply: its previous tables, checkpoints and groups are put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.checkpoints import retained_version
+from millstream.deploy.checkpoints.applied import Applied, read, remove, write
+from millstream.deploy.checkpoints.deployed import restore_manifest
+from millstream.deploy.checkpoints.files import checkpoint_folder, records_in
+from millstream.deploy.checkpoints.joined_swap import JoinedSwap
+from millstream.deploy.checkpoints.retained_version import RetainedVersion
+from millstream.deploy.checkpoints.swap import swap_together
+from millstream.deploy.engine import Engine, engine
+from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.values import Job, Setup, Tell
+from millstream.queries.values import TableOutput
+
+
+class Rollback(Struct, frozen=True):
+    """What a rollback puts back."""
+
+    applied: Applied
+    retained: dict[str, RetainedVersion]
+
+
+def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
+    """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
+    with engine(job, [], folder, tell, spark) as running:
+        rollback = rollback_of(running)
+        put_back(running, rollback)
+        return list(rollback.retained)
+
+
+def rollback_of(running: Engine) -> Rollback:
+    """Return what can be put back; raise if the last apply can't be rolled back."""
+    applied = read(running.files, running.checkpoints)
+    retained = {} if applied is None else _retained(running, applied.id)
+    records = records_in(running.files, running.checkpoints)
+    if applied is None or not (applied.done or applied.back or retained or records.keys() & applied.begun):
+        message = f"no apply to {running.job.project.target.title} can be rolled back"
+        remedy = "only the last `millstream apply` that rebuilt something is retained"
+        raise MillstreamError(Diagnostic("MS887", message, None, remedy))
+    lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
+    if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
+        raise MillstreamError(*problems)
+    return Rollback(applied, retained)
+
+
+def put_back(running: Engine, rollback: Rollback) -> None:
+    """Swap back; the queries must not run."""
+    applied, retained = rollback.applied, rollback.retained
+    records = records_in(running.files, running.checkpoints)
+    for name, version in retained.items():
+        checkpoint = checkpoint_folder(running.checkpoints, name)
+        if (
+            version.record is not None
+            and (sent := _sent(running, version.record, records)) != version.record.sent
+        ):
+            retained_version.write(
+                running.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
+            )
+    write(running.files, running.checkpoints, replace(applied, back=True))
+    joined = JoinedSwap(tuple(retained), applied.lock, back=True)
+    swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
+    for name, version in retained.items():
+        note = f"version of {version.record.created}" if version.record else "belongs to another query again"
+        running.tell(Setup(name, note, done=True))
+    for name in applied.begun:
+        # The query did not run before the apply.
+        for model in records[name].tables if name in records else ():
+            running.tables.drop(TableOutput(model))
+        running.files.remove(checkpoint_folder(running.checkpoints, name).folder)
+    restore_manifest(running.files, running.checkpoints)
+    remove(running.files, running.checkpoints)
+
+
+def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict[str, dict[str, Offsets]]:
+    """Return up to where the newer version has sent the records of each topic that the older one writes."""
+    sent = dict(retained.sent)
+    for name, record in records.items():
+        topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
+        if topics and record.id != retained.id and (read := running.read(name, record)):
+            sent |= dict.fromkeys(sorted(topics), read)
+    return sent
+
+
+def _retained(running: Engine, apply: str) -> dict[str, RetainedVersion]:
+    names = running.files.names(running.checkpoints)
+    retained = {
+        name: retained_version.read(running.files, checkpoint_folder(running.checkpoints, name))
+        for name in sorted(names)
+    }
+    return {
+        name: version for name, version in retained.items() if version is not None and version.apply == apply
+    }
+
+
+def _counted_twice(retained: dict[str, RetainedVersion], records: dict[str, Record]) -> Iterator[Diagnostic]:
+    """Refuse a rollback after which a query would count rows twice that were sent again since.
+
+    A query that sends changes would send rows before them that readers no longer have.
+    """
+    sent = {topic: name for name in retained if name in records for topic in records[name].began}
+    remedy = "check out the older version, and run `millstream apply`, which rebuilds both"
+    for name, version in retained.items():
+        if version.record is not None and version.record.signature.changes:
+            message = f"{name} sends changes, and their readers have the rows of the newer version"
+            yield Diagnostic("MS888", message, None, remedy.replace("both", "it"))
+        for topic in sorted(set(version.record.ids if version.record else ()) & sent.keys()):
+            message = f"{name} would count the rows of '{topic}' twice: {sent[topic]} has sent them again"
+            yield Diagnostic("MS888", message, None, remedy)
+
+
+def _rebuilt_since(name: str) -> Diagnostic:
+    message = f"{name} was rebuilt since, so its version before the last apply is no longer retained"
+    return Diagnostic("MS887", message, None, "check out the older version, and run `millstream apply`")

@@ -1,0 +1,220 @@
+"""Jobs, and the events that a build or a run reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from millstream.core.errors import Diagnostic
+from millstream.deploy.planning.intents import Intent, Update
+from millstream.engine.queries.batch import Batch, Offsets
+from millstream.engine.queries.results import QueryResult
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.values import Project
+from millstream.queries.lock import Lock
+from millstream.queries.plan import Physical
+from millstream.queries.topology import Topology
+from millstream.queries.values import Query
+
+
+class Job(Struct, frozen=True):
+    """A compiled project, and what to run of it."""
+
+    project: Project
+    topology: Topology
+    physical: Physical
+    lock: Lock | None = None
+    """The groups that had state when the queries were planned."""
+    models: frozenset[str] | None = None
+    """Ids of the selected models; None for all."""
+    intent: Intent = Update()
+    manifest: bytes = b""
+    """The manifest to store at the checkpoints."""
+    misfits: Mapping[str, tuple[str, ...]] = {}
+    """The models because of which a query that they share with others can't continue."""
+    trigger: str | None = "available_now"
+    """When queries look for new records; None for a run's default."""
+    wait: bool = False
+    """Wait for another command that is using the target."""
+    shared: bool = False
+    """Other runs may run other queries of the target."""
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.topology.catalog
+
+    @property
+    def continues(self) -> bool:
+        """Whether queries read on from where they are, as far as nothing changed."""
+        return isinstance(self.intent, Update) and not self.intent.rebuild
+
+
+class Setup(Struct, frozen=True):
+    """A preparation, such as starting Spark."""
+
+    name: str
+    said: str = ""
+    done: bool = False
+
+
+class Started(Struct, frozen=True):
+    query: Query
+
+
+class Going(Struct, frozen=True):
+    query: str
+    rows: int
+
+
+class Ended(Struct, frozen=True):
+    result: QueryResult
+
+
+class DiagnosticEvent(Struct, frozen=True):
+    """A note or warning."""
+
+    diagnostic: Diagnostic
+
+
+class Compared(Struct, frozen=True):
+    """The comparison of a rebuilt table with the running version."""
+
+    model: str
+    columns: tuple[str, ...] = ()
+    """The compared columns, besides the key."""
+    rows: int = 0
+    less: str = ""
+    """Why the tables were not compared, or how they differ."""
+
+
+class Waiting(Struct, frozen=True):
+    """A query will run, perhaps after others have caught up."""
+
+    query: Query
+
+
+class Running(Struct, frozen=True):
+    """A query started or restarted."""
+
+    query: Query
+    rebuilding: bool = False
+    """It is rebuilt alongside the running version."""
+
+
+class Machine(Struct, frozen=True):
+    """What the processes of a run use."""
+
+    heap: dict[str, int] = {}
+    """Bytes of the JVM's heap: `used`, `committed`, `max`."""
+    collections: dict[str, tuple[int, float]] = {}
+    """How often each garbage collector ran, and for how many seconds in total."""
+    resident: dict[str, int] = {}
+    """Bytes of memory of each process on this machine: `python`, `jvm`, `workers`."""
+    at_once: int = 0
+    """How many queries run a batch at a time, besides a quick one; 0: all."""
+    cores: int = 0
+    """The cores of Spark."""
+
+
+class DataTested(Struct, frozen=True):
+    """A data test of stored rows ran while the queries run."""
+
+    test: str
+    """Its id."""
+    passed: bool
+    message: str = ""
+    severity: str = "error"
+    kind: str = ""
+    """The kind of the test, such as `freshness`."""
+
+
+class Batched(Struct, frozen=True):
+    query: str
+    batch: Batch
+
+
+class FunctionLogged(Struct, frozen=True):
+    """A Python function logged something in one of Spark's workers."""
+
+    function: str
+    models: tuple[str, ...]
+    """Those that its query stores."""
+    level: str
+    message: str
+    logger: str = ""
+    exception: str = ""
+    """A traceback, if it logged one."""
+    location: dict[str, str] = field(default={}, name="at")
+    """The row, as far as that is known: its model and key, or the position of its record."""
+    left_out: int = 0
+    """How many records its worker left out before, because they were too many."""
+
+
+class Logged(Struct, frozen=True):
+    """A line of the run's log: a row of a model, or what a function logged."""
+
+    level: str
+    text: str
+    data: dict[str, Any] = {}
+
+
+class Ends(Struct, frozen=True):
+    """The current ends of the topics that are read, by partition."""
+
+    topics: Mapping[str, Offsets]
+
+
+class Idle(Struct, frozen=True):
+    """A query has nothing new to read."""
+
+    query: str
+
+
+class Failed(Struct, frozen=True):
+    query: str
+    diagnostic: Diagnostic
+    failures: int
+    """Consecutive failures, without a completed batch."""
+    again: float
+    """Seconds until it is restarted."""
+
+
+class LeftOut(Struct, frozen=True):
+    """A model fails on its own; its query continues without it."""
+
+    query: str
+    model: str
+    diagnostic: Diagnostic
+
+
+class Stopped(Struct, frozen=True):
+    query: str
+    repeats: bool = False
+    """Its last batch did not finish in time; the next start runs it again."""
+
+
+class Applying(Struct, frozen=True):
+    """An apply to a run: what happens to which queries."""
+
+    step: Literal["began", "splitting", "split", "rebuilding", "caught_up", "handover", "replaced", "failed"]
+    queries: tuple[str, ...] = ()
+    said: str = ""
+
+
+class Removed(Struct, frozen=True):
+    """A query no longer belongs to the project."""
+
+    query: str
+
+
+OfBuild = Setup | Started | Going | LeftOut | Ended | DiagnosticEvent | Compared
+OfQuery = Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
+OfLog = FunctionLogged | Logged
+OfRun = (
+    Setup | DiagnosticEvent | Compared | Ends | DataTested | Machine | Applying | Removed | OfLog | OfQuery
+)
+Event = OfBuild | OfRun
+Tell = Callable[[Event], None]
+"""Called from several threads."""

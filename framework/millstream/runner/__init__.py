@@ -1,0 +1,1 @@
+"""What commands do with queries: build and run them, and compute samples."""

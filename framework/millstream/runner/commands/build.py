@@ -1,0 +1,311 @@
+"""Runs every query over the records that the topics hold now, in the order of the graph."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from msgspec.structs import replace
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.checkpoints.applied import Applied
+from millstream.deploy.checkpoints.deployed import write_manifest
+from millstream.deploy.checkpoints.files import write_record
+from millstream.deploy.checkpoints.state_stats import write_figures
+from millstream.deploy.engine import Engine, engine
+from millstream.deploy.live.order import needs, run_in_order
+from millstream.deploy.planning.choosing import choose_queries
+from millstream.deploy.planning.stages import Continue, Create, Reset, Stage, Start, Swap, chain, rebuilt
+from millstream.deploy.stages.execute import begin, end, planned, resumed
+from millstream.deploy.stages.failed_models import isolate, without
+from millstream.deploy.stages.prepare import prepare
+from millstream.deploy.stages.rebuild import swap
+from millstream.deploy.values import Ended, Going, Job, LeftOut, Started, Tell
+from millstream.engine.queries.batches import batch_of
+from millstream.engine.queries.failures import is_slow_start
+from millstream.engine.queries.results import Counts, QueryResult, rows_of_states, sum_of_states
+from millstream.engine.queries.row_tests import CountsByBatch
+from millstream.engine.queries.shared_reads import SharedRead
+from millstream.engine.queries.start import start
+from millstream.queries.values import Query
+from millstream.results.results import RunResults, TableChanges
+from millstream.runner.commands.interrupted import unfinished
+from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
+from millstream.runner.commands.read_together import shared_reads, side_by_side
+from millstream.runner.commands.watch import Seen, watch
+
+AT_ONCE = 2
+"""Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
+_STARTS = 3
+"""How often a query is started if the machine is too busy for its Python workers."""
+
+
+class Tests(Protocol):
+    """What is tested around a build, while its Spark runs."""
+
+    def before(self) -> bool:
+        """Test before any model is built; return whether to go on."""
+
+    def built(self, query: str, models: frozenset[str], /) -> None:
+        """Test models that a query has stored; called from several threads."""
+
+    def after(self, results: RunResults, /) -> None: ...
+
+
+class _NoTests:
+    def before(self) -> bool:
+        return True
+
+    def built(self, _query: str, _models: frozenset[str]) -> None:
+        pass
+
+    def after(self, _results: RunResults) -> None:
+        pass
+
+
+def build(
+    job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None, tests: Tests | None = None
+) -> RunResults:
+    """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
+    tests = tests or _NoTests()
+    began = Began.now()
+    with ExitStack() as stack:
+        requested = choose_queries(job.physical.queries, job.models)
+        running = stack.enter_context(engine(job, requested, folder, tell, spark))
+        queries = choose_queries(running.job.physical.queries, job.models)
+        if not tests.before():
+            return results_of(job, began, queries, nothing_built(queries))
+        deployment = planned(running, queries)
+        applied = begin(running, queries, deployment)
+        queries = [query for query in queries if chain(deployment, query.name)]
+        started: list[StreamingQuery] = []
+        ends = running.kafka.ends(topics(queries))
+        failed: set[str] = set()
+        waits = needs(queries)
+        plain = [query for query in queries if _is_plain(chain(deployment, query.name))]
+        ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
+        together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
+
+        def work(query: Query) -> QueryResult:
+            pair = together.get(query.name)
+            try:
+                return run_and_test(query, pair)
+            finally:
+                if pair is not None:
+                    pair.part()
+
+        def run_and_test(query: Query, pair: SharedRead | None) -> QueryResult:
+            if causes := sorted(failed.intersection(source.relation for source in query.sources)):
+                return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
+            stages = chain(deployment, query.name)
+            result = _run(running, query, stages, started, applied, pair)
+            failed.update(result.left_out)
+            # What is swapped together with others is not there yet.
+            if result.status == "success" and (not rebuilt(stages) or Swap((query.name,)) in stages):
+                tests.built(query.name, frozenset(query.stored) - result.left_out.keys())
+            running.tell(Ended(result))
+            return result
+
+        def skip(query: Query, causes: frozenset[str]) -> QueryResult:
+            if query.name in together:
+                together[query.name].part()
+            return _skipped(running, query, [q.title for q in queries if q.name in causes])
+
+        def stop() -> None:
+            for pair in shared:
+                pair.part()
+            _stop(running, started)
+
+        outcomes = run_in_order(
+            ordered,
+            waits,
+            after,
+            work,
+            skip,
+            lambda result: result.status != "success",
+            AT_ONCE,
+            stop,
+        )
+        succeeded = all(result.status == "success" for result in outcomes.values())
+        end(
+            running,
+            deployment,
+            [name for name, result in outcomes.items() if result.status != "skipped"],
+            succeeded=succeeded,
+        )
+        if succeeded and job.models is None:
+            write_manifest(running.files, running.checkpoints, job.manifest)
+        written = _written(running, ends)
+        # Without tests, and without the class cache for the next start.
+        results = results_of(job, began, queries, Done(outcomes, written))
+        tests.after(results)
+        return results
+
+
+def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
+    """Return how many records each topic received; empty if Kafka does not answer, since all work is done."""
+    try:
+        written = {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
+    except MillstreamError:
+        return {}
+    # The ends of transactions have offsets, too.
+    return written | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
+
+
+def _is_plain(stages: Sequence[Stage]) -> bool:
+    return all(isinstance(stage, Reset | Create | Continue | Start) for stage in stages)
+
+
+def _stop(running: Engine, started: list[StreamingQuery]) -> None:
+    for streaming in list(started):
+        streaming.stop()
+    running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
+
+
+class _Try:
+    """What one attempt to run a query has done, also if it failed."""
+
+    def __init__(self, query: Query) -> None:
+        self.seen = Seen({source.topic: source.relation for source in query.sources if source.topic})
+        self.counts = Counts()
+        self.changes = TableChanges()
+        self.checkpoint = ""
+        self.backfilled: dict[str, dict[str, int]] = {}
+
+
+def _sum(query: Query, total: QueryResult, tried: _Try) -> QueryResult:
+    """Add the completed batches of an attempt, after which the query runs without some models."""
+    reads = Counter(total.reads) + Counter(tried.seen.reads)
+    return replace(
+        total,
+        rows=total.rows + tried.seen.rows,
+        reads=dict(reads),
+        counts=total.counts + tried.counts,
+        expired=sum_of_states((*total.expired, *rows_of_states(query, tried.seen.expired))),
+        late=sum_of_states((*total.late, *rows_of_states(query, tried.seen.late))),
+        duplicates=sum_of_states((*total.duplicates, *rows_of_states(query, tried.seen.duplicates))),
+    )
+
+
+def _run(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    started: list[StreamingQuery],
+    applied: Applied | None,
+    shared: SharedRead | None,
+) -> QueryResult:
+    """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
+    running.tell(Started(query))
+    began = time.monotonic()
+    left_out: dict[str, Diagnostic] = {}
+    total = QueryResult(query.name, "success")
+    slow_starts = 0
+    while True:
+        tried = _Try(query)
+        try:
+            result = _once(running, query, stages, started, left_out, applied, tried, shared)
+            break
+        except Exception as error:  # noqa: BLE001 -- whatever fails in a query, the others go on
+            if shared is not None:
+                shared.part()
+            if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
+                total, stages = _sum(query, total, tried), resumed(running, query)
+                continue
+            failing = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
+            for model, diagnostic in failing.items():
+                running.tell(LeftOut(query.name, model, diagnostic))
+            if not failing:
+                failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
+                result = QueryResult(
+                    query.name,
+                    "error",
+                    tried.seen.rows,
+                    diagnostic=running.diagnostic(query, error),
+                    reads=tried.seen.reads,
+                    counts=tried.counts,
+                    failed=failed,
+                    backfilled=tried.backfilled,
+                    expired=rows_of_states(query, tried.seen.expired),
+                    late=rows_of_states(query, tried.seen.late),
+                    duplicates=rows_of_states(query, tried.seen.duplicates),
+                )
+                break
+            total = _sum(query, total, tried)
+            left_out |= failing
+            stages = resumed(running, query)
+    if total.rows:
+        result = replace(
+            result,
+            rows=result.rows + total.rows,
+            reads=dict(Counter(total.reads) + Counter(result.reads)),
+            counts=total.counts + result.counts,
+            expired=sum_of_states((*total.expired, *result.expired)),
+            late=sum_of_states((*total.late, *result.late)),
+            duplicates=sum_of_states((*total.duplicates, *result.duplicates)),
+        )
+    return replace(result, seconds=round(time.monotonic() - began, 3))
+
+
+def _once(
+    running: Engine,
+    query: Query,
+    stages: Sequence[Stage],
+    started: list[StreamingQuery],
+    left_out: dict[str, Diagnostic],
+    applied: Applied | None,
+    tried: _Try,
+    shared: SharedRead | None,
+) -> QueryResult:
+    prepared, context = prepare(running, query, stages, left_out, applied)
+    context = replace(context, shared=shared)
+    tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
+    streaming = start(running.spark, prepared, context, availableNow=True)
+    started.append(streaming)
+    try:
+        watch(streaming, tried.seen, lambda rows: running.tell(Going(query.name, rows)))
+    except PySparkException:
+        if context.stores.raised:  # Spark passes on only its text
+            raise context.stores.raised[-1] from None
+        raise
+    finally:
+        tried.counts = tried.seen.counts + context.stores.counted.all()
+        tried.changes = context.stores.counted.changes()
+        if shared is not None:
+            shared.part()
+        streaming.stop()
+    if Swap((query.name,)) in stages:
+        swap(running, query)
+    record = running.record(query)
+    if record is not None and record.tombstones == "first" and not rebuilt(stages):
+        record = replace(record, tombstones="needed")
+        write_record(running.files, running.checkpoint(query), record)
+    if (last := streaming.lastProgress) is not None and record is not None:
+        batch = batch_of(last, CountsByBatch())
+        write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
+    return QueryResult(
+        query.name,
+        "success",
+        tried.seen.rows,
+        reads=tried.seen.reads,
+        counts=tried.counts,
+        backfilled=tried.backfilled,
+        expired=rows_of_states(query, tried.seen.expired),
+        late=rows_of_states(query, tried.seen.late),
+        duplicates=rows_of_states(query, tried.seen.duplicates),
+        changes=tried.changes if query.maintaining is not None else None,
+        left_out=left_out | dict(context.left_out),
+    )
+
+
+def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> QueryResult:
+    result = QueryResult(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
+    running.tell(Ended(result))
+    return result

@@ -1,0 +1,28 @@
+"""Counts the records of a batch that was begun and did not complete."""
+
+from __future__ import annotations
+
+from millstream.core.errors import MillstreamError
+from millstream.deploy.checkpoints.files import last_begun, last_done, read_up_to
+from millstream.deploy.engine import Engine
+from millstream.queries.values import Query
+
+
+def unfinished(running: Engine, query: Query, checkpoint: str) -> dict[str, int]:
+    """Return how many records of each source or model the batch reads; empty if no batch is unfinished."""
+    begun, done = last_begun(running.files, checkpoint), last_done(running.files, checkpoint)
+    if begun is None or begun == done:
+        return {}
+    ends = read_up_to(running.files, checkpoint, begun)
+    starts = read_up_to(running.files, checkpoint, done) if done is not None else {}
+    if ends is None or starts is None:
+        return {}
+    try:
+        ranges = running.ranges(query, starts, ends)
+    except MillstreamError:
+        return {}  # Kafka does not answer, which is why the query failed
+    relations = {source.topic: source.relation for source in query.sources}
+    return {
+        relations[topic]: sum(stop - first for first, stop in parts.values())
+        for topic, parts in ranges.items()
+    }

@@ -1,0 +1,193 @@
+"""Keeps the queries of a job running until they are stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from millstream.core.errors import MillstreamError
+from millstream.deploy.checkpoints.deployed import write_manifest
+from millstream.deploy.engine import Engine, engine
+from millstream.deploy.handover.channel import listening
+from millstream.deploy.handover.handling import Handling
+from millstream.deploy.live.function_logs import driver_addresses, receiving
+from millstream.deploy.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
+from millstream.deploy.planning.choosing import choose_queries
+from millstream.deploy.planning.stages import Refuse, Reset, Stage, Start
+from millstream.deploy.stages.execute import begin, planned, update_lock
+from millstream.deploy.stages.prepare import check_record
+from millstream.deploy.values import Ends, Job, Machine, Setup, Tell
+from millstream.engine.spark.jvm_process import end_jvm
+from millstream.engine.spark.machine import collections, heap, resident
+from millstream.engine.spark.session import jvm_lost, lost
+from millstream.kafka.registry.local import revive_registry
+from millstream.local.broker import revive_broker
+from millstream.project.contents import with_contents
+from millstream.project.values import is_local
+from millstream.queries.values import Query
+from millstream.runner.commands.clock import Clock, spark_time
+
+_log = logging.getLogger(__name__)
+CHECK = 1.0
+"""Seconds between two checks of the servers on this machine."""
+LAG = 5.0
+"""Seconds between two checks of where topics end."""
+
+
+Alongside = Callable[[SparkSession], None]
+"""Work in a thread of its own while queries run, until the run stops."""
+
+
+def run(
+    job: Job,
+    folder: Path,
+    tell: Tell,
+    stopping: threading.Event,
+    spark: SparkSession | None = None,
+    alongside: Sequence[Alongside] = (),
+) -> None:
+    """Run the models of a job until `stopping` is set; logs go to `folder`."""
+    trigger = job.project.target.settings.get("trigger") or None
+    job = replace(job, project=with_contents(job.project), trigger=trigger)
+    requested = choose_queries(job.physical.queries, job.models)
+    owned = spark is None and is_local(job.project.target)
+    with (
+        _ending_in_time(stopping) if owned else nullcontext(),
+        engine(job, requested, folder, tell, spark, endless=True) as running,
+        receiving(*driver_addresses(running.spark), tell) as log,
+    ):
+        live = LiveQueries(replace(running, function_log=log))
+        _keep_running(live, stopping, alongside)
+
+
+@contextmanager
+def _ending_in_time(stopping: threading.Event) -> Iterator[None]:
+    """Kill Spark's JVM if the run has not ended in time once it is stopped.
+
+    What Spark plans can't be interrupted, and a JVM without memory answers nothing. Checkpoints allow for its
+    end at any time.
+    """
+    ended = threading.Event()
+
+    def watch() -> None:
+        stopping.wait()
+        if not ended.wait(DRAIN + INTERRUPTED):
+            end_jvm()
+
+    threading.Thread(target=watch, name="ending", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
+    running = live.running
+    job = running.job
+    sharing = running.sharing
+    queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
+    if sharing is not None:
+        sharing.take(queries)
+    deployment = planned(running, queries)
+    if sharing is not None:
+        sharing.check(deployment)
+    _check(running, queries, deployment)
+    begin(running, queries, deployment)
+    update_lock(running, {query.name for query in queries})
+    if job.models is None:
+        write_manifest(running.files, running.checkpoints, job.manifest)
+    threads = [
+        threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
+        for work in alongside
+    ]
+    # An apply would change a deployment that other runs share.
+    handle = Handling(live, stopping)
+    target, root = job.project.target, Path(job.project.root)
+    with listening(target, root, handle) if sharing is None else nullcontext():
+        try:
+            live.start(queries, deployment)
+            if sharing is not None:
+                sharing.setup.close()
+            for thread in threads:
+                thread.start()
+            _wait(live, stopping)
+        finally:
+            stopping.set()
+            deadline = time.monotonic() + DRAIN
+            running.tell(Setup("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True))
+            live.end()
+            for thread in threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _wait(live: LiveQueries, stopping: threading.Event) -> None:
+    """Wait until the run stops; meanwhile, restart this machine's broker and registry if they die."""
+    running = live.running
+    root = Path(running.job.project.root)
+    clock, checked = Clock(partial(spark_time, running.spark)), 0.0
+    while not stopping.wait(CHECK):
+        if (code := lost()) is not None:
+            live.lose()
+            raise MillstreamError(jvm_lost(code, running.log))
+        if live.failure is not None:
+            raise live.failure
+        try:
+            back = clock.went_back()
+        except (Py4JError, OSError) as error:
+            if lost(error) is None:
+                raise
+            continue  # the JVM died since
+        if back:
+            note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
+            running.tell(Setup("clock", note, done=True))
+            threading.Thread(target=live.pause, name="clock", daemon=True).start()
+        if running.kafka.cluster.embedded and revive_broker(root):
+            running.tell(Setup("broker", "died; restarted", done=True))
+        if running.registry is not None and running.registry.local and revive_registry(root):
+            running.tell(Setup("registry", "died; restarted", done=True))
+        if time.monotonic() - checked > LAG:
+            _tell_ends(running, live.topics)
+            _tell_machine(running)
+            checked = time.monotonic()
+
+
+def _tell_machine(running: Engine) -> None:
+    try:
+        at_once = running.turns.at_once if running.turns is not None else 0
+        cores = running.spark.sparkContext.defaultParallelism
+        running.tell(Machine(heap(running.spark), collections(running.spark), resident(), at_once, cores))
+    except (Py4JError, OSError) as error:
+        if lost(error) is None:  # otherwise the next check reports it
+            raise
+
+
+def _tell_ends(running: Engine, topics: Collection[str]) -> None:
+    try:
+        running.tell(Ends(running.kafka.held(topics)))
+    except MillstreamError as error:
+        # If Kafka does not answer, the queries report it.
+        _log.debug("could not read where topics end: %s", error)
+
+
+def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
+    """Refuse to start before anything runs, and report all problems."""
+    problems = [stage.diagnostic for stage in deployment if isinstance(stage, Refuse)]
+    continuing = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
+    fresh = {stage.query for stage in deployment if isinstance(stage, Reset)}
+    for query in queries:
+        if query.name in continuing - fresh:
+            try:
+                check_record(running, query, running.record(query))
+            except MillstreamError as error:
+                problems += error.diagnostics
+    if problems:
+        raise MillstreamError(*problems)

@@ -1,0 +1,126 @@
+"""Tells before Spark starts that a build has nothing to do: from checkpoints, Kafka and tables alone.
+
+The same holds for an apply, if none was interrupted.
+
+If anything is unknown or out of the ordinary, such as a change that was interrupted, Spark starts as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from millstream.deploy.checkpoints import applied, joined_swap, splitting
+from millstream.deploy.checkpoints.deployed import deployed_at
+from millstream.deploy.checkpoints.files import (
+    checkpoint_folder,
+    has_closed_all,
+    last_begun,
+    last_done,
+    read_up_to,
+    table_offsets,
+)
+from millstream.deploy.fit_to_deployment import fitted
+from millstream.deploy.planning.choosing import choose_queries
+from millstream.deploy.planning.intents import Apply
+from millstream.deploy.planning.records import Deployed, Record
+from millstream.deploy.planning.stages import Continue, Start, chain, stages
+from millstream.deploy.values import Job
+from millstream.engine.spark.target_lock import target_lock
+from millstream.kafka.cluster import is_embedded
+from millstream.kafka.logs import logs_of
+from millstream.project.folders import checkpoints_of, folder_in, local_path
+from millstream.queries.values import Query, SourceRead
+from millstream.results.results import RunResults
+from millstream.runner.commands.model_results import Began, nothing_new, results_of
+from millstream.stores.files import LocalFiles
+from millstream.stores.local import local_tables, store_of
+
+
+def results_if_up_to_date(job: Job, folder: Path) -> RunResults | None:
+    """Return the results of a build that has nothing to do; None if it may have."""
+    began = Began.now()
+    queries = up_to_date(job, folder) if choose_queries(job.physical.queries, job.models) else []
+    return None if queries is None else results_of(job, began, queries, nothing_new(queries))
+
+
+def up_to_date(job: Job, folder: Path) -> list[Query] | None:
+    """Return the queries of a build that has nothing to do; None if it may have."""
+    target, root = job.project.target, Path(job.project.root)
+    checkpoints = checkpoints_of(target, root)
+    local_folder = local_path(checkpoints)
+    if target.environment is not None or job.wait or not (job.continues or isinstance(job.intent, Apply)):
+        return None
+    if local_folder is None or not local_folder.is_dir():
+        return None
+    with target_lock(folder_in(folder, target), target.title):
+        files = LocalFiles()
+        if splitting.has_begun(files, checkpoints) or joined_swap.has_begun(files, checkpoints):
+            return None
+        if (last := applied.read(files, checkpoints)) is not None and not last.done:
+            return None
+        deployed = deployed_at(files, checkpoints)
+        queries = _continuing(job, deployed)
+        if any(query.maintaining is not None and query.maintaining.maintenance.changing for query in queries):
+            return None
+        if not queries or not _have_read_all(job, queries, deployed.records, checkpoints):
+            return None
+        return queries
+
+
+def _continuing(job: Job, deployed: Deployed) -> list[Query]:
+    """Return the queries of a build, if all of them would just continue."""
+    if deployed.manifest != job.manifest:
+        return []
+    fitted_job = fitted(job, deployed)
+    physical = fitted_job.job.physical
+    if fitted_job.changes(deployed) or physical.lock != deployed.lock:
+        return []
+    queries = choose_queries(physical.queries, job.models)
+    planned = stages(queries, deployed, job.intent, physical.queries, physical.lock, fitted_job.job.misfits)
+    usual = all(chain(planned, query.name) == (Continue(query.name), Start(query.name)) for query in queries)
+    return queries if usual and not any(deployed.records[query.name].left_out for query in queries) else []
+
+
+def _have_read_all(
+    job: Job, queries: Sequence[Query], records: Mapping[str, Record], checkpoints: str
+) -> bool:
+    files = LocalFiles()
+    batches: dict[str, tuple[str, int]] = {}
+    for query in queries:
+        checkpoint = checkpoint_folder(checkpoints, query.name)
+        spark = checkpoint.spark(records[query.name])
+        done = last_done(files, spark)
+        if done is None or done != last_begun(files, spark) or files.read(checkpoint.rebuild) is not None:
+            return False
+        closes = query.output_mode == "append" and query.signature.operators
+        if closes and not has_closed_all(files, spark, done):
+            return False
+        batches[query.name] = spark, done
+        offsets = table_offsets(files, spark, done)
+        if not all(_is_read(job, source, offsets) for source in query.sources if not source.topic):
+            return False
+    logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
+    if logs is None:
+        return False
+    ends = {
+        topic: {n: log.end for n, log in logs.topics[topic].items()} for q in queries for topic in _read(q)
+    }
+    if is_embedded(job.project.target) and not all(any(partitions.values()) for partitions in ends.values()):
+        return False  # generators fill topics that are empty
+    for query in queries:
+        read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]
+        if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in _read(query)):
+            return False
+    return True
+
+
+def _is_read(job: Job, source: SourceRead, offsets: Sequence[Mapping[str, Any]]) -> bool:
+    target = job.project.target
+    store = store_of(source.relation, job.catalog.own_store(source.relation), target)
+    return local_tables(store, target, Path(job.project.root)).is_read(source.relation, offsets)
+
+
+def _read(query: Query) -> list[str]:
+    return [source.topic for source in query.sources if source.topic]

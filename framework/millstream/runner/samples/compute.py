@@ -1,0 +1,176 @@
+"""Computes one model as a batch over what the topics hold now, without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import quoted
+from millstream.engine.python import functions
+from millstream.engine.queries import maintained
+from millstream.engine.queries import reads as reading
+from millstream.engine.queries.failures import reporting_spark_errors
+from millstream.engine.queries.reads import Ranges
+from millstream.engine.queries.start import make_view
+from millstream.engine.queries.tables import Tables
+from millstream.engine.spark.jars import jars_for
+from millstream.engine.spark.registry import use_registry, used_registry
+from millstream.engine.spark.session import running_spark
+from millstream.kafka.clients import Admin
+from millstream.kafka.cluster import revealed
+from millstream.kafka.offsets import bounds
+from millstream.kafka.settings import source_options
+from millstream.local.jars import Progress
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Maintained, Output, Plan, reads_of
+from millstream.plan.nodes.order import in_order
+from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.rule_selection import chosen
+from millstream.plan.traits import KnownTraits
+from millstream.project.values import Project
+from millstream.queries.emit.error_places import nested_calls
+from millstream.queries.emit.steps import in_steps
+from millstream.queries.emit.walk import EmitOptions
+from millstream.queries.format_functions import decoders
+from millstream.queries.maintaining import maintaining_functions
+from millstream.queries.plan import physical_plan
+from millstream.queries.references import reference_outputs
+from millstream.queries.topology import hints_of, physical_settings, written_plan
+from millstream.queries.values import SourceRead, StaticRead
+from millstream.queries.view_names import Views, sources, static_reads
+from millstream.runner.samples.streaming_checks import check_streaming
+from millstream.stores.tables.values import Answer
+
+
+class Question(Struct, frozen=True):
+    project: Project
+    catalog: Catalog
+    """The catalog of the model and its ancestors."""
+    model: str
+    limit: int | None
+    last: int
+    """The number of records to read from the end of each partition."""
+    log: str
+    """The path of Spark's log, for errors."""
+
+
+def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
+    """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
+    output = _output(question)
+    _check_streaming(question, spark, output)
+    name, location = question.model.partition(".")[2], question.project.target.location
+    with reporting_spark_errors(name, question.log, location):
+        rows = _frame(question, admin, spark.newSession(), output)
+        times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
+        if times:
+            rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
+        limit = question.limit
+        table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    row_values: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
+    more = limit is not None and len(row_values) > limit
+    return Answer(tuple(table.column_names), row_values[:limit], more)
+
+
+def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
+    """Refuse what a build would refuse, since Spark allows more in a batch."""
+    plan, settings = Plan((output,)), physical_settings(question.catalog)
+    references = reference_outputs(plan, question.catalog.topics)
+    for query in physical_plan(plan, settings, None, references, views=True).queries:
+        if question.model in query.models:
+            check_streaming(spark, question.project, question.catalog, plan, query, question.log)
+
+
+def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
+    """Return a model's rows as an unordered DataFrame."""
+    return _frame(question, admin, session, _output(question))
+
+
+def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
+    views, fails_by = Views(), reads_of((output,))
+    how = EmitOptions(locate_calls=True, fails_by=fails_by)
+    emission = in_steps((output,), views.leaf, reads=views.of, how=how)
+    order = in_order((output,))
+    called = (name for node in order for expression in node.expressions for name in expression.functions)
+    maintaining = maintaining_functions(order)
+    names = dict.fromkeys((*called, *maintaining))
+    functions.register(session, question.project, names, (*nested_calls(order), *maintaining))
+    functions.register_decoders(session, question.project, decoders(order, fails_by))
+    for source in sources(order, views):
+        _source(session, source, question, admin)
+    for read in static_reads(order, views):
+        _at_rest(session, read, question)
+    for node in order:
+        if isinstance(node, Maintained):
+            rows = maintained.all_rows(session, node.maintenance, static_reads(order, views))
+            rows.createOrReplaceTempView(views.of(node.table, "differences"))
+    for step in emission.steps:
+        make_view(session, step, question.project, "append")
+    rows = session.sql(emission.emitted.statement())
+    # Versions are made of the rows when these are stored.
+    columns = question.catalog.models[question.model].given_columns
+    return rows.select(*(quoted(column.name) for column in columns))
+
+
+def _output(question: Question) -> Output:
+    """Return the model's part of the plan, over sources instead of topics of other models."""
+    plan = optimize(written_plan(question.catalog), chosen("all"), hints_of(question.catalog)).plan
+    return next(output for output in plan.outputs if output.model == question.model)
+
+
+def _source(session: SparkSession, source: SourceRead, question: Question, admin: Admin) -> None:
+    if not source.topic:
+        # The changes of a table so far are its rows.
+        _at_rest(session, StaticRead(source.view, source.relation), question)
+        return
+    offsets = bounds(admin, [source.topic])
+    if not offsets:
+        message = f"the topic '{source.topic}' does not exist yet"
+        remedy = "create and fill it with `millstream build`"
+        raise MillstreamError(Diagnostic("MS827", message, None, remedy))
+    last = max(end for _, end in offsets.values()) if source.reads_all else question.last
+    ranges = {number: (max(first, end - last), end) for (_, number), (first, end) in offsets.items()}
+    read_records(session, source, question.project, admin, ranges)
+
+
+def read_records(
+    session: SparkSession, source: SourceRead, project: Project, admin: Admin, ranges: Ranges
+) -> None:
+    topic = project.sources.get(source.relation.removeprefix("source."))
+    reader_options = topic.options.get("options") if topic else None
+    options = revealed(source_options(admin.cluster, reader_options or {}, "available_now"))
+    reading.bounded(session, source, options, ranges)
+
+
+def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
+    kind, _, name = read.relation.partition(".")
+    if kind == "seed":
+        reading.seed(session, read.view, question.project, question.project.seeds[name])
+        return
+    Tables(session, question.project, question.catalog).view(session, read)
+
+
+def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
+    """Return a catalog reduced to some models."""
+    return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
+
+
+@contextmanager
+def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+    """Start Spark for one question; its log goes to `folder`."""
+    target = question.project.target
+    jars = jars_for(target, question.catalog.jars, progress)
+    # Nothing is registered: a sink that is computed is not written.
+    with (
+        used_registry(question.project, question.catalog, ()) as registry,
+        running_spark("millstream show", target, jars, folder) as spark,
+    ):
+        use_registry(spark, registry)
+        yield spark

@@ -1,0 +1,112 @@
+"""Reads the current rows of any relation of a project."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec import Struct
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.core.errors import MillstreamError
+from millstream.engine.python import functions
+from millstream.engine.queries import reads as reading
+from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.start import make_view
+from millstream.engine.queries.tables import Tables
+from millstream.kafka.clients import Admin
+from millstream.kafka.offsets import Bounds, PartitionKey, bounds
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.topics import sink_node, topic_node
+from millstream.plan.nodes import Node
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import Traits, traits_of
+from millstream.project.materialization import VALID_FROM, VALID_TO, Table
+from millstream.project.values import Project
+from millstream.queries.emit.steps import in_steps
+from millstream.queries.emit.walk import EmitOptions
+from millstream.queries.format_functions import decoders
+from millstream.queries.values import SourceRead, StaticRead
+from millstream.queries.view_names import Views, sources
+from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
+
+_TRIES = 10
+_PAUSE = 0.5
+_ALL = 1 << 60
+"""More records than a partition can have."""
+
+
+class NotBuiltError(Exception):
+    """A relation that was never built, and so has no rows."""
+
+
+class StoredRelations(Struct, frozen=True):
+    project: Project
+    catalog: Catalog
+    traits: dict[str, Traits]
+    admin: Callable[[], Admin]
+    above: Callable[[str], frozenset[str]]
+    """Returns a relation and its ancestors."""
+    log: str
+    newest: int | None = None
+    """At most this many of the newest records of each partition are read; None for all."""
+
+    def rows(self, session: SparkSession, relation: str) -> DataFrame:
+        """Return a relation's rows; for a topic with upserts, the newest of each key."""
+        kind, _, name = relation.partition(".")
+        if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
+            reading.seed(session, "seed_rows", self.project, self.project.seeds[name])
+            return session.table("seed_rows")
+        if kind == "source":
+            topic = self.catalog.topics[relation]
+            return self._topic(session, topic_node(topic), topic.unique_by)
+        model = self.catalog.models[relation]
+        if model.materialization.at_rest:
+            try:
+                Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
+            except PySparkException:
+                raise NotBuiltError(name) from None
+            rows = session.table("table_rows")
+            if isinstance(model.materialization, Table) and model.materialization.versions:
+                return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
+            return rows
+        if model.materialization.inlined:
+            catalog = with_ancestors(self.catalog, self.above(relation))
+            question = Question(self.project, catalog, relation, None, _ALL, self.log)
+            return frame(question, self.admin(), session)
+        traits = self.traits[relation]
+        return self._topic(session, sink_node(model, traits), traits.keys)
+
+    def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
+        changing = traits_of(node).mode == "upsert"
+        views = Views()
+        emission = in_steps(
+            (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
+        )
+        functions.register_decoders(session, self.project, decoders(in_order((node,)), {}))
+        for source in sources(in_order((node,)), views):
+            self._records(session, source)
+        for step in emission.steps:
+            make_view(session, step, self.project, "append")
+        rows = session.sql(emission.emitted.statement())
+        return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
+
+    def _bounds(self, topic: str) -> dict[PartitionKey, Bounds]:
+        """Return the bounds of a topic; a broker that has just started may not know them yet."""
+        for _ in range(_TRIES):
+            with suppress(MillstreamError):
+                return bounds(self.admin(), [topic])
+            time.sleep(_PAUSE)
+        return bounds(self.admin(), [topic])
+
+    def _records(self, session: SparkSession, source: SourceRead) -> None:
+        offsets = self._bounds(source.topic)
+        if not offsets:
+            raise NotBuiltError(source.topic)
+        ranges = {
+            number: (first if self.newest is None else max(first, end - self.newest), end)
+            for (_, number), (first, end) in offsets.items()
+        }
+        read_records(session, source, self.project, self.admin(), ranges)

@@ -1,0 +1,72 @@
+"""Checks what Spark's streaming refuses, without running anything.
+
+Spark runs SQL in a batch that it refuses in a stream. So the same SQL is analysed over empty streams, and
+passes the checks of a query that starts (UnsupportedOperationChecker, in the query's output mode).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from millstream.engine.queries.failures import reporting_spark_errors
+from millstream.engine.spark.settings import state_settings
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.nodes import Column, Plan
+from millstream.project.values import Project
+from millstream.queries.references import reference_outputs
+from millstream.queries.values import OutputMode, Query
+from millstream.runner.samples import trial
+from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
+
+_DELETED = "_deleted boolean"
+
+
+def check_streaming(
+    spark: SparkSession, project: Project, catalog: Catalog, plan: Plan, query: Query, log: str
+) -> None:
+    """Raise the reason if Spark would not start a query; queries without streams are not checked."""
+    if not query.sources or query.maintaining is not None:
+        return  # the SQL of a maintained table runs over rows at rest
+    references = {output.model: output.columns for output in reference_outputs(plan, catalog.topics)}
+    streaming_trial = Trial(
+        project,
+        query,
+        tuple(_feed(source.view, source.topic, source.relation, catalog) for source in query.sources),
+        tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
+        settings=state_settings(query, catalog),
+    )
+    with (
+        reporting_spark_errors(query.title, log),
+        tempfile.TemporaryDirectory(prefix="millstream-check-") as folder,
+    ):
+        rows = trial.streamed_rows(spark.newSession(), streaming_trial, Path(folder))
+        _check(spark, rows, query.output_mode)
+
+
+def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
+    java: Any = spark._jvm  # noqa: SLF001 -- PySpark only checks when a query starts
+    modes = java.org.apache.spark.sql.streaming.OutputMode
+    checker = java.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
+    checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
+
+
+def _feed(view: str, topic: str, relation: str, catalog: Catalog) -> Feed:
+    if topic:
+        return Feed(view, RECORDS, ())
+    return Feed(view, f"{ddl(catalog.models[relation].columns)}, {_DELETED}", ())
+
+
+def _at_rest(
+    view: str, relation: str, catalog: Catalog, references: Mapping[str, Sequence[Column]]
+) -> Rows | OwnSeed:
+    kind, _, name = relation.partition(".")
+    if kind == "seed":
+        return OwnSeed(view, name)
+    columns = references[relation] if kind == "source" else catalog.models[relation].columns
+    return Rows(view, ddl(columns), ())

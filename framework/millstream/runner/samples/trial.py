@@ -1,0 +1,342 @@
+"""Runs a query on given rows, without Kafka and without storing anything."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import replace
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from millstream.core.expressions import quoted
+from millstream.engine.python import functions
+from millstream.engine.queries import counts as counting
+from millstream.engine.queries import reads as reading
+from millstream.engine.queries.batches import state_of
+from millstream.engine.queries.failures import reporting_spark_errors
+from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.start import make_view
+from millstream.engine.queries.versions import version_differences
+from millstream.plan.nodes import Column
+from millstream.project.values import Project
+from millstream.queries.values import PerBatch, Query, TableOutput
+from millstream.runner.samples.maintained_steps import step_differences
+
+Row = Mapping[str, Any]
+
+RECORDS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+"""The columns of a topic's records in Spark's Kafka source."""
+
+
+class Feed(Struct, frozen=True):
+    """The rows of a source's view, micro-batch by micro-batch."""
+
+    view: str
+    columns: str
+    """As DDL."""
+    batches: tuple[tuple[Row, ...], ...]
+
+
+class Rows(Struct, frozen=True):
+    """The rows of a table or a seed that is looked up."""
+
+    view: str
+    columns: str
+    rows: tuple[Row, ...]
+
+
+class Reference(Struct, frozen=True):
+    """The records of a reference topic that is looked up, and the query that stores the newest of them."""
+
+    view: str
+    records: tuple[Row, ...]
+    stored_by: Query
+
+
+class OwnSeed(Struct, frozen=True):
+    """A seed with the project's own rows."""
+
+    view: str
+    name: str
+
+
+AtRest = Rows | Reference | OwnSeed
+
+
+class Trial(Struct, frozen=True):
+    project: Project
+    query: Query
+    feeds: tuple[Feed, ...]
+    at_rest: tuple[AtRest, ...] = ()
+    earlier: tuple[AtRest, ...] = ()
+    """For a maintained table: the rows of `at_rest` before the batch."""
+    settings: Mapping[str, str] = {}
+    reached: tuple[int | None, ...] = ()
+    """The minimum watermark after each micro-batch, in milliseconds."""
+    later: Mapping[int, tuple[AtRest, ...]] = {}
+    """What is at rest from a micro-batch on, instead of `at_rest`."""
+
+    @property
+    def parts(self) -> Iterator[tuple[range, tuple[AtRest, ...]]]:
+        """The micro-batches with the same rows at rest."""
+        count = max((len(feed.batches) for feed in self.feeds), default=0)
+        starts = sorted({0, *self.later})
+        for start, stop in zip(starts, [*starts[1:], count], strict=True):
+            yield range(start, stop), self.later.get(start, self.at_rest)
+
+
+class BatchOutput(Struct, frozen=True):
+    """The rows of one output in one micro-batch."""
+
+    batch: int
+    output: str
+    """The model; empty for records, which have their topic."""
+    kind: Literal["records", "rows"]
+    rows: list[dict[str, Any]]
+
+
+class TrialResult(Struct, frozen=True):
+    outputs: tuple[BatchOutput, ...]
+    late: int = 0
+    """Rows that were dropped as late."""
+    expired: int = 0
+    """Rows of state that expired."""
+
+
+Stored = dict[str, dict[str, dict[str, Any]]]
+"""By table that keeps versions, and by key, the rows that earlier batches stored."""
+
+
+def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None = None) -> TrialResult:
+    """Run a stateless query over all given rows, as one batch after those that stored what is kept."""
+    with reporting_spark_errors(trial.query.title, log):
+        session = spark.newSession()
+        for feed in trial.feeds:
+            rows = [row for batch in feed.batches for row in batch]
+            frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+        return TrialResult(
+            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if stored is None else stored))
+        )
+
+
+def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
+    """Run a query over exactly the given micro-batches.
+
+    Each source reads one file for each batch, which may be empty. So batches don't depend on time.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder,
+        reporting_spark_errors(trial.query.title, log),
+    ):
+        return _streamed(spark, trial, Path(folder))
+
+
+def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
+    """Return a query's rows as a stream over the files of a folder; nothing runs."""
+    _stream(session, trial.feeds, folder)
+    return _rows(session, trial)
+
+
+def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
+    """Run the micro-batches; the query is restarted from its checkpoint where other rows are at rest.
+
+    A streaming query of Spark keeps the local relations that its plan was analyzed with.
+    """
+    session = spark.newSession()
+    # The test adds empty batches where it expects rows after a batch; Spark must not add its own.
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    began = time.time()
+    outputs: list[BatchOutput] = []
+    stored: Stored = {}
+    started = threading.Event()
+    running: list[StreamingQuery] = []
+
+    def each_batch(rows: DataFrame, number: int) -> None:
+        outputs.extend(batch_outputs(rows, trial.query, number, stored))
+        reached = trial.reached[number] if number < len(trial.reached) else None
+        if reached is not None:
+            started.wait()
+            _advance(running[-1], reached)
+
+    checkpoint = str(folder / "checkpoint")
+    for numbers, at_rest in trial.parts:
+        _stream(session, trial.feeds, folder, numbers, began)
+        rows = _rows(session, replace(trial, at_rest=at_rest))
+        query = rows.writeStream.outputMode(trial.query.output_mode).foreachBatch(each_batch)
+        started.clear()
+        running.append(query.option("checkpointLocation", checkpoint).trigger(availableNow=True).start())
+        started.set()
+        running[-1].awaitTermination()
+    progress = [batch for query in running for batch in query.recentProgress]
+    states = [state_of(operator) for batch in progress for operator in batch.stateOperators]
+    late, expired = sum(state.late for state in states), sum(state.expired for state in states)
+    return TrialResult(tuple(outputs), late, expired)
+
+
+def _advance(query: StreamingQuery, reached: int) -> None:
+    """Advance event time as if a record had this time; it never goes back.
+
+    Spark's MicroBatchExecution reads its WatermarkTracker only when it plans the next batch.
+    """
+    tracker: Any = query._jsq.streamingQuery().watermarkTracker()  # noqa: SLF001 -- there is no public API
+    tracker.setWatermark(max(reached, tracker.currentWatermark()))
+
+
+def _rows(session: SparkSession, trial: Trial) -> DataFrame:
+    """Return the rows of a query, whose feeds have their views."""
+    for name, value in trial.settings.items():
+        session.conf.set(name, value)
+    query = trial.query
+    functions.register(session, trial.project, query.functions, query.nested_calls, query.encoders)
+    functions.register_decoders(session, trial.project, query.decoders)
+    _all_at_rest(session, trial.project, trial.at_rest)
+    if query.maintaining is not None:
+        earlier, newest = (
+            partial(_all_at_rest, session, trial.project, rows) for rows in (trial.earlier, trial.at_rest)
+        )
+        step_differences(session, query.maintaining, earlier, newest)
+    for step in query.steps:
+        make_view(session, step, trial.project, query.output_mode)
+    return counting.with_counts(session.sql(query.sql), query)
+
+
+def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]) -> None:
+    for relation in rows:
+        _at_rest(session, project, relation)
+
+
+def _stream(
+    session: SparkSession,
+    feeds: Iterable[Feed],
+    folder: Path,
+    numbers: Iterable[int] | None = None,
+    began: float | None = None,
+) -> None:
+    """Create the views of the feeds over files, and write those of some batches; None for all."""
+    began = time.time() if began is None else began
+    for index, feed in enumerate(feeds):
+        input_folder = folder / f"input-{index}"
+        input_folder.mkdir(exist_ok=True)
+        schema = _arrow(feed.columns)
+        for number in range(len(feed.batches)) if numbers is None else numbers:
+            file = input_folder / f"{number:06}.parquet"
+            pq.write_table(_table(feed.batches[number], schema), file)
+            # Spark reads the oldest file first. None is older than the test: who cleans temporary folders
+            # by the dates of files would remove it before Spark reads it.
+            os.utime(file, (began + number, began + number))
+        reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
+        reader.parquet(str(input_folder)).createOrReplaceTempView(feed.view)
+
+
+def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
+    match relation:
+        case Rows(view=view, columns=columns, rows=rows):
+            frame(session, rows, columns).createOrReplaceTempView(view)
+        case Reference(view=view):
+            _newest(session, project, relation).createOrReplaceTempView(view)
+        case OwnSeed(view=view, name=name):
+            reading.seed(session, view, project, project.seeds[name])
+
+
+def _newest(session: SparkSession, project: Project, reference: Reference) -> DataFrame:
+    """Return the rows that the query of a reference topic stores; its views are in a separate session."""
+    query, delivery_plan, reference_session = (
+        reference.stored_by,
+        reference.stored_by.deliver,
+        session.newSession(),
+    )
+    assert isinstance(delivery_plan, PerBatch)
+    (source,), (delivery,) = query.sources, delivery_plan.deliveries
+    assert isinstance(delivery.target, TableOutput)
+    frame(reference_session, reference.records, RECORDS).createOrReplaceTempView(source.view)
+    for step in query.steps:
+        make_view(reference_session, step, project, query.output_mode)
+    reference_session.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
+    rows = latest_rows(reference_session.sql(delivery.sql), delivery.target.keys, None)
+    rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
+    return values(session, rows.toArrow(), rows.schema)
+
+
+def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+    """Return rows as a DataFrame; `columns` are DDL."""
+    return values(session, _table(rows, _arrow(columns)), StructType.fromDDL(columns))
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+
+
+def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
+    untyped: Any = session
+    return untyped.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
+
+
+def _arrow(columns: str) -> pa.Schema:
+    schema: Any = StructType.fromDDL(columns)
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -> Iterable[BatchOutput]:
+    """Return what a batch would store: records, and the newest rows of tables."""
+    delivery_plan = query.deliver
+    if not isinstance(delivery_plan, PerBatch):
+        yield BatchOutput(number, "", "records", _as_dicts(batch.toArrow()))
+        return
+    batch.createOrReplaceTempView(delivery_plan.view)
+    several = len(delivery_plan.deliveries) > 1
+    if several:
+        batch.persist()
+    try:
+        for delivery in delivery_plan.deliveries:
+            rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
+            if isinstance(target, TableOutput) and target.keys:
+                rows = latest_rows(rows, target.newest_by, target.options.get("order_by"))
+            records = getattr(target, "topic", None) is not None
+            output = "" if records else getattr(target, "model", "")
+            if isinstance(target, TableOutput) and target.versions is not None:
+                output_rows = _versions(rows, target, stored.setdefault(target.model, {}))
+            else:
+                output_rows = _as_dicts(rows.toArrow())
+            yield BatchOutput(number, output, "records" if records else "rows", output_rows)
+    finally:
+        if several:
+            batch.unpersist()
+
+
+def _versions(
+    rows: DataFrame, table: TableOutput, versions: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what new rows change in the versions of a table, and change these."""
+    stored = frame(rows.sparkSession, list(versions.values()), ddl(table.columns))
+    with version_differences(rows, stored, table) as differences:
+        changed = differences.rows.toArrow()
+    for row in changed.to_pylist():
+        key = repr([row[name] for name in table.keys])
+        versions.pop(key, None)
+        if not row["_deleted"]:
+            versions[key] = {name: value for name, value in row.items() if name != "_deleted"}
+    return _as_dicts(changed)
+
+
+def _as_dicts(table: pa.Table) -> list[dict[str, Any]]:
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
