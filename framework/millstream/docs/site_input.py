@@ -11,25 +11,21 @@ import msgspec
 from msgspec import Struct
 
 from millstream.compile.manifest import Compiled, Manifest
-from millstream.core.decoding import from_json, from_msgpack
+from millstream.core.decoding import from_json
 from millstream.docs.texts import compiled, written
 from millstream.explain.about import about_of
 from millstream.explain.explanation import About, Explanation, explain
 from millstream.explain.queries import Query
 from millstream.explain.state_memory import StateStores
-from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.plan import Physical as PhysicalPlan
 from millstream.queries.topology import Topology, compiled_topology, physical_of
 from millstream.queries.values import Query as Physical
 from millstream.results.results import RunResults, read_results
-from millstream.results.run_metrics import RunMetric, own_metrics
 from millstream.results.test_results import TestResults, read_test_results
-from millstream.results.thresholds import Thresholds
 
 MOST_MODELS = 1_000
 """The site of a larger project has no plan by default, because planning takes longer than everything else."""
 Progress = Callable[[str], None]
-_NONE = Thresholds()
 
 
 class Planned(Struct, frozen=True):
@@ -48,22 +44,6 @@ class Material(Struct, frozen=True):
     results: RunResults | None = None
     tests: TestResults | None = None
     planned: Planned | None = None
-    catalog: bytes = b""
-    """The encoded `Catalog`; decoding it takes long in large projects."""
-    thresholds: Thresholds = Thresholds()
-
-    @property
-    def metrics(self) -> tuple[RunMetric, ...]:
-        """The project's own metrics, as Prometheus sees them."""
-        models = from_msgpack(self.catalog, Catalog).models if self.catalog else {}
-        return tuple(
-            metric
-            for id_, model in models.items()
-            for one in (declared.meter for declared in model.metrics)
-            for metric in own_metrics(
-                self.manifest.project, id_.partition(".")[2], one.name, one.type, one.labels, one.description
-            )
-        )
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -82,7 +62,6 @@ def gather(
     *,
     plan: bool | None = None,
     progress: Progress = lambda _: None,
-    thresholds: Thresholds = _NONE,
     stores: StateStores | None = None,
 ) -> Material:
     """Gather the material of a project without errors; `plan` None: if the project is small enough."""
@@ -104,8 +83,6 @@ def gather(
         results,
         tests,
         planned,
-        compilation.catalog,
-        thresholds,
     )
 
 

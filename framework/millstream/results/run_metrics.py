@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.project.values import MetricType
-
+DeclaredType = Literal["counter", "gauge", "histogram", "timer", "meter"]
+"""Of a metric that a project declares."""
 LATENCIES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60, 300, 1800, 3600)
 """Upper bounds of the buckets of times, in seconds."""
 
@@ -122,7 +122,7 @@ def prefix_of(project: str) -> str:
 
 
 def own_metrics(
-    project: str, model: str, name: str, type_: MetricType, labels: tuple[str, ...], description: str = ""
+    project: str, model: str, name: str, type_: DeclaredType, labels: tuple[str, ...], description: str = ""
 ) -> tuple[RunMetric, ...]:
     """Return what Prometheus sees of a metric that a project declares; a meter is two metrics."""
     about = description or f"Of the rows of {model}."

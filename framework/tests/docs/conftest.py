@@ -8,7 +8,10 @@ from playwright.sync_api import Browser
 from support.browser import Watched, chromium, watched
 
 from millstream.compile import compile_project
+from millstream.compile.manifest import Compiled
 from millstream.docs.build import site_of
+from millstream.docs.export import exported_project
+from millstream.docs.exporters.project import ExportedProject
 from millstream.docs.site_input import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
@@ -97,7 +100,7 @@ exposures:
 
 
 @pytest.fixture(scope="session")
-def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Material]:
+def compiled_nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Compiled]]:
     root = tmp_path_factory.mktemp("nasty")
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +110,17 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Material]:
         patch.setenv("NASTY_PASSWORD", "hunter2-of-kafka")
         compiled = compile_project(root, use_cache=False)
         _write_tests(root, compiled.manifest.nodes["model.totals"].checksum)
-        yield gather(root, compiled, "target")
+        yield root, compiled
+
+
+@pytest.fixture(scope="session")
+def nasty(compiled_nasty: tuple[Path, Compiled]) -> Material:
+    return gather(*compiled_nasty, "target")
+
+
+@pytest.fixture(scope="session")
+def exported_nasty(compiled_nasty: tuple[Path, Compiled]) -> ExportedProject:
+    return exported_project(compiled_nasty[1])
 
 
 def _write_results(root: Path) -> None:
@@ -137,8 +150,18 @@ def _write_tests(root: Path, checksum: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def example() -> Material:
-    return gather(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere")
+def compiled_example() -> Compiled:
+    return compile_project(EXAMPLE, use_cache=False)
+
+
+@pytest.fixture(scope="session")
+def example(compiled_example: Compiled) -> Material:
+    return gather(EXAMPLE, compiled_example, "nowhere")
+
+
+@pytest.fixture(scope="session")
+def exported_example(compiled_example: Compiled) -> ExportedProject:
+    return exported_project(compiled_example)
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,14 @@ from support.shops import Shop
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
-from millstream.docs.formats import written_as
-from millstream.docs.formats.alerts.rules import Watched, alerts_of
-from millstream.docs.site_input import gather
+from millstream.docs.export import exported_project
+from millstream.docs.exporters import export
+from millstream.docs.exporters.alerts.rules import Watched, alerts_of
 from millstream.results.run_metrics import RUN_METRICS
 from millstream.results.thresholds import Thresholds
 
-THRESHOLDS = Thresholds(max_lag=1000, max_staleness=300.0)
+LIMITS = (1000, 300.0)
+THRESHOLDS = Thresholds(*LIMITS)
 HERE = {"job": "run", "instance": "here:9464"}
 ELSEWHERE = {"job": "run", "instance": "elsewhere:9464"}
 PROJECT, TARGET = 'it\'s "{{ .Labels }}"', "on: {{ $value }} $HOME 'x' # é"
@@ -126,19 +127,19 @@ def firing(alert, series):
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory):
+def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("shop")
     shop = Shop(root, "")
     shop.source(tests="[{freshness: {column: _timestamp, within: 1 hour}}]")
     shop.model("m", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
-    return gather(root, compile_project(root, use_cache=False), "target", plan=False, thresholds=THRESHOLDS)
+    return exported_project(compile_project(root, use_cache=False), THRESHOLDS)
 
 
 @pytest.fixture(scope="module")
-def rules(material, tmp_path_factory):
+def rules(project, tmp_path_factory):
     """Return the file of rules, and its alerts by name."""
     file = tmp_path_factory.mktemp("rules") / "alerts.yml"
-    file.write_text(written_as("alerts", material))
+    file.write_text(export("alerts", project))
     (group,) = yaml.safe_load(file.read_text())["groups"]
     return file, {rule["alert"]: rule for rule in group["rules"]}
 
@@ -199,10 +200,9 @@ def judge(tests, file, folder):
     promtool("test", "rules", cases)
 
 
-def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, material):
+def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, project):
     file = tmp_path / "alerts.yml"
-    manifest = replace(material.manifest, project=PROJECT, target=TARGET)
-    file.write_text(written_as("alerts", replace(material, manifest=manifest)))
+    file.write_text(export("alerts", replace(project, name=PROJECT, target=TARGET)))
     promtool("check", "rules", file)
     run = f"millstream_run{{project={json.dumps(PROJECT)},target={json.dumps(TARGET, ensure_ascii=False)}}}"
     alert = {
@@ -234,7 +234,7 @@ def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, materi
 
 
 def test_every_alert_names_a_command_that_exists():
-    watched = Watched("shop", TARGET, THRESHOLDS, ("fresh",))
+    watched = Watched("shop", TARGET, *LIMITS, ("fresh",))
     above, names = click.Context(millstream, **millstream.context_settings), set()
     for alert in alerts_of(watched):
         text = alert.description.replace('{{ "{{" }}', "{{")
@@ -250,26 +250,26 @@ def test_every_alert_names_a_command_that_exists():
 
 
 def test_the_thresholds_of_the_target_decide():
-    alerts = {alert.name: alert for alert in alerts_of(Watched("shop", "local", Thresholds()))}
+    alerts = {alert.name: alert for alert in alerts_of(Watched("shop", "local"))}
     assert not {"MillstreamLag", "MillstreamNotFresh"} & {*alerts}
     assert (alerts["MillstreamStale"].severity, " > 900 " in alerts["MillstreamStale"].expression) == (
         "warning",
         True,
     )
     (stale,) = (
-        alert for alert in alerts_of(Watched("shop", "local", THRESHOLDS)) if alert.name == "MillstreamStale"
+        alert for alert in alerts_of(Watched("shop", "local", *LIMITS)) if alert.name == "MillstreamStale"
     )
     assert (stale.severity, " > 300 " in stale.expression) == ("critical", True)
 
 
 def test_expressions_name_metrics_that_a_run_has():
     metrics = {metric.series for metric in RUN_METRICS}
-    for alert in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",))):
+    for alert in alerts_of(Watched("shop", "local", *LIMITS, ("fresh",))):
         named = set(re.findall(r"millstream_\w+", alert.expression))
         assert named <= metrics, alert.name
 
 
 def test_the_guide_lists_all_alerts():
     guide = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
-    alerts = [alert.name for alert in alerts_of(Watched("shop", "local", THRESHOLDS, ("fresh",)))]
+    alerts = [alert.name for alert in alerts_of(Watched("shop", "local", *LIMITS, ("fresh",)))]
     assert re.findall(r"^\| `(Millstream\w+)` \|", guide, re.MULTILINE) == alerts

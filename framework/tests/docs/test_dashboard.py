@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from support.shops import Shop
 
 from millstream.compile import compile_project
-from millstream.docs.formats import written_as
-from millstream.docs.formats.grafana import panels_of, plain
-from millstream.docs.formats.promql import quoted
-from millstream.docs.site_input import gather
+from millstream.docs.export import exported_project
+from millstream.docs.exporters import export
+from millstream.docs.exporters.grafana import panels_of, plain
+from millstream.docs.exporters.promql import quoted
 from millstream.results.run_metrics import RUN_METRICS
 
 COST = "Costs $10, $query, ${model:raw} and [[instance]] <b>"
@@ -29,17 +29,17 @@ METRICS = f"""
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory):
+def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("shop")
     shop = Shop(root, "")
     shop.model("m", "{{ config(materialized='sink') }} select kind, value from {{ source('web', 'events') }}")
     shop.write("models/metrics.yml", METRICS)
-    return gather(root, compile_project(root, use_cache=False), "target", plan=False)
+    return exported_project(compile_project(root, use_cache=False))
 
 
 @pytest.fixture(scope="module")
-def dashboard(material):
-    return json.loads(written_as("grafana", material))
+def dashboard(project):
+    return json.loads(export("grafana", project))
 
 
 def expressions(dashboard):
@@ -126,7 +126,7 @@ def test_every_metric_of_a_run_has_a_panel_and_no_other_is_named(dashboard):
     assert named == {metric.series for metric in RUN_METRICS}
 
 
-def test_metrics_of_the_project_have_panels(material, dashboard):
+def test_metrics_of_the_project_have_panels(project, dashboard):
     named = {name for expression in expressions(dashboard) for name in re.findall(r"shop_\w+", expression)}
     assert named == {
         "shop_paid_total",
@@ -156,7 +156,7 @@ def test_panels_do_not_overlap_and_fit(dashboard):
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 
-def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
+def test_grafana_finds_no_variables_in_texts_of_users(project, dashboard):
     (panel,) = (panel for panel in dashboard["panels"] if panel["title"] == "shop_paid_total per second" or
                 panel["title"] == "shop_paid per second")  # fmt: skip
     variable = re.compile(r"\$\w|\$\{|\[\[")  # the start of Grafana's variables
@@ -165,8 +165,7 @@ def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
     assert panel["description"].startswith(COST.replace("$", "$\u2060").replace("[[", "[\u2060[")[:12])
     assert plain("$5 [x] $") == "$\u20605 [x] $"
     name = 'a "$query" \\ [[b]]'
-    nasty = replace(material, manifest=replace(material.manifest, project=name))
-    dashboard_ = json.loads(written_as("grafana", nasty))
+    dashboard_ = json.loads(export("grafana", replace(project, name=name)))
     queries = [
         variable["query"]["query"]
         for variable in dashboard_["templating"]["list"]
@@ -176,7 +175,7 @@ def test_grafana_finds_no_variables_in_texts_of_users(material, dashboard):
     assert f"label_values(millstream_run{{project={quoted(name)}}}, target)" in queries
 
 
-def test_panels_say_when_they_have_no_data(material, dashboard):
-    empty = {panel.title for panels in panels_of(material).values() for panel in panels if panel.empty}
+def test_panels_say_when_they_have_no_data(project, dashboard):
+    empty = {panel.title for panels in panels_of(project).values() for panel in panels if panel.empty}
     said = {panel["title"] for panel in dashboard["panels"] if "No data " in panel.get("description", "")}
     assert empty == said

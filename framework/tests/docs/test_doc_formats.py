@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from millstream.docs.formats import FORMATS, written_as
-from millstream.docs.formats.json_schema import of_text
-from millstream.docs.site_input import Material
+from millstream.docs.exporters import export, exporters
+from millstream.docs.exporters.project import ExportedProject
+from millstream.docs.json_schema import of_text
 
 
 def resolved(document, pointer: str):
@@ -30,13 +30,13 @@ def references(value):
 
 
 @pytest.fixture(scope="module")
-def asyncapi(example: Material):
-    return json.loads(written_as("asyncapi", example))
+def asyncapi(exported_example: ExportedProject):
+    return json.loads(export("asyncapi", exported_example))
 
 
 @pytest.fixture(scope="module")
-def events(example: Material):
-    return [json.loads(line) for line in written_as("openlineage", example).splitlines()]
+def events(exported_example: ExportedProject):
+    return [json.loads(line) for line in export("openlineage", exported_example).splitlines()]
 
 
 def test_asyncapi_has_the_shape_of_version_3(asyncapi):
@@ -114,22 +114,22 @@ def test_openlineage_inputs_are_outputs_of_other_events_or_sources(events):
     assert {name for name in read if name.startswith("model.")} <= outputs
 
 
-def test_mermaid_has_a_node_for_each_relation_and_no_tests(example: Material):
-    text = written_as("mermaid", example)
+def test_mermaid_has_a_node_for_each_relation_and_no_tests(exported_example: ExportedProject):
+    text = export("mermaid", exported_example)
     assert text.startswith("flowchart LR\n")
     assert '["model.hourly_user_metrics"]' in text
     assert "test." not in text
 
 
-def test_the_badge_is_an_image_with_a_name(nasty: Material):
-    root = ET.fromstring(written_as("badge", nasty))
+def test_the_badge_is_an_image_with_a_name(exported_nasty: ExportedProject):
+    root = ET.fromstring(export("badge", exported_nasty))
     assert root.attrib["aria-label"] == "millstream: 5 models · 40 % described · 20 % tested"
     assert root.attrib["role"] == "img"
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_no_format_has_a_secret_or_a_path(name: str, nasty: Material):
-    text = written_as(name, nasty)
+@pytest.mark.parametrize("name", exporters())
+def test_no_format_has_a_secret_or_a_path(name: str, exported_nasty: ExportedProject):
+    text = export(name, exported_nasty)
     assert "hunter2" not in text
     assert "9092" not in text
     assert "/tmp" not in text

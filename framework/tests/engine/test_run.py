@@ -22,9 +22,9 @@ from support.spark import SPARK_WARNINGS
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.deploy.values import Batched, DataTested, Failed, Machine, Stopped
-from millstream.docs.formats import written_as
-from millstream.docs.formats.grafana import panels_of
-from millstream.docs.site_input import gather
+from millstream.docs.export import exported_project
+from millstream.docs.exporters import export
+from millstream.docs.exporters.grafana import panels_of
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health
@@ -222,13 +222,13 @@ EMPTY = {
 """The panels without data in a first run in which nothing goes wrong."""
 
 
-def check_dashboard(prometheus, material):
+def check_dashboard(prometheus, project):
     """Run each expression of the dashboard."""
 
     def empty():
         return {
             panel.title
-            for panels in panels_of(material).values()
+            for panels in panels_of(project).values()
             for panel in panels
             for expression in panel.expressions
             if not prometheus.series(
@@ -239,7 +239,7 @@ def check_dashboard(prometheus, material):
         }
 
     prometheus.until(EMPTY, empty)  # a rate needs two scrapes
-    may_be = {panel.title for panels in panels_of(material).values() for panel in panels if panel.empty}
+    may_be = {panel.title for panels in panels_of(project).values() for panel in panels if panel.empty}
     assert not EMPTY - may_be
 
 
@@ -340,10 +340,10 @@ def test_probes_and_metrics(shop, first_spark):
         run.until(lambda: tested(run, passed=False))
         run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
         run.until(lambda: inserted(run) == 2)
-        material = gather(shop.root, compile_project(shop.root), "target", plan=False)
-        with scraped(address, written_as("alerts", material)) as prometheus:
+        project = exported_project(compile_project(shop.root))
+        with scraped(address, export("alerts", project)) as prometheus:
             check_values(prometheus)
-            check_dashboard(prometheus, material)
+            check_dashboard(prometheus, project)
             check_alerts(prometheus)
         names = {family.name for family in text_string_to_metric_families(got("/metrics")[1])}
         run_metrics = {name for name in names if name.startswith("millstream_")}

@@ -19,8 +19,8 @@ from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.deploy.stages.roll_back import roll_back
-from millstream.docs.formats import written_as
-from millstream.docs.site_input import gather
+from millstream.docs.export import exported_project
+from millstream.docs.exporters import export
 from millstream.kafka.readings import of_sink, show_record
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
@@ -124,7 +124,7 @@ def check(shop, reader):
 def check_description(shop):
     """Check that all records are as AsyncAPI says, and that they can be shown."""
     compiled = compile_project(shop.root)
-    document = json.loads(written_as("asyncapi", gather(shop.root, compiled, "target", plan=False)))
+    document = json.loads(export("asyncapi", exported_project(compiled)))
     for name in ("large", "often"):
         schema = document["components"]["schemas"][f"model_{name}"]
         reading = of_sink(compiled.manifest.nodes[f"model.{name}"])

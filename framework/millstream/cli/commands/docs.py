@@ -15,7 +15,7 @@ from millstream.cli.output import finish, say, terminal
 from millstream.cli.project import compile_valid, models_in, root_of, target_of
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import reporting_os_errors
-from millstream.docs.formats import FORMATS
+from millstream.docs.exporters import exporters
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _REMEDY = "make it writable, or choose another path with --to"
     "millstream docs generate --format mermaid",
     "millstream docs generate --format grafana > dashboard.json",
     "millstream docs generate --format alerts --target production > alerts.yml",
-    formats=FORMATS,
+    formats=tuple(exporters()),
     offline=True,
 )
 @click.option(
@@ -62,13 +62,13 @@ def command(
     optimized rule by rule, a page for each node of the project, a search, and what needs attention. `serve`
     generates it and serves it on this machine only, until Ctrl-C.
     """
-    if common.output in FORMATS and action == "serve":
+    if common.output in exporters() and action == "serve":
         raise click.UsageError("`docs serve` serves only the site; use `docs generate` for other formats")
     root = root_of(common)
     compiled = compile_valid(common, root)
     settings, _ = read_settings(root)
-    if common.output in FORMATS:
-        return _document(common, root, compiled, to, settings.target_path)
+    if common.output in exporters():
+        return _document(common, root, compiled, to)
     folder = to or root / settings.target_path / "docs"
     shown = to.as_posix() if to else f"{settings.target_path}/docs"
     with reporting_os_errors("MS702", f"{shown} can't be written", _REMEDY):
@@ -109,14 +109,14 @@ def _status(common: Common) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(f"{step} …")
 
 
-def _document(common: Common, root: Path, compiled: Compiled, to: Path | None, target_path: str) -> int:
+def _document(common: Common, root: Path, compiled: Compiled, to: Path | None) -> int:
     from millstream.core.atomic import replace_file
-    from millstream.docs.formats import written_as
-    from millstream.docs.site_input import gather
+    from millstream.docs.export import exported_project
+    from millstream.docs.exporters import export
     from millstream.results.thresholds import thresholds_of
 
     thresholds = thresholds_of(target_of(common, root))
-    text = written_as(common.output, gather(root, compiled, target_path, plan=False, thresholds=thresholds))
+    text = export(common.output, exported_project(compiled, thresholds))
     if to is not None:
         with reporting_os_errors("MS702", f"{to.as_posix()} can't be written", _REMEDY):
             to.parent.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,9 @@ MS711 Unknown environment
 MS712 Not possible in an environment
     An isolated environment only reads production's topics. Test traffic and replays are sent to the topics of
     sources, which are production's. Use a target without `environment:`, and leave out `--environment`.
+MS713 An exporter failed
+    `millstream docs generate` calls a function of another installed package for this format. It raised an
+    error, can't be imported, or did not return a text. Fix or update that package; see exporters.md.
 MS900 Internal error
     This is a bug in Millstream. The message names a file with the command, the traceback, and the file that
     was being processed, without secrets: check it, and attach it to your report.

@@ -14,9 +14,12 @@ from typing import Any
 import msgspec
 
 from millstream import __version__
-from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
-from millstream.docs.site_input import Material
-from millstream.project.materialization import Sink
+from millstream.docs.exporters.project import (
+    ExportedColumn,
+    ExportedInfluence,
+    ExportedNode,
+    ExportedProject,
+)
 
 PRODUCER = f"urn:millstream:{__version__}"
 _SPEC = "https://openlineage.io/spec"
@@ -33,28 +36,26 @@ _TRANSFORMATIONS = {
 }  # fmt: skip
 
 
-def openlineage(material: Material) -> str:
+def openlineage(project: ExportedProject) -> str:
     now = datetime.now(tz=timezone.utc).isoformat(timespec="milliseconds")
-    nodes = material.manifest.nodes.values()
-    events = (_event(material, node, now) for node in nodes if node.kind == "model")
+    events = (_event(project, model, now) for model in project.models)
     return "\n".join(msgspec.json.encode(event, enc_hook=str).decode() for event in events)
 
 
-def _event(material: Material, node: ManifestNode, now: str) -> dict[str, Any]:
-    manifest = material.manifest
-    inputs = [manifest.nodes[parent] for parent in node.depends_on if parent in manifest.nodes]
+def _event(project: ExportedProject, node: ExportedNode, now: str) -> dict[str, Any]:
+    inputs = [project.nodes[parent] for parent in node.depends_on if parent in project.nodes]
     return {
         "eventTime": now,
         "producer": PRODUCER,
         "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/JobEvent",
-        "job": {"namespace": _namespace(manifest), "name": node.id, "facets": _of_job(material, node)},
-        "inputs": [_dataset(manifest, input_node) for input_node in inputs],
-        "outputs": [_dataset(manifest, node, lineage=True)],
+        "job": {"namespace": _namespace(project), "name": node.id, "facets": _of_job(node)},
+        "inputs": [_dataset(project, input_node) for input_node in inputs],
+        "outputs": [_dataset(project, node, lineage=True)],
     }
 
 
-def _namespace(manifest: Manifest) -> str:
-    return f"millstream://{manifest.project}/{manifest.target}"
+def _namespace(project: ExportedProject) -> str:
+    return f"millstream://{project.name}/{project.target}"
 
 
 def _facet(name: str, **fields: Any) -> dict[str, Any]:
@@ -63,10 +64,10 @@ def _facet(name: str, **fields: Any) -> dict[str, Any]:
     return {"_producer": PRODUCER, "_schemaURL": url, **fields}
 
 
-def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
+def _of_job(node: ExportedNode) -> dict[str, Any]:
     facets = {
         "jobType": _facet("jobType", processingType="STREAMING", integration="MILLSTREAM", jobType="MODEL"),
-        "sql": _facet("sql", query=material.compiled.get(node.id, ""), dialect="spark"),
+        "sql": _facet("sql", query=node.sql, dialect="spark"),
     }
     if node.description:
         facets["documentation"] = _facet("jobDocumentation", description=node.description)
@@ -75,49 +76,41 @@ def _of_job(material: Material, node: ManifestNode) -> dict[str, Any]:
     return facets
 
 
-def _dataset(manifest: Manifest, node: ManifestNode, *, lineage: bool = False) -> dict[str, Any]:
+def _dataset(project: ExportedProject, node: ExportedNode, *, lineage: bool = False) -> dict[str, Any]:
     facets: dict[str, Any] = {"schema": _facet("schema", fields=list(map(_field, node.columns)))}
     if node.description:
         facets["documentation"] = _facet("documentation", description=node.description)
     if node.owner:
         facets["ownership"] = _facet("ownership", owners=[{"name": node.owner}])
-    if topic := _topic(node):
+    if node.topic:
         # The topic's name, by which other tools know it; the addresses of brokers are omitted.
-        identifier = {"namespace": "kafka", "name": topic, "type": "TOPIC"}
+        identifier = {"namespace": "kafka", "name": node.topic.name, "type": "TOPIC"}
         facets["symlinks"] = _facet("symlinks", identifiers=[identifier])
     if lineage:
-        facets["columnLineage"] = _lineage(manifest, node)
-    return {"namespace": _namespace(manifest), "name": node.id, "facets": facets}
+        facets["columnLineage"] = _lineage(project, node)
+    return {"namespace": _namespace(project), "name": node.id, "facets": facets}
 
 
-def _field(column: ManifestColumn) -> dict[str, str]:
+def _field(column: ExportedColumn) -> dict[str, str]:
     description = {"description": column.description} if column.description else {}
     return {"name": column.name, "type": column.type} | description
 
 
-def _topic(node: ManifestNode) -> str:
-    if node.kind == "source":
-        return str(node.config.get("topic") or node.name)
-    return node.materialization.topic if isinstance(node.materialization, Sink) else ""
-
-
-def _lineage(manifest: Manifest, node: ManifestNode) -> dict[str, Any]:
+def _lineage(project: ExportedProject, node: ExportedNode) -> dict[str, Any]:
     return _facet(
         "columnLineage",
-        fields={
-            column.name: {"inputFields": _inputs(manifest, column.influences)} for column in node.columns
-        },
-        dataset=_inputs(manifest, node.influences),
+        fields={column.name: {"inputFields": _inputs(project, column.influences)} for column in node.columns},
+        dataset=_inputs(project, node.influences),
     )
 
 
-def _inputs(manifest: Manifest, influences: Iterable[Influence]) -> list[dict[str, Any]]:
+def _inputs(project: ExportedProject, influences: Iterable[ExportedInfluence]) -> list[dict[str, Any]]:
     """Return each column once, with all of its influences."""
     transformations: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for influence in influences:
         kind, subtype = _TRANSFORMATIONS[influence.kind]
-        transformations[influence.relation, influence.column].append({"type": kind, "subtype": subtype})
+        transformations[influence.node, influence.column].append({"type": kind, "subtype": subtype})
     return [
-        {"namespace": _namespace(manifest), "name": relation, "field": column, "transformations": applied}
+        {"namespace": _namespace(project), "name": relation, "field": column, "transformations": applied}
         for (relation, column), applied in transformations.items()
     ]

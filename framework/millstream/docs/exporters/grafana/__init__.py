@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from millstream.docs.formats.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
-from millstream.docs.formats.promql import quoted
-from millstream.docs.site_input import Material
+from millstream.docs.exporters.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
+from millstream.docs.exporters.project import ExportedProject
+from millstream.docs.exporters.promql import quoted
 
 SCHEMA_VERSION = 41
 """Of Grafana 11.6; newer versions convert it."""
@@ -21,12 +21,11 @@ _SIZES: dict[Kind, tuple[int, int]] = {"timeseries": (12, _HEIGHT), "stat": (3, 
 _JOINER = "\u2060"
 
 
-def grafana(material: Material) -> str:
-    manifest = material.manifest
+def grafana(project: ExportedProject) -> str:
     document = {
-        "uid": f"millstream-{sha256(manifest.project.encode()).hexdigest()[:16]}",
-        "title": plain(f"{manifest.project}: Millstream"),
-        "description": plain(f"The runs of the project {manifest.project}."),
+        "uid": f"millstream-{sha256(project.name.encode()).hexdigest()[:16]}",
+        "title": plain(f"{project.name}: Millstream"),
+        "description": plain(f"The runs of the project {project.name}."),
         "tags": ["millstream"],
         "timezone": "browser",
         "editable": True,
@@ -34,16 +33,16 @@ def grafana(material: Material) -> str:
         "time": {"from": "now-3h", "to": "now"},
         "refresh": "30s",
         "schemaVersion": SCHEMA_VERSION,
-        "templating": {"list": list(_variables(manifest.project))},
+        "templating": {"list": list(_variables(project.name))},
         "annotations": {"list": []},
-        "panels": list(_panels(panels_of(material))),
+        "panels": list(_panels(panels_of(project))),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
-def panels_of(material: Material) -> dict[str, tuple[Panel, ...]]:
+def panels_of(project: ExportedProject) -> dict[str, tuple[Panel, ...]]:
     """Return the panels by row: those of each run, then those of the project's own metrics."""
-    project_panels = tuple(map(own_panel, material.metrics))
+    project_panels = tuple(map(own_panel, project.metrics))
     return ROWS | {OWN_ROW: (*project_panels, DROPPED)}
 
 

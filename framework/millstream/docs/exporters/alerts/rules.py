@@ -8,9 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.docs.formats.promql import quoted
+from millstream.docs.exporters.promql import quoted
 from millstream.results.run_metrics import BY_NAME
-from millstream.results.thresholds import Thresholds
 
 STALE = 15 * 60.0
 """Seconds without a batch, if the target has no max_staleness."""
@@ -35,7 +34,8 @@ class Watched(Struct, frozen=True):
 
     project: str
     target: str
-    thresholds: Thresholds
+    max_lag: int | None = None
+    max_staleness: float | None = None
     freshness_tests: tuple[str, ...] = ()
 
     @property
@@ -140,7 +140,7 @@ def _left_out(watched: Watched) -> Iterator[Alert]:
 
 
 def _lag(watched: Watched) -> Iterator[Alert]:
-    most = watched.thresholds.max_lag
+    most = watched.max_lag
     if most is not None:
         yield Alert(
             "MillstreamLag",
@@ -169,7 +169,7 @@ def _falling_behind(watched: Watched) -> Iterator[Alert]:
 
 
 def _stale(watched: Watched) -> Iterator[Alert]:
-    limit = watched.thresholds.max_staleness
+    limit = watched.max_staleness
     most = f"{limit or STALE:g}"
     yield Alert(
         "MillstreamStale",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from millstream.docs.site_input import Material
+from millstream.docs.exporters.project import ExportedProject
 
 _CHARACTER, _PADDING, _HEIGHT = 6.6, 12, 20
 _GOOD, _FAIR, _POOR = "#1c7a45", "#8a5a00", "#b3261e"
 
 
-def badge(material: Material) -> str:
-    nodes = material.manifest.nodes.values()
-    models = [node for node in nodes if node.kind == "model"]
+def badge(project: ExportedProject) -> str:
+    nodes, models = project.nodes.values(), project.models
     tested = {parent for node in nodes if node.kind in {"test", "unit_test"} for parent in node.depends_on}
     described = _share(sum(bool(node.description) for node in models), len(models))
     checked = _share(sum(node.id in tested for node in models), len(models))

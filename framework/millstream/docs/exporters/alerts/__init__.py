@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import yaml
 
-from millstream.docs.formats.alerts.rules import Watched, alerts_of, as_text
-from millstream.docs.site_input import Material
+from millstream.docs.exporters.alerts.rules import Watched, alerts_of, as_text
+from millstream.docs.exporters.project import ExportedProject
 
 
-def alerts(material: Material) -> str:
-    manifest = material.manifest
+def alerts(project: ExportedProject) -> str:
     fresh = tuple(
         node.id.removeprefix("test.")
-        for node in manifest.nodes.values()
+        for node in project.nodes.values()
         if node.kind == "test" and node.test == "freshness"
     )
-    watched = Watched(manifest.project, manifest.target, material.thresholds, fresh)
+    watched = Watched(project.name, project.target, project.max_lag, project.max_staleness, fresh)
     rules = [
         {
             "alert": alert.name,
@@ -23,12 +22,12 @@ def alerts(material: Material) -> str:
             "for": alert.after,
             "labels": {
                 "severity": alert.severity,
-                "project": as_text(manifest.project),
-                "target": as_text(manifest.target),
+                "project": as_text(project.name),
+                "target": as_text(project.target),
             },
             "annotations": {"summary": alert.summary, "description": alert.description},
         }
         for alert in alerts_of(watched)
     ]
-    group = {"name": f"millstream: {manifest.project} ({manifest.target})", "rules": rules}
+    group = {"name": f"millstream: {project.name} ({project.target})", "rules": rules}
     return yaml.safe_dump({"groups": [group]}, sort_keys=False, allow_unicode=True, width=1000).rstrip()

@@ -1,0 +1,119 @@
+"""What exporters see of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.compile.lineage.draw import diagram
+from millstream.compile.lineage.find import whole_graph
+from millstream.compile.manifest import Compiled, Influence, ManifestColumn, ManifestNode
+from millstream.core.decoding import from_msgpack
+from millstream.docs.exporters.project import (
+    ExportedColumn,
+    ExportedInfluence,
+    ExportedNode,
+    ExportedProject,
+    ExportedSchema,
+    ExportedTopic,
+)
+from millstream.docs.json_schema import of_changes, of_columns, of_text
+from millstream.docs.texts import compiled
+from millstream.formats.registry import DEFAULT_FORMAT, format_of
+from millstream.plan.from_sql.catalog import Catalog
+from millstream.project.materialization import Sink
+from millstream.results.run_metrics import RunMetric, own_metrics
+from millstream.results.thresholds import Thresholds
+
+_NO_THRESHOLDS = Thresholds()
+
+
+def exported_project(compilation: Compiled, thresholds: Thresholds = _NO_THRESHOLDS) -> ExportedProject:
+    """Return a project without errors as exporters see it, without paths and secrets."""
+    manifest = compilation.manifest
+    sql = compiled(compilation)
+    return ExportedProject(
+        manifest.project,
+        manifest.target,
+        manifest.millstream_version,
+        {id_: _node(node, sql.get(id_, "")) for id_, node in manifest.nodes.items()},
+        diagram(whole_graph(manifest, tuple(manifest.nodes))),
+        _metrics(manifest.project, compilation.catalog),
+        thresholds.max_lag,
+        thresholds.max_staleness,
+    )
+
+
+def _metrics(project: str, catalog: bytes) -> tuple[RunMetric, ...]:
+    models = from_msgpack(catalog, Catalog).models if catalog else {}
+    return tuple(
+        metric
+        for id_, model in models.items()
+        for meter in (declared.meter for declared in model.metrics)
+        for metric in own_metrics(
+            project, id_.partition(".")[2], meter.name, meter.type, meter.labels, meter.description
+        )
+    )
+
+
+def _node(node: ManifestNode, sql: str) -> ExportedNode:
+    return ExportedNode(
+        node.id,
+        node.kind,
+        node.name,
+        node.description,
+        node.owner or "",
+        node.tags,
+        tuple(map(_column, node.columns)),
+        _influences(node.influences),
+        node.depends_on,
+        sql,
+        node.test,
+        _topic(node),
+    )
+
+
+def _column(column: ManifestColumn) -> ExportedColumn:
+    influences = _influences(column.influences)
+    return ExportedColumn(column.name, column.type, column.nullable, column.description, influences)
+
+
+def _influences(influences: Iterable[Influence]) -> tuple[ExportedInfluence, ...]:
+    return tuple(
+        ExportedInfluence(influence.relation, influence.column, influence.kind) for influence in influences
+    )
+
+
+def _topic(node: ManifestNode) -> ExportedTopic | None:
+    config, sink = node.config, node.materialization
+    row = of_columns([column for column in node.columns if not column.name.startswith("_")])
+    if node.kind == "source":
+        topic, key, subjects = str(config.get("topic") or node.name), str(config.get("key") or ""), ("", "")
+    elif isinstance(sink, Sink):
+        topic, key = sink.topic, sink.key[0] if len(sink.key) == 1 else ""
+        subjects = (sink.value_subject, sink.subject_of_key)
+        row = of_changes(row) if sink.changes else row
+    else:
+        return None
+    key_column = next((column for column in node.columns if column.name == key), None)
+    key_format = config.get("key_format")
+    partitions, replication = config.get("partitions"), config.get("replication")
+    return ExportedTopic(
+        topic,
+        "receive" if node.kind == "source" else "send",
+        ExportedSchema(
+            format_of(config.get("format") or DEFAULT_FORMAT).media_type,
+            row,
+            config.get("schema") or "",
+            subjects[0] or config.get("subject") or "",
+        ),
+        ExportedSchema(
+            format_of(key_format).media_type if key_format else "",
+            of_text(key_column.type) if key_column else None,
+            config.get("key_schema") or "",
+            subjects[1] or config.get("key_subject") or "",
+        ),
+        config.get("framing", "plain") != "plain",
+        partitions if isinstance(partitions, int) else None,
+        replication if isinstance(replication, int) else None,
+        config.get("topic_config") or {},
+    )
