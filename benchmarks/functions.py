@@ -18,10 +18,10 @@ from build import cpu
 from msgspec.structs import replace
 from projects.folder import SCORES, write_project
 
+from millstream.compile.native_functions import obstacles
 from millstream.engine.python.functions import register
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
-from millstream.native.obstacles import obstacles
 from millstream.project.load import load_project
 from millstream.project.values import Project, Target
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from millstream.compile import compile_project
+from millstream.compile.native_functions import translate_function
 from millstream.core.text import Text
-from millstream.native import Translation, translate
+from millstream.native import Translation
 from millstream.project.functions import read_functions
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -32,7 +33,9 @@ def test_a_project_compiles_and_has_a_sink_for_each_query(tmp_path, modules, nam
 def test_the_functions_of_the_pipelines_run_natively(tmp_path, modules):
     modules("projects.pipelines").write(tmp_path, ["serial"], "events", "test")
     text = Text("macros/scores.py", (tmp_path / "macros/scores.py").read_text())
-    translated = {function.name: translate(function, text.content) for function in read_functions(text)[0]}
+    translated = {
+        function.name: translate_function(function, text.content) for function in read_functions(text)[0]
+    }
     assert translated.keys() >= {"optimize", "summarize"}
     assert all(isinstance(translation, Translation) for translation in translated.values())
 

@@ -19,12 +19,12 @@ from millstream.compile.follow_up_errors import broken_files, without_followups
 from millstream.compile.graph import Node, build_graph, find_cycles
 from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.compile.models import Models
+from millstream.compile.native_functions import not_native
 from millstream.compile.options import unknown_rules
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
-from millstream.native.obstacles import not_native
 from millstream.project.imports import Imported
 from millstream.project.load import load_files
 from millstream.project.values import Project, Settings, Target

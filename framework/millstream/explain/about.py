@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from millstream.compile.manifest import Compiled
+from millstream.compile.native_functions import obstacles
 from millstream.explain.explanation import About
 from millstream.explain.figures import figures
 from millstream.explain.one_state import could_be_one
 from millstream.explain.opaque import unsupported
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
-from millstream.native.obstacles import obstacles
 from millstream.project.values import LOCAL_PARTITIONS
 from millstream.queries.plan import Physical
 from millstream.queries.topology import Topology, hints_of, physical_settings

@@ -1,4 +1,4 @@
-"""Translates a function that SQL calls."""
+"""Translates a function of a Python file, which is all that this package needs of a project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from millstream.native.values import (
     union,
 )
 from millstream.project.python_module import parse_module
-from millstream.project.values import Function
 
 
 class Translation(Struct, frozen=True):
@@ -33,21 +32,17 @@ class Translation(Struct, frozen=True):
     """What the arguments are in Python; each may be None, too."""
 
 
-def translate(function: Function, text: str) -> Translation | Obstacle:
+def translate(name: str, text: Text) -> Translation | Obstacle:
     """Translate a function of a file, or return what prevents that."""
-    if function.runs == "python":
-        return Obstacle("`runs: python`", 0)
-    if function.effect:
-        return Obstacle(f"code that may change any name when it is imported, at {function.effect}", 0)
-    names = _names(function.path, text)
+    names = _names(text.path, text.content)
     if names is None:
-        return Obstacle("a file that can't be read", function.location.line)
+        return Obstacle("a file that can't be read", 0)
     try:
-        return _translated(names, function)
+        return _translated(names, name)
     except ObstacleError as error:
-        return Obstacle(error.what, error.line or function.location.line)
+        return Obstacle(error.what, error.line)
     except RecursionError:
-        return Obstacle("code that is nested too deeply", function.location.line)
+        return Obstacle("code that is nested too deeply", 0)
 
 
 @lru_cache(maxsize=64)
@@ -56,14 +51,12 @@ def _names(path: str, text: str) -> Names | None:
     return None if module is None else Names(module)
 
 
-def _translated(names: Names, function: Function) -> Translation:
+def _translated(names: Names, name: str) -> Translation:
     if (changing := names.changing) is not None:
         raise ObstacleError(changing, f"`{ast.unparse(changing)[:60]}`, with which code can change any name")
-    node = names.function(function.name)
-    if node is None or function.table or function.keyed:
-        raise ObstacleError(
-            node or ast.Pass(), "a function that is defined under a condition, or yields rows"
-        )
+    node = names.function(name)
+    if node is None:
+        raise ObstacleError(ast.Pass(), "a function that is defined under a condition")
     annotations = [argument.annotation for argument in (*node.args.posonlyargs, *node.args.args)]
     hints = [names.hints.read(annotation) for annotation in annotations if annotation is not None]
     if not hints or len(hints) < len(annotations) or node.returns is None:

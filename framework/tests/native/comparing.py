@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
 
+from millstream.compile.native_functions import translate_function
 from millstream.core.text import Text
 from millstream.core.user_code import Source
 from millstream.engine.python.functions import register
-from millstream.native import Translation, translate
+from millstream.native import Translation
 from millstream.project.functions import read_functions
 
 ROWS = 120
@@ -108,7 +109,9 @@ def compared(spark, text, rows, parameters, path="macros/random.py", names=None)
     functions, errors = read_functions(Text(path, text))
     assert not [error for error in errors if error.severity == "error"]
     chosen = [function for function in functions if names is None or function.name in names]
-    translated = [function for function in chosen if isinstance(translate(function, text), Translation)]
+    translated = [
+        function for function in chosen if isinstance(translate_function(function, text), Translation)
+    ]
     source = Source(path, text, str(abs(hash(text))))
     columns = zip(*rows, strict=True)
     table = pa.table(

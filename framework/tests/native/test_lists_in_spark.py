@@ -6,8 +6,9 @@ import pytest
 from native.comparing import compared, rows
 from support.long import NATIVE_ROWS
 
+from millstream.compile.native_functions import translate_function
 from millstream.core.text import Text
-from millstream.native import Obstacle, translate
+from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 
 PARAMETERS = {
@@ -164,7 +165,9 @@ def test_each_construct(spark):
     text = written()
     functions, _ = read_functions(Text("macros/all.py", text))
     refused = {
-        f.name: obstacle.what for f in functions if isinstance(obstacle := translate(f, text), Obstacle)
+        f.name: obstacle.what
+        for f in functions
+        if isinstance(obstacle := translate_function(f, text), Obstacle)
     }
     assert refused == NOT_TRANSLATED
     _, values, failed = compared(spark, text, rows(5, PARAMETERS, NATIVE_ROWS), PARAMETERS, "macros/all.py")
@@ -193,12 +196,12 @@ def test_each_construct(spark):
 def test_what_is_not_provable_runs_in_python(body, obstacle):
     text = f"{HEAD}\ndef f({SIGNATURE}) {body}\n"
     function = read_functions(Text("macros/a.py", text))[0][-1]
-    assert translate(function, text).what == obstacle
+    assert translate_function(function, text).what == obstacle
 
 
 def test_a_tuple_as_a_parameter_runs_in_python():
     text = "def f(ns: tuple[int, ...]) -> int: return len(ns)\n"
     assert (
-        translate(read_functions(Text("macros/a.py", text))[0][0], text).what
+        translate_function(read_functions(Text("macros/a.py", text))[0][0], text).what
         == "a parameter of type array<bigint>"
     )

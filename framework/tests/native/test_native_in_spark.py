@@ -8,8 +8,9 @@ from native.comparing import compared, rows
 from native.random_functions import ARROW, PARAMETERS, Maker
 from support.long import NATIVE, NATIVE_ROWS
 
+from millstream.compile.native_functions import translate_function
 from millstream.core.text import Text
-from millstream.native import Obstacle, translate
+from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 
 CONSTRUCTS = """
@@ -132,7 +133,9 @@ def test_each_construct(spark):
     count = NATIVE_ROWS
     functions, _ = read_functions(Text("macros/all.py", CONSTRUCTS))
     refused = {
-        f.name: obstacle.what for f in functions if isinstance(obstacle := translate(f, CONSTRUCTS), Obstacle)
+        f.name: obstacle.what
+        for f in functions
+        if isinstance(obstacle := translate_function(f, CONSTRUCTS), Obstacle)
     }
     assert refused == NOT_TRANSLATED
     kinds = {"bigint": "int", "double": "float", "string": "str"}

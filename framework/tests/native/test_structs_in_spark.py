@@ -4,9 +4,10 @@ import pytest
 from native.comparing import compared, registered, rows
 from support.long import NATIVE_ROWS
 
+from millstream.compile.native_functions import translate_function
 from millstream.core.text import Text
 from millstream.core.user_code import Source
-from millstream.native import Obstacle, translate
+from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 from millstream.queries.emit.draft import LOCATED
 
@@ -174,7 +175,9 @@ def test_each_construct(spark, parameters, text):
     text = CLASSES + text
     functions, _ = read_functions(Text("macros/all.py", text))
     refused = {
-        f.name: str(obstacle) for f in functions if isinstance(obstacle := translate(f, text), Obstacle)
+        f.name: str(obstacle)
+        for f in functions
+        if isinstance(obstacle := translate_function(f, text), Obstacle)
     }
     assert refused == {}
     input_rows = rows(3, parameters, NATIVE_ROWS)
@@ -218,7 +221,7 @@ def test_what_is_not_provable_runs_in_python():
     def obstacle(body, classes=CLASSES):
         text = f"{classes}\n{body}\n"
         function = read_functions(Text("macros/a.py", text))[0][-1]
-        return translate(function, text).what
+        return translate_function(function, text).what
 
     assert (
         obstacle("def f(x: float) -> bool: return Point(x) == Point(x)")
@@ -279,6 +282,6 @@ def test_a_local_variable_hides_what_the_file_and_python_define():
     for body in ("max(1, 2)", "math.pi", "3 in (x, 3)", "len((x, 1))"):
         name = body.partition("(")[0].partition(".")[0] if "x" not in body[4:] else "x"
         source = f"{text}def f({name}: int) -> float: return {body} * 1.0\n"
-        assert isinstance(translate(read_functions(Text("macros/a.py", source))[0][0], source), Obstacle), (
-            body
-        )
+        assert isinstance(
+            translate_function(read_functions(Text("macros/a.py", source))[0][0], source), Obstacle
+        ), body

@@ -3,8 +3,8 @@
 import pytest
 from support.shops import Shop
 
-from millstream.native.translate import translate
-from millstream.native.values import Obstacle
+from millstream.compile.native_functions import translate_function
+from millstream.native import Obstacle
 from millstream.project.load import load_project
 
 F = """
@@ -117,13 +117,13 @@ def test_what_it_can_not_see(tmp_path, name):
 @pytest.mark.parametrize("name", [*PYTHON, "of builtins"])
 def test_names_that_code_may_change_are_not_translated(tmp_path, name):
     files, _ = CHANGED[name]
-    translation = translate(functions(tmp_path, files)["f"], files["macros/f.py"])
+    translation = translate_function(functions(tmp_path, files)["f"], files["macros/f.py"])
     assert isinstance(translation, Obstacle)
 
 
 def test_other_constants_are_translated(tmp_path):
     text = MODULE.format("import logging", "logging.basicConfig()\nPLACES = {}\nPLACES['a'] = 1")
-    assert not isinstance(translate(functions(tmp_path, {"macros/f.py": text})["f"], text), Obstacle)
+    assert not isinstance(translate_function(functions(tmp_path, {"macros/f.py": text})["f"], text), Obstacle)
 
 
 def test_a_library_that_is_not_installed_counts_by_its_content(tmp_path, monkeypatch):

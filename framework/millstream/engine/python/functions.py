@@ -13,6 +13,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # add
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
+from millstream.compile.native_functions import translate_function
 from millstream.core import user_code
 from millstream.core.expressions import quoted
 from millstream.core.user_code import Source
@@ -25,7 +26,7 @@ from millstream.formats.format import DecodingCall
 from millstream.formats.python import calling, checks
 from millstream.formats.python.expected_types import expected_fields
 from millstream.formats.sql import BAD, BAD_TYPE
-from millstream.native import Translation, translate
+from millstream.native import Translation
 from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
 from millstream.queries.emit.draft import LOCATED
@@ -66,7 +67,7 @@ def register(
         )
         failing = _udf(worker.guarded_call(called), f"struct<value:{returned_type},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
-        native = translate(function, source.text)
+        native = translate_function(function, source.text)
         if isinstance(native, Translation) and name not in encoders:
             _replace(session, function, native, deterministic=name in within)
 

@@ -1,4 +1,4 @@
-"""Which functions of a project run in Python, and why."""
+"""A project's functions as Java code, or why they run in Python."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, diagnostic_at
 from millstream.core.text import Text
-from millstream.native.translate import translate
-from millstream.native.values import Obstacle
+from millstream.native import Obstacle, Translation, translate
 from millstream.project.functions import read_functions
 from millstream.project.imports import with_imports
 from millstream.project.values import Function
+
+
+def translate_function(function: Function, text: str) -> Translation | Obstacle:
+    """Translate a function of a file with this text, or return what prevents that."""
+    if function.runs == "python":
+        return Obstacle("`runs: python`", 0)
+    if function.effect:
+        return Obstacle(f"code that may change any name when it is imported, at {function.effect}", 0)
+    if function.table or function.keyed:
+        return Obstacle("a function that yields rows", function.location.line)
+    translated = translate(function.name, Text(function.path, text))
+    if isinstance(translated, Obstacle) and not translated.line:
+        return replace(translated, line=function.location.line)
+    return translated
 
 
 def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:
@@ -28,7 +41,7 @@ def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str,
         read = {function.name: function for function in read_functions(Text(path, text))[0]}
         for function in with_imports(read, root)[0].values():
             if function.name in names:
-                translated = translate(replace(function, runs=functions[function.name][1]), text)
+                translated = translate_function(replace(function, runs=functions[function.name][1]), text)
                 if isinstance(translated, Obstacle):
                     obstacles[function.name] = translated
     return obstacles
@@ -40,7 +53,7 @@ def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic
         if function.runs != "native":
             continue
         text = (root / function.path).read_text(encoding="utf-8")
-        obstacle = translate(function, text)
+        obstacle = translate_function(function, text)
         if isinstance(obstacle, Obstacle):
             lines = text.splitlines(keepends=True)[: (obstacle.line or function.location.line) - 1]
             start = sum(map(len, lines))
