@@ -34,6 +34,7 @@ from millstream.engine.python.functions import source_of
 from millstream.engine.python.return_checks import Fit, UnfitError, fit_of_rows
 from millstream.engine.python.stored_states import state_bytes, state_in
 from millstream.engine.python.worker import FAILED
+from millstream.engine.spark.settings import use_rocksdb
 from millstream.plan.durations import milliseconds
 from millstream.project.values import Function, Project
 from millstream.queries.emit.fuse import unused
@@ -43,14 +44,7 @@ from millstream.queries.values import OutputMode
 # Workers of a cluster need no Millstream: pickle sends them this module.
 cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 
-_STORE = "spark.sql.streaming.stateStore.providerClass"
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-def use_rocksdb(session: SparkSession) -> None:
-    """Set the only state store that `transformWithState` supports, whatever the target uses otherwise."""
-    session.conf.set(_STORE, _ROCKSDB)
 
 
 def yielded_rows(

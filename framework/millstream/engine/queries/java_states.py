@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from millstream.engine.python.keyed import use_rocksdb
+from millstream.engine.spark.settings import use_rocksdb
 
 
 def use_java_states(session: SparkSession) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.state_store import Store, budget, is_limited, store_of
 from millstream.queries.values import Query
@@ -32,6 +34,12 @@ def store_settings(store: Store) -> dict[str, str]:
         # has. A checkpoint keeps the version with which it began.
         "spark.sql.streaming.join.stateFormatVersion": "3" if store == "rocksdb" else "2",
     }
+
+
+def use_rocksdb(session: SparkSession) -> None:
+    """Set the only state store that `transformWithState` supports, whatever the target uses otherwise."""
+    for name, value in store_settings("rocksdb").items():
+        session.conf.set(name, value)
 
 
 def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
