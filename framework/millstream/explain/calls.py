@@ -10,7 +10,17 @@ from msgspec import Struct
 from millstream.core.expressions import Expression
 from millstream.explain.names import node_names, plain
 from millstream.formats.registry import format_of
-from millstream.plan.nodes import Decode, Expand, Filter, Node, Output, Plan, Stateful, conditions_text
+from millstream.plan.nodes import (
+    Decode,
+    Expand,
+    Filter,
+    Maintained,
+    Node,
+    Output,
+    Plan,
+    Stateful,
+    conditions_text,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.project.materialization import Sink
 
@@ -52,8 +62,17 @@ def _calls(node: Node, names: Mapping[int, str], obstacles: Mapping[str, str]) -
         (function, str(expression)) for expression in node.expressions for function in expression.functions
     )
     for (function, text), times in counted.items():
-        runs = f"{ARROW}, because of {obstacles[function]}" if function in obstacles else NATIVE
-        yield Call(function, name, models, text, runs, _rows(node.inputs[0], names), times)
+        rows = _rows(node.inputs[0], names)
+        yield Call(function, name, models, text, _runs(function, obstacles), rows, times)
+    if isinstance(node, Maintained):
+        by = ", ".join(node.maintenance.by)
+        rows = f"its rows with touched values of {by}, and those as they were" if by else "all of its rows"
+        for function in node.called:
+            yield Call(function, name, models, f"{function}(…)", _runs(function, obstacles), rows)
+
+
+def _runs(function: str, obstacles: Mapping[str, str]) -> str:
+    return f"{ARROW}, because of {obstacles[function]}" if function in obstacles else NATIVE
 
 
 def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int, str]) -> Iterator[Call]:

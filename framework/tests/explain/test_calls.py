@@ -5,7 +5,8 @@ from support.plans import by, explode, group, plan, select, topic, where
 
 from millstream.core.types import INT
 from millstream.explain.calls import python_calls
-from millstream.plan.nodes import Column, Stateful
+from millstream.plan.nodes import Column, Maintained, Stateful
+from millstream.plan.nodes.maintenance import Maintenance
 
 
 def test_a_call_sees_the_rows_that_filters_below_it_leave() -> None:
@@ -54,3 +55,17 @@ def test_a_call_runs_natively_unless_something_prevents_it() -> None:
     (native,), (python,) = python_calls(calling, {}), python_calls(calling, {"py_f": "`try` in line 3"})
     assert native.runs == "natively in the JVM"
     assert python.runs == "Python over Arrow batches, because of `try` in line 3"
+
+
+def test_a_table_over_tables_calls_functions_in_its_sql() -> None:
+    table = Maintained(
+        table="model.m",
+        reads=(topic("a"),),
+        maintenance=Maintenance(("source.events",), "select a, py_f(a) as x from events", by=("a",)),
+        keys=("a",),
+        called=("py_f",),
+        columns=(Column("a", INT), Column("x", INT)),
+    )
+    (call,) = python_calls(plan(table), {})
+    assert (call.function, call.text, call.runs) == ("py_f", "py_f(…)", "natively in the JVM")
+    assert call.rows == "its rows with touched values of a, and those as they were"
