@@ -14,6 +14,7 @@ from millstream.core.expressions import Expression
 from millstream.core.text import Location
 from millstream.core.types import NULL, UNKNOWN
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
+from millstream.project.sources import RENAMED_IN_TABLE
 from millstream.project.values import Column, Project, Topic
 from millstream.sql.values import InputRelation, RelationColumn, SqlDiagnostic
 
@@ -51,9 +52,14 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
             continue
         sql = f"{_BEFORE}{column.expression} as derived from records"
         analysis = analyze(sql, lambda _: records, list, project.functions)
-        into.diagnostics += [
-            _located(column, diagnostic) for diagnostic in analysis.diagnostics if diagnostic.code != "MS409"
-        ]
+        into.diagnostics += filter(
+            None,
+            (
+                _time_of_versions(topic, _located(column, diagnostic))
+                for diagnostic in analysis.diagnostics
+                if diagnostic.code != "MS409"
+            ),
+        )
         if (expression := only_expression(analysis)) is not None:
             derivations.append((declared.name, expression))
         derived = analysis.columns[0] if analysis.columns else None
@@ -75,6 +81,17 @@ def _of_records(
         return columns
     times = {column.name for column in VERSION_COLUMNS}
     return (*(column for column in columns if column.name not in times), *metadata_of(topic))
+
+
+def _time_of_versions(topic: Topic, diagnostic: Diagnostic) -> Diagnostic | None:
+    """Return the error of a column that `from` can't read; None if it is reported where it is declared."""
+    name = diagnostic.message.partition("'")[2].partition("'")[0].lower()
+    if diagnostic.code != "MS402" or not topic.versions or name not in {c.name for c in VERSION_COLUMNS}:
+        return diagnostic
+    if any(column.name.lower() == name for column in topic.columns):
+        return None
+    message = f"a topic with `versions` gets a column '{name}', so `from` can't read a field of this name"
+    return msgspec.structs.replace(diagnostic, code="MS682", message=message, help=RENAMED_IN_TABLE)
 
 
 def _wrong_type(column: Column, type_name: str) -> Diagnostic:

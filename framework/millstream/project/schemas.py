@@ -18,8 +18,10 @@ from millstream.project.checks import Lines
 from millstream.project.files import File
 from millstream.project.format_functions import CODE, source_format
 from millstream.project.format_functions import Unusable as UnusableFunction
+from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
 from millstream.project.pins import pins_folder, read_pins
+from millstream.project.sources import RENAMED_IN_TABLE
 from millstream.project.values import (
     Column,
     Function,
@@ -64,6 +66,11 @@ class TopicSchemas:
         if pinned is None:
             return replace(topic, incomplete=True)
         columns = tuple(self._merged(topic, topic.schema.location, pinned.schema, topic.schema.name))
+        declared = {column.name for column in topic.columns}
+        for column in columns if topic.versions else ():
+            if column.name.lower() in {VALID_FROM, VALID_TO} and column.name not in declared:
+                message = f"a topic with `versions` gets a column '{column.name}', and its schema has another"
+                self._report(topic.schema.location, "MS682", message, RENAMED_IN_TABLE)
         return replace(topic, columns=columns, format=pinned.encoding)
 
     def _complete_key(self, key: Key, use: SchemaUse | RegistryUse | FunctionUse) -> Key | None:

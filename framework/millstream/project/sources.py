@@ -87,15 +87,19 @@ def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column 
         message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
         reader.report_at(location, "MS683", message, "add `table: true`, or remove `versions`")
         return ""
-    names = {column.name.lower() for column in columns}
-    for name in (VALID_FROM, VALID_TO):
-        if name in names:
+    for column in columns:
+        if (name := column.name.lower()) in {VALID_FROM, VALID_TO}:
             message = f"a topic with `versions` gets a column '{name}', and declares another one"
-            remedy = (
-                "remove `versions`, and keep versions in a table that selects this column by another name"
-            )
-            reader.report_at(location, "MS682", message, remedy)
+            at_column = column.location if isinstance(column, Column) else location
+            reader.report_at(at_column, "MS682", message, RENAMED_IN_TABLE)
     return shape.versions
+
+
+RENAMED_IN_TABLE = (
+    "remove `versions`, and keep versions in a table that selects this column by another name: "
+    "config(materialized='table', unique_key=…, versions=…, order_by=…)"
+)
+"""What a topic with versions needs if its records have a field of the name of one of their times."""
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:

@@ -182,3 +182,44 @@ def test_what_an_edit_means(name, tmp_path):
             query.signature for query in queries if any(t.model == "model.m" for t in query.tables)
         ]
     assert verdict(*signatures).kind == kind
+
+
+TIMES = {
+    "a field": ("[{name: rate, type: double}, {name: valid_from, type: timestamp}]", ""),
+    "a field that is renamed": ("[{name: rate, type: double}, {name: begins, type: timestamp, from: valid_from}]", ""),
+    "a field that is read": ("[{name: rate, type: double}, {name: valid_from, type: timestamp}, {name: begins, from: valid_from}]", ""),
+    "a field of a schema": ("[]", "format: avro, schema: schemas/rates.avsc, "),
+}  # fmt: skip
+SCHEMA = """
+{"type": "record", "name": "Rate", "fields": [{"name": "rate", "type": "double"},
+ {"name": "valid_from", "type": {"type": "long", "logicalType": "timestamp-millis"}}]}
+"""
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_a_field_with_the_name_of_a_time_of_versions(name, tmp_path):
+    columns, more = TIMES[name]
+    rates = "{{ source('shop', 'rates') }}"
+    root = project(tmp_path, {})
+    sources = root / "models/sources.yml"
+    (root / "schemas").mkdir()
+    (root / "schemas/rates.avsc").write_text(SCHEMA)
+    before = sources.read_text()
+    topic = f"      - {{name: rates, key: {{name: currency}}, table: true, {more}columns: {columns}, versions: all}}\n"
+    sources.write_text(f"{before}{topic}")
+    (diagnostic,) = compile_project(root).diagnostics
+    assert (diagnostic.code, diagnostic.location.path) == ("MS682", "models/sources.yml")
+    assert diagnostic.help.startswith("remove `versions`, and keep versions in a table")
+    begins = "begins" if "begins" in columns else "valid_from as begins"
+    topic = topic.replace(", versions: all", "")
+    if "from: valid_from" in columns and "name: valid_from" not in columns:
+        topic, begins = (
+            topic.replace("begins, type: timestamp, from: valid_from", "valid_from, type: timestamp"),
+            "valid_from as begins",
+        )
+    sources.write_text(f"{before}{topic}")
+    options = "materialized='table', unique_key='currency', versions='all', order_by='begins'"
+    (root / "models/versions.sql").write_text(
+        f"{{{{ config({options}) }}}} select currency, rate, {begins} from {rates}"
+    )
+    assert compile_project(root).diagnostics == ()
