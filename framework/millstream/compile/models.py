@@ -304,6 +304,12 @@ class Models:
         return self._analyze(sql, lambda _: relation, list)
 
     def _plan_diagnostic(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
+        diagnostic = self._at_problem(model, plan_problem)
+        others = (self.models.get(other.removeprefix("model.")) for other in plan_problem.others)
+        notes = (Note(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2)) for o in others if o is not None)
+        return msgspec.structs.replace(diagnostic, notes=(*diagnostic.notes, *notes))
+
+    def _at_problem(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
         rendered = model.rendered
         severity: Severity = "warning" if plan_problem.warning else "error"
         if not plan_problem.option and rendered is not None and plan_problem.stop > plan_problem.start:

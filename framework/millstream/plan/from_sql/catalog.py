@@ -266,3 +266,5 @@ class PlanProblem(Struct, frozen=True):
     stop: int = 0
     option: str = ""
     warning: bool = False
+    others: tuple[str, ...] = ()
+    """The relations whose definitions are the cause, too."""

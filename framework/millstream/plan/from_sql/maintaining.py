@@ -94,8 +94,7 @@ def changing_rows(
         message = f"{message}; '{origin[1].rpartition('.')[2]}' calls it"
         remedy = _view_as_table(origin[1], around, known_traits, AGAIN)
     else:
-        views = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
-        remedies = [_view_as_table(view, around, known_traits) for view in views]
+        remedies = [_view_as_table(view, around, known_traits) for view in inputs_in_motion(spec, around)]
         remedy = f"all of this is needed: {'; '.join(remedies)}; set config({AGAIN}) here"
     return [PlanProblem(spec.id, "MS546", message, remedy, option="materialized")]
 
@@ -128,22 +127,36 @@ def _are_tables(read: Sequence[str], around: Surroundings) -> bool:
     return not _are_seeds(read) and all(map(around.can_rest, read))
 
 
+def inputs_in_motion(spec: ModelSpec, around: Surroundings) -> tuple[str, ...]:
+    """Return the inputs because of which a table can't be kept equal to its SQL."""
+    return tuple(relation for relation in inputs_of(spec) if not around.can_rest(relation))
+
+
 def inputs_as_tables(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
-    read = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
-    traits = {relation: known_traits.of(around.provide(relation, False)) for relation in read}
-    if not isinstance(spec.materialization, Table) or not all(
-        relation_traits.mode == "upsert" and relation_traits.keys for relation_traits in traits.values()
-    ):
+    if not isinstance(spec.materialization, Table) or _only_seeds(spec, around, known_traits):
         return ""
     remedies = []
-    for relation, relation_traits in traits.items():
-        name = relation.rpartition(".")[2]
-        sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
-        remedies.append(f"make '{name}' a table with {stored_as_table(relation_traits.keys)}{sent}")
+    for relation in inputs_in_motion(spec, around):
+        traits, name = known_traits.of(around.provide(relation, False)), relation.rpartition(".")[2]
+        if traits.mode == "static":
+            remedies.append(as_cte(relation))
+        elif traits.mode == "upsert" and traits.keys:
+            sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
+            remedies.append(f"make '{name}' a table with {stored_as_table(traits.keys)}{sent}")
+        else:
+            return ""
+    if not remedies:
+        return ""
     if spec.materialization.refresh != "full" and _needs_full(spec, around):
         remedies.append("set refresh='full' here")
     return remedies[0] if len(remedies) == 1 else f"all of this is needed: {'; '.join(remedies)}"
+
+
+def as_cte(*views: str) -> str:
+    """Return the remedy for views of rows at rest, which can't be stored themselves."""
+    names = " and ".join(f"'{view.rpartition('.')[2]}'" for view in views)
+    return f"write the SQL of {names} as a CTE of this model"
 
 
 def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
@@ -164,14 +177,28 @@ def misplaced_option(spec: ModelSpec, around: Surroundings, known_traits: KnownT
         )
         return PlanProblem(spec.id, "MS548", message, "set refresh='full', or remove 'every'", option="every")
     if refresh and not can_be_maintained(spec, around):
-        read = [relation for relation in inputs_of(spec) if not around.can_rest(relation)]
-        names = ", ".join(relation.rpartition(".")[2] for relation in read)
-        why = f"'{spec.name}' reads {names} row by row" if read else f"'{spec.name}' reads only seeds"
-        message = f"'refresh' is for tables over tables: {why}"
-        fix = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
-        remedy = fix if read else "remove it, and set materialized='view'"
-        return PlanProblem(spec.id, "MS548", message, remedy, option="refresh")
+        others = inputs_in_motion(spec, around)
+        names = ", ".join(relation.rpartition(".")[2] for relation in others)
+        if _only_seeds(spec, around, known_traits):
+            why, remedy = "reads only seeds", "remove it, and set materialized='view'"
+        else:
+            views = all(map(around.inlined, others))
+            why = f"reads {names}, {'a view' if len(others) == 1 else 'views'}" if views else ""
+            why = why or f"reads {names} row by row"
+            remedy = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
+        message = f"'refresh' is for tables over tables: '{spec.name}' {why}"
+        return PlanProblem(spec.id, "MS548", message, remedy, option="refresh", others=others)
     return None
+
+
+def _only_seeds(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> bool:
+    """Return whether all inputs are seeds, or views over nothing else."""
+    traits = [
+        known_traits.of(around.provide(relation, False))
+        for relation in inputs_of(spec)
+        if not relation.startswith("seed.")
+    ]
+    return all(of_input.mode == "static" and not of_input.looks_up for of_input in traits)
 
 
 def inputs_of(spec: ModelSpec) -> tuple[str, ...]:

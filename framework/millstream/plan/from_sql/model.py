@@ -15,11 +15,13 @@ from millstream.plan.from_sql.keys import checked_keys
 from millstream.plan.from_sql.maintaining import (
     AS_TABLE,
     OR_IN_FULL,
+    as_cte,
     build_maintained,
     can_be_maintained,
     changing_call,
     changing_rows,
     inputs_as_tables,
+    inputs_in_motion,
     is_view_over_tables,
     misplaced_option,
     needs_rows_at_rest,
@@ -77,7 +79,10 @@ def build_model(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits
         return build_maintained(spec, around, known_traits)
     streamed = streamed or _streamed(spec, around, known_traits)
     remedy = inputs_as_tables(spec, around, known_traits)
-    return replace(streamed, problems=[replace(streamed.problems[0], remedy=remedy)]) if remedy else streamed
+    if not remedy:
+        return streamed
+    others = inputs_in_motion(spec, around)
+    return replace(streamed, problems=[replace(streamed.problems[0], remedy=remedy, others=others)])
 
 
 def _at_rest(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
@@ -153,7 +158,9 @@ class ModelBuilder:
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
             message, remedy = self._at_rest(stored, root)
-            self.report_error("MS694", message, remedy, option="materialized")
+            refused = PlanProblem(self.spec.id, "MS694", message, remedy, option="materialized")
+            views = tuple(filter(self.around.inlined, self.spec.reads))
+            self.problems.append(replace(refused, others=views))
 
     def _check_headers(self, root: Node) -> None:
         """Refuse to pass on headers where a row does not come from a single record."""
@@ -175,12 +182,11 @@ class ModelBuilder:
         """Return why no query of a model would run, and what to do about it."""
         name, read = self.spec.name, self.spec.reads
         names = ", ".join(f"'{relation.rpartition('.')[2]}'" for relation in read)
-        views = [f"'{relation.rpartition('.')[2]}'" for relation in read if self.around.inlined(relation)]
         if table := self.traits.of(root).looks_up.rpartition(".")[2]:
             as_table = "make it a table with config(materialized='table', unique_key='…')"
             if isinstance(stored, Table):
                 message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
-                return message, f"write the SQL of {' and '.join(views)} as a CTE of this model"
+                return message, as_cte(*filter(self.around.inlined, read))
             message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"
             return message, f"{as_table}, and send its rows with a sink that selects from it"
         what = f"only rows that never change ({names})" if read else "no topic and no table"

@@ -22,6 +22,8 @@ class Relation(Struct, frozen=True):
     columns: tuple[tuple[str, str], ...] = ()
     """Names and types, according to the project."""
     options: dict[str, Any] = {}
+    seeds: tuple[str, ...] = ()
+    """The names of the seeds that a view reads, if it reads nothing else."""
 
     @property
     def stored(self) -> type[Materialization] | None:
@@ -34,6 +36,7 @@ class Relation(Struct, frozen=True):
 
 def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, Relation]:
     """Return the relations of a project by their names in lower case."""
+    by_id = {node.id: node for node in nodes}
     relations = [
         Relation(
             node.id,
@@ -41,11 +44,27 @@ def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, Relation]:
             kind,
             tuple((column.name, column.type) for column in node.columns),
             node.config,
+            _seeds(node, by_id),
         )
-        for node in nodes
+        for node in by_id.values()
         if (kind := _kind(node)) is not None
     ]
     return {relation.name.lower(): relation for relation in relations}
+
+
+def _seeds(node: ManifestNode, by_id: Mapping[str, ManifestNode]) -> tuple[str, ...]:
+    seeds: dict[str, None] = {}
+    waiting = [node]
+    while waiting:
+        for below in (by_id[id_] for id_ in waiting.pop().depends_on if id_ in by_id):
+            stored = below.materialization
+            if below.kind == "seed":
+                seeds[below.name] = None
+            elif stored is not None and stored.inlined:
+                waiting.append(below)
+            else:
+                return ()
+    return tuple(seeds)
 
 
 def _kind(node: ManifestNode) -> str | None:
@@ -86,6 +105,9 @@ def missing_table(name: str, relations: Mapping[str, Relation]) -> Diagnostic:
     if relation.stored is not None and not relation.stored.stored_as:
         message = f"'{relation.name}' is a view: its rows are not stored"
         remedy = f"see its newest rows with `millstream show {relation.name}`, or materialize it as a table"
+        if relation.seeds:
+            seeds = ", ".join(relation.seeds)
+            remedy = f"see its rows with `millstream show {relation.name}`, or query what it reads: {seeds}"
         return Diagnostic("MS844", message, None, remedy)
     remedy = f"read its records with `millstream consume {relation.name}`"
     if relation.stored is None:
