@@ -290,9 +290,7 @@ def late_in_words(rows: int, query: Query) -> str:
 
 def late_remedy(query: Query) -> str:
     if _waits_for_versions(query):
-        topics = " or ".join(
-            source.relation.partition(".")[2] for source in query.sources if source.reads_all
-        )
+        topics = " or ".join(read.relation.partition(".")[2] for read in query.topic_reads if read.reads_all)
         return f"to keep such rows, set longer `versions` of {topics}"
     sources = " or ".join(f"{relation.partition('.')[2]} (now {delay})" for relation, delay in query.delays)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"

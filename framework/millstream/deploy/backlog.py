@@ -24,15 +24,13 @@ def amount_to_read(job: Job, queries: Sequence[Query]) -> Amount:
 
 def unread(job: Job, queries: Sequence[Query]) -> int:
     """Return how many records of all topics a query has not read; 0 if that can't be known now."""
-    logs = existing_logs(
-        job.project, {source.topic for query in queries for source in query.sources if source.topic}
-    )
+    logs = existing_logs(job.project, {topic for query in queries for topic in query.topics_read})
     if logs is None:
         return 0
     most: dict[tuple[str, int], int] = {}
     for query in queries:
         read = _read(job, query)
-        for topic in {source.topic for source in query.sources} & logs.topics.keys():
+        for topic in logs.topics.keys() & query.topics_read:
             for number, log in logs.topics[topic].items():
                 position = max(log.first, read.get(topic, {}).get(number, 0))
                 most[topic, number] = max(most.get((topic, number), 0), log.end - position)

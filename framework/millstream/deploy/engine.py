@@ -69,7 +69,7 @@ from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Project, is_local
 from millstream.queries.isolation import check_isolated
-from millstream.queries.values import Query, SinkOutput, SourceRead, TableOutput
+from millstream.queries.values import Query, SinkOutput, TableOutput, TopicRead
 from millstream.queries.verdict import copied
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
@@ -124,7 +124,7 @@ class Engine(Struct, frozen=True, eq=False):
     def held(self) -> HeldRecords:
         return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger, self.transactions)
 
-    def topic_options(self, source: SourceRead) -> Mapping[str, Any]:
+    def topic_options(self, source: TopicRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
         topic = self.job.project.sources.get(source.relation.removeprefix("source."))
         if topic is not None:
@@ -159,7 +159,7 @@ class Engine(Struct, frozen=True, eq=False):
         )
 
     def ids(self, query: Query) -> dict[str, str]:
-        return self.kafka.ids([source.topic for source in query.sources if source.topic])
+        return self.kafka.ids(query.topics_read)
 
     def checkpoint(self, query: Query) -> CheckpointFolder:
 
@@ -248,7 +248,7 @@ class Engine(Struct, frozen=True, eq=False):
 
         Transactions have `key` instead, if that is given; what runs `alone` may run while the query does.
         """
-        read = ((source, self.topic_options(source)) for source in query.sources)
+        read = ((source, self.topic_options(source)) for source in query.topic_reads)
         return QueryContext(
             project=self.job.project,
             checkpoint="",
@@ -264,16 +264,13 @@ class Engine(Struct, frozen=True, eq=False):
     ) -> dict[str, Ranges]:
         """Return the offset ranges of a query's topics between `starts` and `ends`, within their options."""
         ranges: dict[str, Ranges] = {}
-        for source in query.sources:
-            if source.topic:
-                available = self.kafka.until(
-                    source.topic, self.topic_options(source), ends.get(source.topic, {})
-                )
-                offsets = starts.get(source.topic, {})
-                ranges[source.topic] = {
-                    n: (min(max(first, offsets.get(n, first)), stop), stop)
-                    for n, (first, stop) in available.items()
-                }
+        for source in query.topic_reads:
+            available = self.kafka.until(source.topic, self.topic_options(source), ends.get(source.topic, {}))
+            offsets = starts.get(source.topic, {})
+            ranges[source.topic] = {
+                n: (min(max(first, offsets.get(n, first)), stop), stop)
+                for n, (first, stop) in available.items()
+            }
         return ranges
 
     def diagnostic(self, query: Query, error: BaseException) -> Diagnostic:
@@ -396,9 +393,7 @@ def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: Kafka) -> 
 
 def streamed_tables_of(job: Job) -> frozenset[str]:
     """Return the tables whose changes a query reads."""
-    return frozenset(
-        source.relation for query in job.physical.queries for source in query.sources if not source.topic
-    )
+    return frozenset(read.relation for query in job.physical.queries for read in query.table_reads)
 
 
 def _needed_queries(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:

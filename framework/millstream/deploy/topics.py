@@ -136,9 +136,9 @@ def _check_existing(job: Job, queries: Sequence[Query], admin: Admin) -> None:
     read = read_topics(queries, job.project)
     messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]
     environment = job.project.target.environment
-    for source in (source for query in queries for source in query.sources):
+    for source in (source for query in queries for source in query.topic_reads):
         deferred = environment is not None and environment.defers(source.relation)
-        if deferred and source.topic and source.topic not in existing:
+        if deferred and source.topic not in existing:
             messages.append(f"the topic '{source.topic}' of production does not exist")
     if messages:
         raise MillstreamError(*(Diagnostic("MS872", message, None, remedy) for message in messages))

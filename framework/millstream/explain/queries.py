@@ -67,7 +67,7 @@ def explain_query(
     query: Physical, catalog: Catalog, stores: StateStores, batches: BatchFigures | None = None
 ) -> Query:
     states = state_memory(query, catalog, stores)
-    reads = [source.topic or f"changes of {plain(source.relation)}" for source in query.sources]
+    reads = [source.title for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
     return Query(
         query.name,

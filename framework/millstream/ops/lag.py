@@ -58,10 +58,10 @@ def lags(
     # Positions first: a record that is read meanwhile then counts as lag, and lag is never negative.
     groups = {query.name: group_of(project, query.name, environment) for query in queries}
     read = {query.name: _positions(admin, groups[query.name], query, checkpoints) for query in queries}
-    held = bounds(admin, sorted({topic for query in queries for topic in _topics(query)}))
+    held = bounds(admin, sorted({topic for query in queries for topic in query.topics_read}))
     starts = {
         query.name: {
-            key: _start(read[query.name], key, held[key]) for key in held if key[0] in _topics(query)
+            key: _start(read[query.name], key, held[key]) for key in held if key[0] in query.topics_read
         }
         for query in queries
     }
@@ -79,12 +79,8 @@ def lags(
     return [
         _lag(query, topic, starts[query.name], held, times, is_read=bool(read[query.name].get(topic)))
         for query in queries
-        for topic in _topics(query)
+        for topic in query.topics_read
     ]
-
-
-def _topics(query: Query) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(source.topic for source in query.sources if source.topic))
 
 
 def _start(read: Read, key: PartitionKey, held: Bounds) -> int:
@@ -115,7 +111,7 @@ def _lag(
 
 def _positions(admin: Admin, group: str, query: Query, checkpoints: str) -> Read:
     read = local_positions(checkpoints, query.name)
-    return _committed(admin, group, _topics(query)) if read is None else read
+    return _committed(admin, group, query.topics_read) if read is None else read
 
 
 def _committed(admin: Admin, group: str, topics: Collection[str]) -> Read:

@@ -46,6 +46,7 @@ from millstream.queries.shared import Shared, write_shared
 from millstream.queries.signature import Signatures
 from millstream.queries.too_large import too_large
 from millstream.queries.values import (
+    ChangesRead,
     DeadLetters,
     Delivery,
     Kind,
@@ -54,7 +55,7 @@ from millstream.queries.values import (
     Query,
     Signature,
     SinkOutput,
-    SourceRead,
+    StreamRead,
     TableOutput,
     Target,
     ToKafka,
@@ -213,10 +214,10 @@ def build(
         tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
         settings.timezone,
         signatures.stored(live),
-        tuple(source.topic for source in reads),
+        tuple(source.stream for source in reads),
         settings.spark | _isolation(settings, reads),
         changes=tuple(output.model for output in live if sends_changes(output)),
-        tables=signatures.tables(source.relation for source in reads if not source.topic),
+        tables=signatures.tables(source.relation for source in reads if isinstance(source, ChangesRead)),
         copies=signatures.copies(recipe.outputs),
     )
     query = Query(
@@ -360,7 +361,7 @@ def _versions(output: Output, table: Table) -> Versions | None:
     return Versions(table.unique_key, table.kept_for, replaces)
 
 
-def _isolation(settings: PhysicalSettings, reads: Sequence[SourceRead]) -> dict[str, str]:
+def _isolation(settings: PhysicalSettings, reads: Sequence[StreamRead]) -> dict[str, str]:
     return {
         f"the isolation level of {read.relation.partition('.')[2]}": level
         for read in reads

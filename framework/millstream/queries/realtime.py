@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from millstream.plan.nodes import Dedupe, Node, Opaque
 from millstream.queries.signature import operator_name, states_in
-from millstream.queries.values import PerBatch, SourceRead, ToKafka
+from millstream.queries.values import ChangesRead, PerBatch, StreamRead, ToKafka
 
 
 def realtime_obstacles(
     order: Sequence[Node],
-    sources: Sequence[SourceRead],
+    sources: Sequence[StreamRead],
     functions: Sequence[str],
     *,
     deliver: ToKafka | PerBatch,
@@ -38,7 +38,7 @@ def realtime_obstacles(
     obstacles += [
         f"changes of the table {s.relation.rpartition('.')[2]} arrive in batches"
         for s in sources
-        if not s.topic
+        if isinstance(s, ChangesRead)
     ]
     if not sources:
         obstacles.append("it reads no stream")

@@ -21,15 +21,15 @@ OutputMode = Literal["append", "update"]
 Grouping = Literal["all", "stateless", "off"]
 
 
-class SourceRead(Struct, frozen=True):
-    """A topic, or the changes of a table, that a query reads as they come, under the name of a view."""
+class TopicRead(Struct, frozen=True):
+    """The records of a topic that a query reads as they come, under the name of a view."""
 
     view: str
     relation: str
-    topic: str = ""
-    """Empty for the changes of the table `relation`, which have `_deleted` for deleted rows."""
+    """The id of the source, or of the model that writes the topic."""
+    topic: str
     columns: tuple[Column, ...] = ()
-    """The decoded fields, or the columns of the table that are read."""
+    """The decoded fields."""
     key: Column | None = None
     key_type: Type = STRING
     metadata: tuple[str, ...] = ()
@@ -49,6 +49,37 @@ class SourceRead(Struct, frozen=True):
             return columns
         key = self.key if "_key" in self.bad_by else None
         return tuple(column for column in columns if column is key or column.name.lower() in self.bad_by)
+
+    @property
+    def stream(self) -> str:
+        """The name by which positions are stored."""
+        return self.topic
+
+    @property
+    def title(self) -> str:
+        return self.topic
+
+
+class ChangesRead(Struct, frozen=True):
+    """The changes of a table that a query reads as they come, with `_deleted` for deleted rows."""
+
+    view: str
+    relation: str
+    columns: tuple[Column, ...] = ()
+    """The columns of the table that are read."""
+
+    @property
+    def stream(self) -> str:
+        """Empty: only Spark and the table's store know the positions."""
+        return ""
+
+    @property
+    def title(self) -> str:
+        return f"changes of {self.relation.removeprefix('model.')}"
+
+
+StreamRead = TopicRead | ChangesRead
+"""What a query reads as a stream."""
 
 
 class StaticRead(Struct, frozen=True):
@@ -359,7 +390,7 @@ class Query(Struct, frozen=True):
     name: str
     kind: Kind
     models: tuple[str, ...]
-    sources: tuple[SourceRead, ...]
+    sources: tuple[StreamRead, ...]
     reads: tuple[StaticRead, ...]
     steps: tuple[Step, ...]
     sql: str
@@ -394,7 +425,20 @@ class Query(Struct, frozen=True):
     @property
     def follows_table(self) -> bool:
         """Whether its rows are those of one table, as they change."""
-        return self.maintaining is None and len(self.sources) == 1 and not self.sources[0].topic
+        return self.maintaining is None and isinstance(self.sources[0], ChangesRead) and not self.sources[1:]
+
+    @property
+    def topic_reads(self) -> tuple[TopicRead, ...]:
+        return tuple(source for source in self.sources if isinstance(source, TopicRead))
+
+    @property
+    def topics_read(self) -> tuple[str, ...]:
+        """The topics of its sources."""
+        return tuple(dict.fromkeys(read.topic for read in self.topic_reads))
+
+    @property
+    def table_reads(self) -> tuple[ChangesRead, ...]:
+        return tuple(source for source in self.sources if isinstance(source, ChangesRead))
 
     @property
     def sends_changes(self) -> bool:

@@ -18,7 +18,7 @@ from millstream.plan.nodes import (
 )
 from millstream.queries.emit.bad_records import bad_by
 from millstream.queries.emit.fuse import unused
-from millstream.queries.values import SourceRead, StaticRead
+from millstream.queries.values import ChangesRead, StaticRead, StreamRead, TopicRead
 
 
 class Views:
@@ -57,9 +57,10 @@ def sources(
     views: Views,
     with_headers: frozenset[str] = frozenset(),
     good: frozenset[str] = frozenset(),
-) -> tuple[SourceRead, ...]:
+) -> tuple[StreamRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""
-    reads: dict[str, SourceRead] = {}
+    records: dict[str, TopicRead] = {}
+    reads: dict[str, StreamRead] = {}
     order = tuple(order)
     versions = {
         version.relation for node in order if isinstance(node, TemporalJoin) for version in node.versions
@@ -68,7 +69,7 @@ def sources(
         match node:
             case Decode():
                 view = views.of(node.relation, "records")
-                read = SourceRead(
+                read = TopicRead(
                     view,
                     node.relation,
                     scan_of(node).topic,
@@ -81,10 +82,11 @@ def sources(
                     bad_by=bad_by(node, good),
                     reads_all=node.relation in versions,
                 )
-                reads[view] = read if view not in reads else _both(reads[view], read)
+                records[view] = read if view not in records else _both(records[view], read)
+                reads[view] = records[view]
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")
-                reads.setdefault(view, SourceRead(view, node.relation, columns=node.columns))
+                reads.setdefault(view, ChangesRead(view, node.relation, node.columns))
     return tuple(reads.values())
 
 
@@ -96,7 +98,7 @@ def scan_of(node: Decode) -> TopicScan:
     return below
 
 
-def _both(one: SourceRead, other: SourceRead) -> SourceRead:
+def _both(one: TopicRead, other: TopicRead) -> TopicRead:
     """Return one read for two Decodes of the same topic."""
     return replace(
         one,

@@ -61,9 +61,7 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
 
 
 def replay(query: Query, others: Physical, statistics: Statistics) -> Replay:
-    reads = tuple(
-        _read(source.topic, source.relation, statistics) for source in query.sources if source.topic
-    )
+    reads = tuple(_read(read.topic, read.relation, statistics) for read in query.topic_reads)
     records = [read.records for read in reads]
     speed = statistics.speed.get(query.name)
     total = None if None in records or not records else sum(number or 0 for number in records)
@@ -73,7 +71,7 @@ def replay(query: Query, others: Physical, statistics: Statistics) -> Replay:
         f"{topic} (read by {', '.join(plain(reader.stored))})"
         for topic in query.topics
         for reader in others.queries
-        if any(s.topic == topic and s.relation in stored_here for s in reader.sources)
+        if any(s.topic == topic and s.relation in stored_here for s in reader.topic_reads)
     ]
     read_back = {text.partition(" ")[0] for text in again}
     return Replay(

@@ -24,8 +24,8 @@ from millstream.queries.values import (
     Query,
     Signature,
     SinkOutput,
-    SourceRead,
     ToKafka,
+    TopicRead,
 )
 from millstream.results.results import ModelResult, RunResults, TableChanges
 from millstream.results.test_results import TestResult
@@ -98,7 +98,7 @@ def test_what_expired_is_shown_by_state(capfd):
 
 def test_late_rows_and_closed_windows_are_shown(capfd):
     windows = Operator("minutes", "aggregate", (), models=("model.minutes",))
-    source = SourceRead("events", "source.web.events", "events")
+    source = TopicRead("events", "source.web.events", "events")
     query = replace(
         QUERY,
         sources=(source,),

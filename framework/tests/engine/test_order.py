@@ -10,15 +10,15 @@ from millstream.queries.values import (
     Query,
     Signature,
     SinkOutput,
-    SourceRead,
     StaticRead,
     ToKafka,
+    TopicRead,
 )
 
 
 def query(name, makes, *reads, at_rest=()):
     return Query(
-        name, "stateless", (f"model.{makes}",), tuple(SourceRead(r, r, r) for r in reads),
+        name, "stateless", (f"model.{makes}",), tuple(TopicRead(r, r, r) for r in reads),
         tuple(StaticRead(r, r) for r in at_rest), (), "", ToKafka((SinkOutput(f"model.{makes}", makes),)),
         "append", Signature((), ()), Memory(None, ""),
     )  # fmt: skip

@@ -7,6 +7,7 @@ from millstream.explain.state_memory import StateStores
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.emit.steps import DedupeView, SqlView
 from millstream.queries.values import (
+    ChangesRead,
     DeadLetters,
     Delivery,
     Memory,
@@ -16,10 +17,10 @@ from millstream.queries.values import (
     Separation,
     Signature,
     SinkOutput,
-    SourceRead,
     StaticRead,
     TableOutput,
     ToKafka,
+    TopicRead,
 )
 
 
@@ -28,7 +29,7 @@ def query(deliver, steps=(), operators=()) -> Query:
         name="counts",
         kind="stateful",
         models=("model.counts",),
-        sources=(SourceRead("events", "source.shop.events", "events_v2"), SourceRead("users", "model.users")),
+        sources=(TopicRead("events", "source.shop.events", "events_v2"), ChangesRead("users", "model.users")),
         reads=(StaticRead("products", "seed.products"),),
         steps=steps,
         sql="select 1",

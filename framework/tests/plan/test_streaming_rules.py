@@ -144,7 +144,7 @@ def test_the_compiler_does_what_the_table_says(tmp_path):
             for q in queries
             if any(getattr(o, "model", "") == f"model.{name_of(below, above)}" for o in q.outputs)
         )
-        relayed = any(source.topic.startswith("_millstream.") for source in query.sources)
+        relayed = any(topic.startswith("_millstream.") for topic in query.topics_read)
         assert relayed == (cell(below, above) == "through a topic"), (below, above)
 
 
@@ -196,7 +196,7 @@ def test_spark_runs_what_the_compiler_lets_through(tmp_path, first_spark, below)
     compiled = streamed(written(tmp_path, cells))
     topics = dict(zip(("events", "hits", "plans"), zip(*map(rows, range(4)), strict=True), strict=True))
     for query in compiled.physical.queries:
-        batches = {source.topic: topics[source.topic] for source in query.sources}
+        batches = {topic: topics[topic] for topic in query.topics_read}
         stored = compiled.run(first_spark, query, batches)
         assert stored, query.name
         for topic, row in stored:

@@ -30,7 +30,7 @@ from millstream.engine.queries import reads as reading
 from millstream.engine.queries.start import make_view
 from millstream.engine.spark.settings import session_settings, store_settings
 from millstream.queries.emit.steps import StatefulView
-from millstream.queries.values import Query, SourceRead, TableOutput
+from millstream.queries.values import ChangesRead, Query, StreamRead, TableOutput
 from millstream.runner.samples.trial import RECORDS, Stored, batch_outputs, values
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -204,9 +204,9 @@ class _Running:
         self._note(arrived)
         self.result.micro_batches += arrived.batches
 
-    def _cut(self, source: SourceRead) -> None:
+    def _cut(self, source: StreamRead) -> None:
         """Decide which parts of a relation come in which file."""
-        if not source.topic:
+        if isinstance(source, ChangesRead):
             parts = self.result.tables[source.relation].changes
         elif source.relation.startswith("source."):
             parts = [[record] for record in self.records[source.topic]]
@@ -223,7 +223,7 @@ class _Running:
         borders = sorted(self.random.sample(range(1, len(parts)), files - 1)) if files > 1 else []
         self.files[source.relation] = [sum(border <= i for border in borders) for i in range(len(parts))]
 
-    def _write(self, source: SourceRead, first: int, stop: int) -> None:
+    def _write(self, source: StreamRead, first: int, stop: int) -> None:
         folder = self.folder / "input" / source.relation
         folder.mkdir(parents=True, exist_ok=True)
         numbers, parts = self.files[source.relation], self.parts[source.relation]
@@ -236,7 +236,7 @@ class _Running:
                 if of == number:
                     rows += (
                         part
-                        if not source.topic
+                        if isinstance(source, ChangesRead)
                         else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
                     )
             names = set(schema.names)
@@ -331,10 +331,10 @@ def _logs(folder: Path):
         yield int(source.name), sorted(set(files), key=lambda pair: pair[1])
 
 
-def _columns(source: SourceRead) -> str:
-    if source.topic:
-        return RECORDS
-    return ", ".join([*(f"{quoted(c.name)} {c.type}" for c in source.columns), "_deleted boolean"])
+def _columns(source: StreamRead) -> str:
+    if isinstance(source, ChangesRead):
+        return ", ".join([*(f"{quoted(c.name)} {c.type}" for c in source.columns), "_deleted boolean"])
+    return RECORDS
 
 
 def _raw(record: Record, topic: str, offset: int) -> dict[str, Any]:

@@ -111,9 +111,8 @@ class _Read:
         self.offsets = {name: _offsets(folder) for name, folder in folders.items()}
         for name, query in queries.items():
             arrived = Arrived(batches=_done(folders[name]), starts=starts[name][:-1])
-            for source in query.sources:
-                if source.topic:
-                    arrived.parts[source.relation] = self._parts(name, source.relation, source.topic)
+            for read in query.topic_reads:
+                arrived.parts[read.relation] = self._parts(name, read.relation, read.topic)
             self.result.arrived[name] = arrived
 
     def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:

@@ -78,11 +78,11 @@ def commit(folder: Path, message: str = "change") -> str:
 def physical_query(name: str, relation: str, topic: str) -> Query:
     """Return a query that reads one topic and fills a table of its own name."""
     from millstream.queries.memory import Memory
-    from millstream.queries.values import Delivery, PerBatch, Signature, SourceRead, TableOutput
+    from millstream.queries.values import Delivery, PerBatch, Signature, TableOutput, TopicRead
 
     return Query(
         name=name, kind="single", models=(f"model.{name}",),
-        sources=(SourceRead("records", relation, topic),), reads=(), steps=(), sql="",
+        sources=(TopicRead("records", relation, topic),), reads=(), steps=(), sql="",
         deliver=PerBatch("batch", (Delivery(TableOutput(f"model.{name}"), ""),)),
         output_mode="update", signature=Signature((relation,), ()), memory=Memory(None, ""),
     )  # fmt: skip

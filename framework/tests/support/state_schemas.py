@@ -12,7 +12,7 @@ _ID = re.compile(r"\d+_[0-9a-f-]{36}")
 
 def state_schemas(spark, streamed, query):
     """Run a query over no rows; return the columns of its states by their place in the checkpoint."""
-    topics = {source.topic: [[]] for source in query.sources}
+    topics = {source.stream: [[]] for source in query.sources}
     with tempfile.TemporaryDirectory(prefix="states-") as folder:
         rows = streamed_rows(spark.newSession(), streamed.trial(query, topics, {}), Path(folder))
         writer = rows.writeStream.outputMode(query.output_mode).format("noop").trigger(availableNow=True)

@@ -19,7 +19,7 @@ from millstream.project.load import load_project
 from millstream.project.values import Project
 from millstream.queries.plan import Physical
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.queries.values import Query, TableOutput
+from millstream.queries.values import Query, TableOutput, TopicRead
 from millstream.runner.samples.trial import (
     RECORDS,
     AtRest,
@@ -60,8 +60,8 @@ class Streamed(Struct, frozen=True):
         count = max(map(len, topics.values()))
         feeds = []
         for source in query.sources:
-            batches = topics.get(source.topic, ())
-            if source.topic:
+            if isinstance(source, TopicRead):
+                batches = topics.get(source.topic, ())
                 feeds.append(Feed(source.view, RECORDS, _records(source.topic, batches, count)))
             else:
                 rows = tables.get(source.relation.partition(".")[2], ())

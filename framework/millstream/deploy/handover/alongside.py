@@ -120,9 +120,9 @@ class Alongside:
 
     def reach(self, position: Mapping[str, Offsets], seconds: float) -> None:
         """Wait until it has read what the running version had read when it stopped."""
-        ends = {s.topic: position[s.topic] for s in self.query.sources if s.topic in position}
+        ends = {topic: position[topic] for topic in self.query.topics_read if topic in position}
         # How far the changes of a table are read is not known: the second batch from now on has all of them.
-        batches = 0 if all(source.topic for source in self.query.sources) else 2
+        batches = 2 if self.query.table_reads else 0
         if not batches:
             # Records that come meanwhile are left to the queries that take over.
             self._gate.close_once(lambda: _covers(read_so_far(self._running.files, self._checkpoint), ends))

@@ -43,7 +43,7 @@ def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: 
 
 
 def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
-    read = {lookup.relation for lookup in query.reads} | {s.relation for s in query.sources if not s.topic}
+    read = {lookup.relation for lookup in query.reads} | {read.relation for read in query.table_reads}
     return bool(read.intersection(tables))
 
 

@@ -33,8 +33,8 @@ class Pacing:
         self.latency = latency
         self._turn = turn
         self._pace = Pace()
-        limited = [source for source in query.sources if source.topic and not source.reads_all]
-        topics = {source.topic: context.sources[source.relation] for source in limited}
+        limited = [read for read in query.topic_reads if not read.reads_all]
+        topics = {read.topic: context.sources[read.relation] for read in limited}
         self._most = {topic: largest(options) for topic, options in topics.items()}
         self._behind = dict.fromkeys(topics, 0)
         self._besides = 0.0

@@ -54,7 +54,7 @@ class LiveQueries:
     @property
     def topics(self) -> set[str]:
         """The topics that the queries read."""
-        return {source.topic for query in self.queries for source in query.sources if source.topic}
+        return {topic for query in self.queries for topic in query.topics_read}
 
     def start(
         self,
@@ -67,7 +67,7 @@ class LiveQueries:
         """Start queries, each once those whose tables it looks up, or the `awaited` ones, have caught up."""
         running = self.running
         trigger = trigger_of(running.job.trigger)
-        read = {source.topic for query in queries for source in query.sources if source.topic}
+        read = {topic for query in queries for topic in query.topics_read}
         ends = running.kafka.held(read)
         names = {query.name for query in queries}
         if isinstance(trigger, RealTime):

@@ -84,7 +84,7 @@ class SupervisedQuery:
         """How many batches have stored or sent rows."""
         self._running = running
         self._trigger = trigger
-        self._ends = {source.topic: ends.get(source.topic, {}) for source in query.sources if source.topic}
+        self._ends = {topic: ends.get(topic, {}) for topic in query.topics_read}
         self._commits = commits
         self._stopping = threading.Event()
         self._starts = starts

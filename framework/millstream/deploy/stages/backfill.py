@@ -57,7 +57,7 @@ def backfill(
         return Backfilled()
     failed: dict[str, Diagnostic] = {}
     read_again: dict[str, dict[str, int]] = {}
-    relations = {source.topic: source.relation for source in query.sources if source.topic}
+    relations = {read.topic: read.relation for read in query.topic_reads}
     for group, starts in _by_start(record, models):
         ranges = running.ranges(query, starts, read)
         if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:

@@ -24,7 +24,7 @@ from millstream.deploy.stages.table_diff import compare_rows
 from millstream.deploy.values import Compared
 from millstream.engine.queries.start import QueryContext, start
 from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
-from millstream.queries.values import Query, SinkOutput, TableOutput
+from millstream.queries.values import ChangesRead, Query, SinkOutput, TableOutput
 
 
 def with_comparison(
@@ -90,7 +90,7 @@ def _incomparable(
         t.model: q.name for q in running.job.physical.queries for t in q.outputs if isinstance(t, SinkOutput)
     }
     for source in query.sources:
-        if not source.topic:
+        if isinstance(source, ChangesRead):
             return f"it reads the changes of {_name(source.relation)}, not a topic"
         if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
@@ -110,7 +110,7 @@ def _completed(running: Engine, query: Query, record: Record) -> dict[str, Offse
 
 def comparable_ends(running: Engine, query: Query, ends: dict[str, Offsets]) -> dict[str, Offsets] | str:
     """Return the offsets, or the reason if the topics have other partitions now."""
-    held = running.kafka.held([source.topic for source in query.sources])
+    held = running.kafka.held(query.topics_read)
     if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
         return "it read other topics or partitions before"
     return ends

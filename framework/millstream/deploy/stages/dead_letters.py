@@ -29,12 +29,14 @@ from millstream.engine.queries import reads as reading
 from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.start import QueryContext, run_once
 from millstream.queries.topology import dead_letters_query_of
-from millstream.queries.values import DeadLetters, Query, SourceRead
+from millstream.queries.values import DeadLetters, Query, TopicRead
 
 
 def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
-    source = next((source for source in query.sources if source.relation == query.dead_letter_source), None)
+    source = next(
+        (source for source in query.topic_reads if source.relation == query.dead_letter_source), None
+    )
     if source is None:
         return context
     files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
@@ -71,14 +73,14 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
     return context
 
 
-def _begins(running: Engine, source: SourceRead) -> Offsets:
+def _begins(running: Engine, source: TopicRead) -> Offsets:
     """Return the offsets at which a new query begins to read a topic."""
     ends = running.kafka.held([source.topic])[source.topic]
     ranges = running.kafka.until(source.topic, running.topic_options(source), ends)
     return {n: first for n, (first, _) in ranges.items()}
 
 
-def _sent_before(running: Engine, source: SourceRead, record: Record) -> SentDeadLetters | None:
+def _sent_before(running: Engine, source: TopicRead, record: Record) -> SentDeadLetters | None:
     sent = read(running.files, running.checkpoints, source.relation)
     if sent is None or sent.topic != source.topic:
         return None
@@ -86,7 +88,7 @@ def _sent_before(running: Engine, source: SourceRead, record: Record) -> SentDea
     return None if sent.id and id_ and sent.id != id_ else sent
 
 
-def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
+def _readers(running: Engine, source: TopicRead) -> tuple[str, ...]:
     """Return the checkpoints and models that read a source; a query that never ran is given by name."""
     readers: list[str] = []
     for query in running.job.physical.queries:
@@ -96,7 +98,7 @@ def _readers(running: Engine, source: SourceRead) -> tuple[str, ...]:
     return tuple(sorted(readers))
 
 
-def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -> None:
+def _send(running: Engine, source: TopicRead, ranges: Ranges, since: Offsets) -> None:
     """Send the dead letters of some records, except those that the dead letter topic already holds."""
     query = dead_letters_query_of(running.job.topology, source.relation)
     topic = _topic_of(query)
@@ -110,7 +112,7 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
     options = running.kafka.source(topic, {})
 
     def without_sent(rows: DataFrame) -> DataFrame:
-        dead_letters = SourceRead("_letters", "", topic, headers=True)
+        dead_letters = TopicRead("_letters", "", topic, headers=True)
         reading.bounded(rows.sparkSession, dead_letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
@@ -125,7 +127,7 @@ def _send(running: Engine, source: SourceRead, ranges: Ranges, since: Offsets) -
     running.tell(Setup(name, f"{count:,} sent", done=True))
 
 
-def _from(context: QueryContext, source: SourceRead, starts: Offsets) -> QueryContext:
+def _from(context: QueryContext, source: TopicRead, starts: Offsets) -> QueryContext:
     """Let a query begin exactly where the sent dead letters end."""
     options = context.sources[source.relation]
     source_options = {name: value for name, value in options.items() if not name.startswith("starting")}

@@ -224,7 +224,7 @@ def reset(running: Engine, query: Query) -> None:
     readers = [
         reader
         for reader in running.job.physical.queries
-        if reader.name != query.name and any(not s.topic and s.relation in dropped for s in reader.sources)
+        if reader.name != query.name and any(read.relation in dropped for read in reader.table_reads)
     ]
     for reader in readers:
         _forget(running, reader)

@@ -15,7 +15,7 @@ from millstream.plan.durations import milliseconds
 from millstream.project.contents import content_of
 from millstream.project.seed_rows import texts_of
 from millstream.project.values import Project, Seed
-from millstream.queries.values import SourceRead
+from millstream.queries.values import TopicRead
 
 Ranges = Mapping[int, tuple[int, int]]
 """The first offset of each partition, and the offset after the last."""
@@ -56,7 +56,7 @@ def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
 
 def records(
     session: SparkSession,
-    source: SourceRead,
+    source: TopicRead,
     options: Mapping[str, str],
     trigger: Mapping[str, Any],
     host: SharedRead | None = None,
@@ -82,7 +82,7 @@ def records(
     stream.createOrReplaceTempView(source.view)
 
 
-def bounded(session: SparkSession, source: SourceRead, options: Mapping[str, str], ranges: Ranges) -> None:
+def bounded(session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a batch."""
     batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
     batch_options["startingOffsets"] = offsets_of(

@@ -57,7 +57,7 @@ def fates_of(
 
 def fates_of_batch(query: Query, batch: Batch) -> dict[str, Fates]:
     """Return the fates of the records of a completed batch, by model."""
-    read = {source.relation: batch.records.get(source.topic, 0) for source in query.sources if source.topic}
+    read = {read.relation: batch.records.get(read.topic, 0) for read in query.topic_reads}
     duplicates = rows_of_states(query, [operator.duplicates for operator in batch.operators])
     late = rows_of_states(query, [operator.late for operator in batch.operators])
     fates = {}

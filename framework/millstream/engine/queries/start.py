@@ -49,12 +49,14 @@ from millstream.queries.emit.steps import (
 )
 from millstream.queries.tombstones import with_every_tombstone, without_copies
 from millstream.queries.values import (
+    ChangesRead,
     Maintaining,
     OutputMode,
     PerBatch,
     Query,
-    SourceRead,
+    StreamRead,
     ToKafka,
+    TopicRead,
 )
 from millstream.stores.spark import MAINTAINED, Version
 
@@ -108,7 +110,7 @@ def start(
     if listener is not None:
         session.streams.addListener(listener)
     if query.follows_table:
-        rows = counting.with_changes(context.tables.feed(session, query.sources[0]), query)
+        rows = counting.with_changes(context.tables.feed(session, query.table_reads[0]), query)
     else:
         rows = counting.with_counts(_records(session, query, context), query)
     realtime = "realTime" in trigger
@@ -233,15 +235,16 @@ def _records(session: SparkSession, query: Query, context: QueryContext) -> Data
     return rows if context.without_sent is None else context.without_sent(rows)
 
 
-Read = Callable[[SparkSession, SourceRead], None]
+Read = Callable[[SparkSession, StreamRead], None]
 
 
 def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
-    def read(session: SparkSession, source: SourceRead) -> None:
-        if source.topic:
-            reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
-        else:
-            context.tables.view_as_changes(session, source)
+    def read(session: SparkSession, source: StreamRead) -> None:
+        match source:
+            case TopicRead():
+                reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
+            case ChangesRead():
+                context.tables.view_as_changes(session, source)
 
     return read
 
@@ -280,14 +283,15 @@ def _make_views(session: SparkSession, query: Query, context: QueryContext) -> N
 def _streamed(
     context: QueryContext, trigger: Mapping[str, object], host: SharedRead | None, *, timed: bool
 ) -> Read:
-    def read(session: SparkSession, source: SourceRead) -> None:
-        if source.topic:
-            source_host = host if host is not None and host.topic == source.topic else None
-            reading.records(
-                session, source, context.sources[source.relation], trigger, source_host, timed=timed
-            )
-        else:
-            context.tables.stream(session, source)
+    def read(session: SparkSession, source: StreamRead) -> None:
+        match source:
+            case TopicRead():
+                source_host = host if host is not None and host.topic == source.topic else None
+                reading.records(
+                    session, source, context.sources[source.relation], trigger, source_host, timed=timed
+                )
+            case ChangesRead():
+                context.tables.stream(session, source)
 
     return read
 

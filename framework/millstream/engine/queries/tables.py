@@ -18,7 +18,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.queries.values import SourceRead, StaticRead, TableOutput
+from millstream.queries.values import ChangesRead, StaticRead, TableOutput
 from millstream.stores.local import store_of
 from millstream.stores.registry import declaration
 from millstream.stores.spark import (
@@ -93,13 +93,13 @@ class Tables(Struct, frozen=True, eq=False):
     def copied(self, relation: str, version: Version | None) -> Copied | None:
         return self.of(relation).copied(relation, version)
 
-    def stream(self, session: SparkSession, source: SourceRead) -> None:
+    def stream(self, session: SparkSession, source: ChangesRead) -> None:
         """Read the changes of a table as a stream: new versions of rows, with `_deleted` for deleted rows."""
         self._check_built(source.relation)
         changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
         changes.createOrReplaceTempView(source.view)
 
-    def feed(self, session: SparkSession, source: SourceRead) -> DataFrame:
+    def feed(self, session: SparkSession, source: ChangesRead) -> DataFrame:
         """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
         self._check_built(source.relation)
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
@@ -109,7 +109,7 @@ class Tables(Struct, frozen=True, eq=False):
             return stored_versions(topic, at_rest=False).keys
         return self.catalog.models[relation].keys
 
-    def view_as_changes(self, session: SparkSession, source: SourceRead) -> None:
+    def view_as_changes(self, session: SparkSession, source: ChangesRead) -> None:
         """Read the current rows of a table as its changes so far."""
         self._check_built(source.relation)
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)

@@ -173,7 +173,7 @@ class _Try:
     """What one attempt to run a query has done, also if it failed."""
 
     def __init__(self, query: Query) -> None:
-        self.seen = Seen({source.topic: source.relation for source in query.sources if source.topic})
+        self.seen = Seen({read.topic: read.relation for read in query.topic_reads})
         self.counts = Counts()
         self.changes = TableChanges()
         self.checkpoint = ""

@@ -21,7 +21,7 @@ def unfinished(running: Engine, query: Query, checkpoint: str) -> dict[str, int]
         ranges = running.ranges(query, starts, ends)
     except MillstreamError:
         return {}  # Kafka does not answer, which is why the query failed
-    relations = {source.topic: source.relation for source in query.sources}
+    relations = {source.topic: source.relation for source in query.topic_reads}
     return {
         relations[topic]: sum(stop - first for first, stop in parts.values())
         for topic, parts in ranges.items()

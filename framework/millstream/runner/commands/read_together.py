@@ -24,8 +24,9 @@ def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> lis
         return []
     cores = spark.sparkContext.defaultParallelism
     return [
-        SharedRead(guest.sources[0].topic, host.name, guest.name, headers=guest.sources[0].headers)
+        SharedRead(read.topic, host.name, guest.name, headers=read.headers)
         for guest, host in _pairs(queries)
+        for read in guest.topic_reads
         if is_worth_it(job, guest, cores)
     ]
 
@@ -33,10 +34,12 @@ def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> lis
 def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
     hosts = [query for query in queries if query.signature.stateful]
     for guest in filter(_can_be_guest, queries):
-        (source,) = guest.sources
+        (source,) = guest.topic_reads
         for host in hosts:
             # A topic can have several names.
-            if [read.relation for read in host.sources if read.topic == source.topic] == [source.relation]:
+            if [read.relation for read in host.topic_reads if read.topic == source.topic] == [
+                source.relation
+            ]:
                 hosts.remove(host)
                 yield guest, host
                 break
@@ -44,14 +47,14 @@ def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
 
 def _can_be_guest(query: Query) -> bool:
     sends = isinstance(query.deliver, ToKafka) and not query.signature.stateful
-    return sends and len(query.sources) == 1 and bool(query.sources[0].topic)
+    return sends and len(query.sources) == len(query.topic_reads) == 1
 
 
 def is_worth_it(job: Job, guest: Query, cores: int) -> bool:
     """Whether there is enough to read, and all cores have a part of it: two reads have twice the tasks."""
     if unread(job, [guest]) < ENOUGH:
         return False
-    topic = guest.sources[0].topic
+    (topic,) = guest.topics_read
     logs = existing_logs(job.project, {topic})
     return logs is not None and len(logs.topics[topic]) >= cores
 

@@ -31,7 +31,7 @@ from millstream.engine.spark.target_lock import target_lock
 from millstream.kafka.cluster import is_embedded
 from millstream.kafka.logs import logs_of
 from millstream.project.folders import checkpoints_of, folder_in, local_path
-from millstream.queries.values import Query, SourceRead
+from millstream.queries.values import ChangesRead, Query
 from millstream.results.results import RunResults
 from millstream.runner.commands.model_results import Began, nothing_new, results_of
 from millstream.stores.files import LocalFiles
@@ -99,28 +99,26 @@ def _have_read_all(
             return False
         batches[query.name] = spark, done
         offsets = table_offsets(files, spark, done)
-        if not all(_is_read(job, source, offsets) for source in query.sources if not source.topic):
+        if not all(_is_read(job, read, offsets) for read in query.table_reads):
             return False
-    logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *_read(query))})
+    logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *query.topics_read)})
     if logs is None:
         return False
     ends = {
-        topic: {n: log.end for n, log in logs.topics[topic].items()} for q in queries for topic in _read(q)
+        topic: {n: log.end for n, log in logs.topics[topic].items()}
+        for q in queries
+        for topic in q.topics_read
     }
     if is_embedded(job.project.target) and not all(any(partitions.values()) for partitions in ends.values()):
         return False  # generators fill topics that are empty
     for query in queries:
         read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]
-        if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in _read(query)):
+        if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in query.topics_read):
             return False
     return True
 
 
-def _is_read(job: Job, source: SourceRead, offsets: Sequence[Mapping[str, Any]]) -> bool:
+def _is_read(job: Job, source: ChangesRead, offsets: Sequence[Mapping[str, Any]]) -> bool:
     target = job.project.target
     store = store_of(source.relation, job.catalog.own_store(source.relation), target)
     return local_tables(store, target, Path(job.project.root)).is_read(source.relation, offsets)
-
-
-def _read(query: Query) -> list[str]:
-    return [source.topic for source in query.sources if source.topic]

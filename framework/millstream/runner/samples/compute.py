@@ -43,7 +43,7 @@ from millstream.queries.maintaining import maintaining_functions
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings, written_plan
-from millstream.queries.values import SourceRead, StaticRead
+from millstream.queries.values import ChangesRead, StaticRead, StreamRead, TopicRead
 from millstream.queries.view_names import Views, sources, static_reads
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.stores.tables.values import Answer
@@ -125,8 +125,8 @@ def _output(question: Question) -> Output:
     return next(output for output in plan.outputs if output.model == question.model)
 
 
-def _source(session: SparkSession, source: SourceRead, question: Question, admin: Admin) -> None:
-    if not source.topic:
+def _source(session: SparkSession, source: StreamRead, question: Question, admin: Admin) -> None:
+    if isinstance(source, ChangesRead):
         # The changes of a table so far are its rows.
         _at_rest(session, StaticRead(source.view, source.relation), question)
         return
@@ -141,7 +141,7 @@ def _source(session: SparkSession, source: SourceRead, question: Question, admin
 
 
 def read_records(
-    session: SparkSession, source: SourceRead, project: Project, admin: Admin, ranges: Ranges
+    session: SparkSession, source: TopicRead, project: Project, admin: Admin, ranges: Ranges
 ) -> None:
     topic = project.sources.get(source.relation.removeprefix("source."))
     reader_options = topic.options.get("options") if topic else None

@@ -28,7 +28,7 @@ from millstream.project.values import Project
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
 from millstream.queries.format_functions import decoders
-from millstream.queries.values import SourceRead, StaticRead
+from millstream.queries.values import StaticRead, TopicRead
 from millstream.queries.view_names import Views, sources
 from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
 
@@ -87,6 +87,7 @@ class StoredRelations(Struct, frozen=True):
         )
         functions.register_decoders(session, self.project, decoders(in_order((node,)), {}))
         for source in sources(in_order((node,)), views):
+            assert isinstance(source, TopicRead), "tables are read at rest"
             self._records(session, source)
         for step in emission.steps:
             make_view(session, step, self.project, "append")
@@ -101,7 +102,7 @@ class StoredRelations(Struct, frozen=True):
             time.sleep(_PAUSE)
         return bounds(self.admin(), [topic])
 
-    def _records(self, session: SparkSession, source: SourceRead) -> None:
+    def _records(self, session: SparkSession, source: TopicRead) -> None:
         offsets = self._bounds(source.topic)
         if not offsets:
             raise NotBuiltError(source.topic)

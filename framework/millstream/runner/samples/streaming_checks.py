@@ -19,7 +19,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.queries.references import reference_outputs
-from millstream.queries.values import OutputMode, Query
+from millstream.queries.values import ChangesRead, OutputMode, Query, StreamRead, TopicRead
 from millstream.runner.samples import trial
 from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
 
@@ -36,7 +36,7 @@ def check_streaming(
     streaming_trial = Trial(
         project,
         query,
-        tuple(_feed(source.view, source.topic, source.relation, catalog) for source in query.sources),
+        tuple(_feed(source, catalog) for source in query.sources),
         tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
         settings=state_settings(query, catalog),
     )
@@ -56,10 +56,12 @@ def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
     checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
 
 
-def _feed(view: str, topic: str, relation: str, catalog: Catalog) -> Feed:
-    if topic:
-        return Feed(view, RECORDS, ())
-    return Feed(view, f"{ddl(catalog.models[relation].columns)}, {_DELETED}", ())
+def _feed(source: StreamRead, catalog: Catalog) -> Feed:
+    match source:
+        case TopicRead():
+            return Feed(source.view, RECORDS, ())
+        case ChangesRead():
+            return Feed(source.view, f"{ddl(catalog.models[source.relation].columns)}, {_DELETED}", ())
 
 
 def _at_rest(

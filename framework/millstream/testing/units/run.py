@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.queries.values import DeadLetters, Query, SinkOutput
+from millstream.queries.values import DeadLetters, Query, SinkOutput, TopicRead
 from millstream.testing.units.clock import freeze_clock
 from millstream.testing.units.convert import convert
 from millstream.testing.units.plan import UnitTestPlan
@@ -161,7 +161,7 @@ class UnitTestRun:
         feeds = []
         for source in query.sources:
             rows = [batch.rows.get(source.relation, ()) for batch in batches]
-            if source.topic:
+            if isinstance(source, TopicRead):
                 records = [
                     self.encoder.records(source.relation, source.topic, batch_rows) for batch_rows in rows
                 ]
