@@ -116,9 +116,20 @@ class Functions:
         if not hint and name in self._topics:
             source, topic = self._topics[name][0].split(".", 1)
             hint = f"it is a source: write source('{source}', '{topic}')"
-        hint = hint or f"add models/{name}.sql or fix the name"
+        hint = hint or self._what_has_no_rows(name) or f"add models/{name}.sql or fix the name"
         self._report(RenderDiagnostic("MS203", f"model or seed '{name}' does not exist", hint, name))
         return f"models.{_quoted(name)}"
+
+    def _what_has_no_rows(self, name: str) -> str:
+        """Return a remedy if a name is that of something that only reads relations; empty otherwise."""
+        project = self.project
+        readers = {
+            "a data test": [test.name for test in project.tests],
+            "a unit test": [test.name for test in project.unit_tests],
+            "an exposure": [exposure.name for exposure in project.exposures],
+        }
+        what = next((what for what, names in readers.items() if name in names), "")
+        return f"it is {what}, which has no rows: read what it reads" if what else ""
 
     def source(self, *names: str, **unknown: Any) -> str:
         if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
@@ -133,11 +144,20 @@ class Functions:
 
     def _unknown_source(self, source: str, topic: str) -> RenderDiagnostic:
         topics = [t.name for t in self.project.sources.values() if t.source == source]
+        kind = "model" if topic in self.project.models else "seed" if topic in self.project.seeds else ""
         if not topics:
             sources = {t.source for t in self.project.sources.values()}
-            hint = did_you_mean(source, sources, "declare it under `sources:` in a YAML file of models/")
+            hint = f"{topic} is a {kind}: write ref('{topic}')" if kind else ""
+            hint = hint or did_you_mean(
+                source, sources, "declare it under `sources:` in a YAML file of models/"
+            )
             return RenderDiagnostic("MS204", f"source '{source}' does not exist", hint, source)
-        hint = did_you_mean(topic, topics, f"it has {', '.join(sorted(topics)[:8])}")
+        remedy = (
+            f"{topic} is a {kind}: write ref('{topic}')"
+            if kind
+            else f"it has {', '.join(sorted(topics)[:8])}"
+        )
+        hint = did_you_mean(topic, topics, remedy)
         return RenderDiagnostic("MS204", f"source '{source}' has no topic '{topic}'", hint, topic)
 
     def var(self, name: str, default: Any = MISSING) -> Any:

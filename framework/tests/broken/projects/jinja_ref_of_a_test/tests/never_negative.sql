@@ -1,0 +1,1 @@
+select * from {{ ref('clean_orders') }} where cents < 0
