@@ -45,7 +45,7 @@ from millstream.deploy.values import (
 )
 from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
 from millstream.ops.query_status import Watcher
-from millstream.queries.values import DeadLetters, Query
+from millstream.queries.values import Query
 from millstream.results.results import TableChanges
 from millstream.results.state_stats import Restored
 
@@ -208,8 +208,8 @@ class RunProgress:
         if not (batch.rows or expired or changes):
             return
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
-        sent = self._queries[name].outputs
-        checks = bool(sent) and all(isinstance(output, DeadLetters) for output in sent)
+        query = self._queries[name]
+        checks = bool(query.dead_letters) and not query.model_outputs
         read = f"{count(batch.rows, 'record')} checked" if checks else count(batch.rows, "row")
         text = f"{name}: {read} in {batch.seconds:.1f} s, {rate:,.0f}/s"
         for change in changes:

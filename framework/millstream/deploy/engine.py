@@ -69,7 +69,7 @@ from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Project, is_local
 from millstream.queries.isolation import check_isolated
-from millstream.queries.values import Query, SinkOutput, TableOutput, TopicRead
+from millstream.queries.values import Query, SinkOutput, SourceRead, TableOutput, TopicRead
 from millstream.queries.verdict import copied
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
@@ -103,8 +103,7 @@ class Engine(Struct, frozen=True, eq=False):
             return None
         if query is None:
             return Turn(self.turns, quick=False)
-        writes_tables = any(isinstance(output, TableOutput) for output in query.outputs)
-        return Turn(self.turns, quick=not writes_tables, priority=self.service(query).priority)
+        return Turn(self.turns, quick=not query.tables, priority=self.service(query).priority)
 
     def service(self, query: Query) -> Service:
         return service_of(query, self.job.catalog, self.job.project.target)
@@ -143,10 +142,9 @@ class Engine(Struct, frozen=True, eq=False):
     ) -> Stores:
         """Return where the batches of a query go; all its sinks share one producer."""
         producer: dict[str, object] = {}
-        for target in query.outputs:
-            if isinstance(target, SinkOutput):
-                producer |= target.options.get("producer") or {}
-        sink = self.kafka.sink(producer)
+        for sink in query.sinks:
+            producer |= sink.options.get("producer") or {}
+        kafka = self.kafka.sink(producer)
         exactly_once = None
         if query.exactly_once:
             assert self.transactions is not None, f"{query.name} is not among those that need transactions"
@@ -155,7 +153,7 @@ class Engine(Struct, frozen=True, eq=False):
         turn = self.turn(query)
         sizes = record_sizes(admin_of(self.kafka.cluster), query)
         return Stores(
-            identity, sink, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
+            identity, kafka, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
         )
 
     def ids(self, query: Query) -> dict[str, str]:
@@ -441,9 +439,7 @@ def record_environment(job: Job, files: Files, checkpoints: str) -> None:
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
     """Return the models whose records queries write."""
-    return frozenset(
-        output.model for query in queries for output in query.outputs if isinstance(output, SinkOutput)
-    )
+    return frozenset(sink.model for query in queries for sink in query.sinks)
 
 
 def _turns(spark: SparkSession) -> Turns:

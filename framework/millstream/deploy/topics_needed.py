@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from millstream.kafka.topics import Topic, source_topic
 from millstream.project.materialization import PROCESSING_TIME
 from millstream.project.values import Project
-from millstream.queries.values import Query, SinkOutput
+from millstream.queries.values import Query
 
 _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 """By default, Kafka refuses records whose time is an hour ahead, which would stop a query for good."""
@@ -17,20 +17,17 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
     """Return the topics of sinks and dead letters."""
     topics: dict[str, Topic] = {}
     for query in queries:
-        for target in query.outputs:
-            match target:
-                case SinkOutput(topic=topic, options=options):
-                    config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
-                    if query.output_mode == "update" and not target.changes:
-                        # Only the newest record of a key counts.
-                        config = {"cleanup.policy": "compact"} | config
-                    sent_now = options.get("timestamp") == PROCESSING_TIME
-                    defaults = {} if sent_now else _ANY_TIME
-                    topics[topic] = Topic(
-                        topic, options.get("partitions"), options.get("replication"), config, defaults
-                    )
-                case _:
-                    pass
+        for sink in query.sinks:
+            options, topic = sink.options, sink.topic
+            config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
+            if query.output_mode == "update" and not sink.changes:
+                # Only the newest record of a key counts.
+                config = {"cleanup.policy": "compact"} | config
+            sent_now = options.get("timestamp") == PROCESSING_TIME
+            defaults = {} if sent_now else _ANY_TIME
+            topics[topic] = Topic(
+                topic, options.get("partitions"), options.get("replication"), config, defaults
+            )
         for topic in query.dead_letter_topics:
             topics.setdefault(topic, Topic(topic))
     return list(topics.values())

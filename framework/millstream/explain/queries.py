@@ -19,7 +19,7 @@ from millstream.queries.emit.steps import (
     WindowView,
 )
 from millstream.queries.maintaining import statements
-from millstream.queries.values import DeadLetters, PerBatch, Separation
+from millstream.queries.values import PerBatch, Separation
 from millstream.queries.values import Query as Physical
 from millstream.results.batch_stats import BatchFigures
 
@@ -81,7 +81,7 @@ def explain_query(
         tuple(_named(states, state, in_words(state, stores.cache)) for state in states),
         batches,
         "\n\n".join(_sql(query)),
-        tuple(target.topic for target in query.outputs if isinstance(target, DeadLetters)),
+        tuple(output.topic for output in query.dead_letters),
         query.exactly_once,
         *_reference(query),
     )
@@ -108,12 +108,7 @@ def _sql(query: Physical) -> Iterable[str]:
     yield query.sql
     if isinstance(query.deliver, PerBatch):
         for delivery in query.deliver.deliveries:
-            name = (
-                plain(delivery.target.model)
-                if not isinstance(delivery.target, DeadLetters)
-                else delivery.target.topic
-            )
-            yield f"-- {name}, of each batch as {query.deliver.view}\n{delivery.sql}"
+            yield f"-- {plain(delivery.name)}, of each batch as {query.deliver.view}\n{delivery.sql}"
 
 
 def _maintaining(statement: tuple[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from millstream.queries.values import Query, SinkOutput
+from millstream.queries.values import Query
 
 
 class DoubleCount(NamedTuple):
@@ -20,7 +20,7 @@ def counted_twice(rebuilt: Iterable[Query], queries: Collection[Query]) -> Itera
     rebuilt = list(rebuilt)
     names = {query.name for query in rebuilt}
     for query in rebuilt:
-        sent = {t.model for t in query.outputs if isinstance(t, SinkOutput)}
+        sent = {sink.model for sink in query.sinks}
         if query.output_mode != "append" or not sent:
             continue
         for reader in queries:

@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.project.options import EXACTLY_ONCE
-from millstream.queries.values import DeadLetters, SinkOutput, Target
+from millstream.queries.values import Target
 
 
 def sends_exactly_once(targets: Iterable[Target], of_target: str) -> bool:
     """Whether a query with these outputs sends records in transactions; `of_target` is the default."""
-    for target in targets:
-        match target:
-            case SinkOutput(options=options) if (options.get("guarantee") or of_target) == EXACTLY_ONCE:
-                return True
-            case DeadLetters() if of_target == EXACTLY_ONCE:
-                return True
-    return False
+    sent = (target for target in targets if target.written_as == "record")
+    return any((target.guarantee or of_target) == EXACTLY_ONCE for target in sent)

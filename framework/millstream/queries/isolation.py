@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.project.names import Environment
-from millstream.queries.values import DeadLetters, Query, SinkOutput, TableOutput, ViewOutput
+from millstream.queries.values import Query
 
 
 def check_isolated(queries: Iterable[Query], environment: Environment | None) -> None:
@@ -13,13 +13,8 @@ def check_isolated(queries: Iterable[Query], environment: Environment | None) ->
     if environment is None:
         return
     for query in queries:
-        for target in query.outputs:
-            match target:
-                case SinkOutput(model=id_, topic=topic):
-                    environment.check(id_, topic)
-                case TableOutput(model=id_):
-                    environment.check(id_)
-                case DeadLetters() | ViewOutput():
-                    pass
+        for output in query.model_outputs:
+            if output.written_as != "nothing":
+                environment.check(output.model, output.topic)
         for topic in query.dead_letter_topics:
             environment.check("", topic)

@@ -15,6 +15,7 @@ from millstream.queries.values import (
     StaticRead,
     TableOutput,
     Target,
+    tables_in,
 )
 from millstream.queries.view_names import Views
 
@@ -31,8 +32,7 @@ def maintaining_of(
     node = next((maintained for maintained in order if isinstance(maintained, Maintained)), None)
     if node is None:
         return None
-    ((target, output),) = zip(targets, outputs, strict=True)
-    assert isinstance(target, TableOutput)
+    (target,), (output,) = tables_in(targets), outputs
     by_relation = {read.relation: read for read in reads}
     return Maintaining(
         views.of(node.table, "differences"),

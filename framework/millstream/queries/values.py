@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -19,6 +19,7 @@ from millstream.queries.emit.steps import Step
 Kind = Literal["stateless", "stateful", "single"]
 OutputMode = Literal["append", "update"]
 Grouping = Literal["all", "stateless", "off"]
+WrittenAs = Literal["row", "record", "nothing"]
 
 
 class TopicRead(Struct, frozen=True):
@@ -98,7 +99,47 @@ class TooLarge(Struct, frozen=True):
     """The topic for a dead letter of it; empty if it is skipped."""
 
 
-class SinkOutput(Struct, frozen=True, tag="sink"):
+class _Output(Struct, frozen=True):
+    """The facts of a kind of output, and their defaults: other code needs no case for a kind."""
+
+    written_as: ClassVar[WrittenAs] = "nothing"
+    """What a query gives for it."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of its records; empty without any."""
+        return ""
+
+    @property
+    def guarantee(self) -> str:
+        """That of its records, if it has another one than its target."""
+        return ""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Ids of the row checks that report failing rows and don't stop the query."""
+        return ()
+
+    @property
+    def metrics(self) -> tuple[Meter, ...]:
+        return ()
+
+    @property
+    def log(self) -> RowLog | None:
+        return None
+
+    @property
+    def drops_by(self) -> dict[str, str]:
+        """The column by which it drops the bad records of a source, if there is only one."""
+        return {}
+
+    @property
+    def counted(self) -> str:
+        """The source or model of which each record gives at most one of its rows; empty if none does."""
+        return ""
+
+
+class SinkOutput(_Output, frozen=True, tag="sink"):
     model: str
     topic: str
     keys: tuple[str, ...] = ()
@@ -110,10 +151,8 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
-    """Ids of the row checks that report failing rows and don't stop the query."""
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
-    """The column by which it drops the bad records of a source, if there is only one."""
     changes: bool = False
     """Its records are changes of rows, with the row before and after."""
     tombstones: bool = True
@@ -121,9 +160,14 @@ class SinkOutput(Struct, frozen=True, tag="sink"):
     keeps_out: bool = False
     """A row that fails a data test is not sent: the record that its key had before stays."""
     counted: str = ""
-    """The source or model of which each record gives at most one of its rows; empty if none does."""
     too_large: TooLarge | None = None
     """What happens to records that are larger than Kafka accepts; None: the query stops."""
+
+    written_as: ClassVar[WrittenAs] = "record"
+
+    @property
+    def guarantee(self) -> str:
+        return self.options.get("guarantee") or ""
 
 
 class Versions(Struct, frozen=True):
@@ -137,7 +181,7 @@ class Versions(Struct, frozen=True):
     """New rows replace the newest version, and a deleted row ends now; otherwise, each row has its time."""
 
 
-class TableOutput(Struct, frozen=True, tag="table"):
+class TableOutput(_Output, frozen=True, tag="table"):
     model: str
     keys: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
@@ -148,7 +192,8 @@ class TableOutput(Struct, frozen=True, tag="table"):
     drops_by: dict[str, str] = {}
     versions: Versions | None = None
     counted: str = ""
-    """As of a sink."""
+
+    written_as: ClassVar[WrittenAs] = "row"
 
     @property
     def newest_by(self) -> tuple[str, ...]:
@@ -156,14 +201,14 @@ class TableOutput(Struct, frozen=True, tag="table"):
         return self.versions.by if self.versions is not None and self.versions.replaces else self.keys
 
 
-class ViewOutput(Struct, frozen=True, tag="view"):
+class ViewOutput(_Output, frozen=True, tag="view"):
     """A view that no other model reads: it is not stored; only `show` and tests compute its rows."""
 
     model: str
     columns: tuple[Column, ...] = ()
 
 
-class DeadLetters(Struct, frozen=True, tag="dead_letters"):
+class DeadLetters(_Output, frozen=True, tag="dead_letters"):
     """Records of a source that can't be decoded, unchanged; or rows of a model that fail a data test."""
 
     source: str
@@ -172,8 +217,19 @@ class DeadLetters(Struct, frozen=True, tag="dead_letters"):
     good: tuple[Good, ...] = ()
     """The columns by which models drop bad records: each dead letter is that of some of these models."""
 
+    written_as: ClassVar[WrittenAs] = "record"
 
-Target = SinkOutput | TableOutput | ViewOutput | DeadLetters
+
+ModelOutput = SinkOutput | TableOutput | ViewOutput
+Target = ModelOutput | DeadLetters
+
+
+def sinks_in(outputs: Iterable[Target]) -> tuple[SinkOutput, ...]:
+    return tuple(output for output in outputs if isinstance(output, SinkOutput))
+
+
+def tables_in(outputs: Iterable[Target]) -> tuple[TableOutput, ...]:
+    return tuple(output for output in outputs if isinstance(output, TableOutput))
 
 
 class ToKafka(Struct, frozen=True, tag="kafka"):
@@ -191,28 +247,22 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     @property
     def tests(self) -> tuple[str, ...]:
         """The row checks that report failing rows by such markers."""
-        return tuple(
-            test for output in self.outputs if isinstance(output, SinkOutput) for test in output.tests
-        )
+        return tuple(test for output in self.outputs for test in output.tests)
 
     @property
     def metrics(self) -> tuple[Meter, ...]:
         """The metrics whose numbers are in such markers."""
-        return tuple(meter for o in self.outputs if isinstance(o, SinkOutput) for meter in o.metrics)
+        return tuple(meter for output in self.outputs for meter in output.metrics)
 
     @property
     def logs(self) -> dict[str, RowLog]:
         """How rows are logged, by model; their texts are in such markers."""
-        return {
-            output.model: output.log
-            for output in self.outputs
-            if isinstance(output, SinkOutput) and output.log
-        }
+        return {sink.model: sink.log for sink in sinks_in(self.outputs) if sink.log}
 
     @property
     def timed(self) -> bool:
         """Whether an option sets the time of records."""
-        times = (output.options.get("timestamp") for output in self.outputs if isinstance(output, SinkOutput))
+        times = (sink.options.get("timestamp") for sink in sinks_in(self.outputs))
         return any(time and time != PROCESSING_TIME for time in times)
 
 
@@ -231,6 +281,16 @@ class Delivery(Struct, frozen=True):
     """The tests that stop the query if a row fails."""
     stops_sql: str = ""
     """Shows the rows that fail these: the test, and a text of the row."""
+
+    @property
+    def table(self) -> TableOutput | None:
+        """The table that has the rows; None for records."""
+        return next(iter(tables_in([self.target])), None)
+
+    @property
+    def name(self) -> str:
+        """The id of the model, or the topic of dead letters."""
+        return self.target.topic if isinstance(self.target, DeadLetters) else self.target.model
 
 
 class PerBatch(Struct, frozen=True, tag="batch"):
@@ -443,7 +503,7 @@ class Query(Struct, frozen=True):
     @property
     def sends_changes(self) -> bool:
         """Whether its records are changes of rows, with the row before and after."""
-        return any(isinstance(output, SinkOutput) and output.changes for output in self.outputs)
+        return any(sink.changes for sink in self.sinks)
 
     @property
     def outputs(self) -> tuple[Target, ...]:
@@ -454,6 +514,19 @@ class Query(Struct, frozen=True):
                 return tuple(delivery.target for delivery in deliveries)
 
     @property
+    def model_outputs(self) -> tuple[ModelOutput, ...]:
+        """Its outputs without dead letters."""
+        return tuple(output for output in self.outputs if not isinstance(output, DeadLetters))
+
+    @property
+    def sinks(self) -> tuple[SinkOutput, ...]:
+        return sinks_in(self.outputs)
+
+    @property
+    def dead_letters(self) -> tuple[DeadLetters, ...]:
+        return tuple(output for output in self.outputs if isinstance(output, DeadLetters))
+
+    @property
     def title(self) -> str:
         """The names of its outputs, shortened after three."""
         names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
@@ -462,39 +535,35 @@ class Query(Struct, frozen=True):
     @property
     def stored(self) -> dict[str, str]:
         """The topic of each stored model; empty for a table."""
-        targets = (target for target in self.outputs if not isinstance(target, DeadLetters))
-        return {target.model: target.topic if isinstance(target, SinkOutput) else "" for target in targets}
+        return {output.model: output.topic for output in self.model_outputs}
 
     @property
     def tables(self) -> tuple[TableOutput, ...]:
-        return tuple(table for table in self.outputs if isinstance(table, TableOutput))
+        return tables_in(self.outputs)
 
     @property
     def dead_letter_topics(self) -> tuple[str, ...]:
         """The topics of its dead letters, also of those for records that are too large."""
-        topics = [target.topic for target in self.outputs if isinstance(target, DeadLetters)]
-        sinks = (sink for sink in self.outputs if isinstance(sink, SinkOutput))
-        topics += [sink.too_large.dead_letters for sink in sinks if sink.too_large is not None]
+        topics = [output.topic for output in self.dead_letters]
+        topics += [sink.too_large.dead_letters for sink in self.sinks if sink.too_large is not None]
         return tuple(dict.fromkeys(topic for topic in topics if topic))
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics of its sinks."""
-        return tuple(dict.fromkeys(sink.topic for sink in self.outputs if isinstance(sink, SinkOutput)))
+        return tuple(dict.fromkeys(sink.topic for sink in self.sinks))
 
 
 def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
     """Yield the metrics that a query computes, each with its model."""
-    for output in query.outputs:
-        if isinstance(output, SinkOutput | TableOutput):
-            for meter in output.metrics:
-                yield output.model.partition(".")[2], meter
+    for output in query.model_outputs:
+        for meter in output.metrics:
+            yield output.model.partition(".")[2], meter
 
 
 def logs_of(query: Query) -> dict[str, RowLog]:
     """Return how a query logs rows, by model."""
-    stored = (output for output in query.outputs if isinstance(output, SinkOutput | TableOutput))
-    return {output.model: output.log for output in stored if output.log is not None}
+    return {output.model: output.log for output in query.model_outputs if output.log is not None}
 
 
 class Separation(Struct, frozen=True):

@@ -30,7 +30,7 @@ from millstream.engine.queries.gate import Gate
 from millstream.engine.queries.start import start
 from millstream.engine.queries.tables import SNAPSHOT_SUFFIX
 from millstream.engine.queries.triggers import DEFAULT, Every
-from millstream.queries.values import DeadLetters, Query, SinkOutput
+from millstream.queries.values import Query
 
 SHORT = 3.0
 """Seconds of a batch after which a version has caught up: the next ones are as short."""
@@ -73,9 +73,7 @@ class Alongside:
             )
         pending = pending_swap.read(running.files, running.checkpoint(query))
         assert pending is not None
-        letters = [
-            t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source.startswith("source.")
-        ]
+        letters = [output.topic for output in query.dead_letters if output.source.startswith("source.")]
         self._checkpoint = context.checkpoint
         self._read = read_so_far(running.files, context.checkpoint)
         hold = holder(running.checkpoint(query).held(pending.record), letters, self.bounds)
@@ -195,12 +193,12 @@ def _covers(read: Mapping[str, Mapping[int, int]], ends: Mapping[str, Offsets]) 
 
 def writers_of(live: LiveQueries, query: Query) -> dict[str, SupervisedQuery]:
     """Return the running queries that write a query's topics, by topic; dead letters of sources are apart."""
-    topics = {t.topic for t in query.outputs if isinstance(t, SinkOutput | DeadLetters)}
+    topics = {output.topic for output in query.outputs if output.topic}
     return {
         target.topic: supervised
         for supervised in live.all()
         for target in supervised.query.outputs
-        if isinstance(target, SinkOutput | DeadLetters) and target.topic in topics
+        if target.topic in topics
     }
 
 

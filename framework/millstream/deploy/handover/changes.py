@@ -12,7 +12,7 @@ from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import taken_over_tables
 from millstream.deploy.planning.stages import Stage, rebuilt
 from millstream.engine.spark.settings import session_settings
-from millstream.queries.values import Memory, Operator, Query, SinkOutput
+from millstream.queries.values import Memory, Operator, Query
 from millstream.sql.tokens import SPARK
 
 
@@ -84,9 +84,7 @@ def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
 
 
 def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:
-    writers = {
-        t.model: q for q in queries for t in q.outputs if isinstance(t, SinkOutput) and q.name in names
-    }
+    writers = {sink.model: query for query in queries if query.name in names for sink in query.sinks}
     for query in queries:
         for source in query.sources if query.name in names else ():
             writer = writers.get(source.relation)

@@ -178,7 +178,7 @@ def _write_down(running: Engine, alongside: Alongside) -> None:
     checkpoint, query = running.checkpoint(alongside.query), alongside.query
     pending = pending_swap.read(running.files, checkpoint)
     assert pending is not None
-    sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
+    sent = [sink.topic for sink in query.sinks]
     began = running.kafka.held(sent) if query.output_mode == "append" else {}
     record = replace(pending.record, began=began)
     pending_swap.write(running.files, checkpoint, replace(pending, record=record, bounds=alongside.bounds()))

@@ -86,9 +86,7 @@ def _incomparable(
     """Return why the rows of the running version can't be compared; None if they can."""
     if record is None:
         return "another query wrote it before"
-    others = {
-        t.model: q.name for q in running.job.physical.queries for t in q.outputs if isinstance(t, SinkOutput)
-    }
+    others = {sink.model: q.name for q in running.job.physical.queries for sink in q.sinks}
     for source in query.sources:
         if isinstance(source, ChangesRead):
             return f"it reads the changes of {_name(source.relation)}, not a topic"

@@ -29,7 +29,7 @@ from millstream.engine.queries import reads as reading
 from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.start import QueryContext, run_once
 from millstream.queries.topology import dead_letters_query_of
-from millstream.queries.values import DeadLetters, Query, TopicRead
+from millstream.queries.values import DeadLetters, Query, SourceRead, TopicRead
 
 
 def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
@@ -136,6 +136,4 @@ def _from(context: QueryContext, source: TopicRead, starts: Offsets) -> QueryCon
 
 
 def _topic_of(query: Query) -> str:
-    return next(
-        t.topic for t in query.outputs if isinstance(t, DeadLetters) and t.source == query.dead_letter_source
-    )
+    return next(o.topic for o in query.dead_letters if o.source == query.dead_letter_source)

@@ -20,7 +20,7 @@ from millstream.deploy.stages.dead_letters import with_dead_letters
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.engine.queries.start import QueryContext
 from millstream.kafka.clients import admin_of
-from millstream.queries.values import PerBatch, Query, SinkOutput, TableOutput
+from millstream.queries.values import PerBatch, Query
 
 
 def begin(
@@ -37,7 +37,7 @@ def begin(
     digest = _digest(running, query)
     if pending is None or (pending.digest, pending.apply, pending.held) != (digest, apply, held):
         forget(running.files, running.tables, checkpoint)
-        sent = [t.topic for t in query.outputs if isinstance(t, SinkOutput)]
+        sent = [sink.topic for sink in query.sinks]
         # The new records of an appending query begin at the ends of its topics.
         began = running.kafka.held(sent) if query.output_mode == "append" else {}
         record = replace(new, folder=f"spark-{new.id}", began=began, tombstones="first")
@@ -75,9 +75,7 @@ def _to_new_tables(query: Query, pending: PendingSwap) -> Query:
     if not isinstance(query.deliver, PerBatch):
         return query
     deliveries = tuple(
-        replace(delivery, target=pending.new_version(delivery.target))
-        if isinstance(delivery.target, TableOutput)
-        else delivery
+        replace(delivery, target=pending.new_version(table)) if (table := delivery.table) else delivery
         for delivery in query.deliver.deliveries
     )
     maintaining = query.maintaining

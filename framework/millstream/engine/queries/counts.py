@@ -24,7 +24,7 @@ from millstream.queries.dead_letters import COLUMNS
 from millstream.queries.emit.steps import CountedView
 from millstream.queries.measures import METRICS, metric_id
 from millstream.queries.row_logs import LOGS, log_id
-from millstream.queries.values import DeadLetters, Query, SinkOutput, ToKafka
+from millstream.queries.values import DeadLetters, Query, ToKafka
 from millstream.stores.spark import KIND
 
 OTHERS = "_other"
@@ -54,16 +54,14 @@ def without_bad(rows: DataFrame, step: CountedView) -> DataFrame:
 def with_counts(records: DataFrame, query: Query) -> DataFrame:
     """Count the dead letters among a query's records, and the markers of rows that are left out."""
     how = query.deliver
-    dead_letters = [output for output in query.outputs if isinstance(output, DeadLetters)]
+    dead_letters = query.dead_letters
     if not isinstance(how, ToKafka):
-        outputs = [output for output in query.outputs if not isinstance(output, DeadLetters)]
+        outputs = query.model_outputs
         if len(outputs) != 1:
             return records
         return records.observe("rows", f.count(f.lit(1)).alias(count_name("rows", outputs[0].model)))
     observed = [
-        f.count_if(f.col("topic") == output.topic).alias(count_name("rows", output.model))
-        for output in query.outputs
-        if isinstance(output, SinkOutput)
+        f.count_if(f.col("topic") == sink.topic).alias(count_name("rows", sink.model)) for sink in query.sinks
     ]
     if not observed and not dead_letters:
         return records
@@ -72,7 +70,7 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
     observed += [_gathered(model, log).alias(f"{LOGS} {model}") for model, log in how.logs.items()]
     observed += [_markers(test).alias(count_name("tests", test)) for test in how.tests]
     if dead_letters:
-        models = [output.model for output in query.outputs if isinstance(output, SinkOutput)]
+        models = [sink.model for sink in query.sinks]
         observed += _dead_letters(dead_letters, models)
         observed.append(_reasons(dead_letters))
     counted = records.observe("records", *observed)
@@ -82,7 +80,7 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
 
 def with_changes(feed: DataFrame, query: Query) -> DataFrame:
     """Count the changes of a table that a query follows."""
-    outputs = [output for output in query.outputs if not isinstance(output, DeadLetters)]
+    outputs = query.model_outputs
     if len(outputs) != 1:
         return feed
     changed = f.count_if(f.col(KIND) != "update_preimage").alias(count_name("rows", outputs[0].model))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct, field
 from pyspark.sql import DataFrame, SparkSession
@@ -19,15 +19,7 @@ from millstream.engine.queries.record_sizes import RecordSizes
 from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.project.materialization import BATCH
-from millstream.queries.values import (
-    DeadLetters,
-    Delivery,
-    PerBatch,
-    SinkOutput,
-    TableOutput,
-    Target,
-    ViewOutput,
-)
+from millstream.queries.values import Delivery, PerBatch, TableOutput, sinks_in
 from millstream.stores.spark import MAINTAINED, Batch
 
 
@@ -74,7 +66,7 @@ class Stores(Struct, frozen=True):
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
-    tables = any(_written_as(output.target) == "row" for output in delivery.deliveries)
+    tables = any(output.target.written_as == "row" for output in delivery.deliveries)
     several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
@@ -100,8 +92,8 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
 
 def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, small: bool = False) -> None:
     """Store a batch once; `small` rows are in the driver."""
-    tables = [table for table in delivery.deliveries if _written_as(table.target) == "row"]
-    sinks = [sink for sink in delivery.deliveries if _written_as(sink.target) == "record"]
+    tables = [table for table in delivery.deliveries if table.target.written_as == "row"]
+    sinks = [sink for sink in delivery.deliveries if sink.target.written_as == "record"]
     rows.createOrReplaceTempView(delivery.view)
     places = stores.places(number)
     checked = run_row_checks(rows, delivery.deliveries, places, is_maintained=stores.identity == MAINTAINED)
@@ -117,7 +109,7 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
 
 def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
     """Return the records of all sinks for the rows of a batch; None without sinks."""
-    sinks = [sink for sink in delivery.deliveries if isinstance(sink.target, SinkOutput)]
+    sinks = [output for output in delivery.deliveries if sinks_in([output.target])]
     return _together(session, sinks) if sinks else None
 
 
@@ -147,19 +139,9 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
     return each_batch
 
 
-def _written_as(target: Target) -> Literal["row", "record", "nothing"]:
-    match target:
-        case TableOutput():
-            return "row"
-        case SinkOutput() | DeadLetters():
-            return "record"
-        case ViewOutput():
-            return "nothing"
-
-
 def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *, small: bool) -> None:
-    table = delivery.target
-    assert isinstance(table, TableOutput)
+    table = delivery.table
+    assert table is not None
     rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
     if stores.distinct:
         table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.results import Counts, StateRows, of_model, rows_of_states
-from millstream.queries.values import DeadLetters, Query, SinkOutput, TableOutput, Target, ViewOutput
+from millstream.queries.values import ModelOutput, Query
 from millstream.results.results import Fates
 
 
-def counts_of(counts: Counts, query: Query, target: SinkOutput | TableOutput | ViewOutput) -> Counts:
+def counts_of(counts: Counts, query: Query, target: ModelOutput) -> Counts:
     """Return what a query counts for a model: its own, and those of its sources."""
-    tests, drops_by = ((), {}) if isinstance(target, ViewOutput) else (target.tests, target.drops_by)
-    return counts.of({target.model, *(source.relation for source in query.sources), *tests}, drops_by)
+    ids = {target.model, *(source.relation for source in query.sources), *target.tests}
+    return counts.of(ids, target.drops_by)
 
 
-def rows_of_table(target: TableOutput, query: Query, counts: Counts) -> int | None:
+def rows_of_table(target: ModelOutput, query: Query, counts: Counts) -> int | None:
     """Return the rows for a table; None if its query stores its rows in another way than it gives them."""
     if target.tests or len(query.outputs) > 1 or query.maintaining is not None:
         return None
@@ -24,7 +24,7 @@ def rows_of_table(target: TableOutput, query: Query, counts: Counts) -> int | No
 
 
 def fates_of(
-    target: Target,
+    target: ModelOutput,
     read: Mapping[str, int],
     written: int | None,
     counts: Counts,
@@ -37,7 +37,7 @@ def fates_of(
 
     None if one of its rows comes from many records, or many come from one, or if not all is counted.
     """
-    if not isinstance(target, SinkOutput | TableOutput) or target.counted not in read or written is None:
+    if target.counted not in read or written is None:
         return None
     states = tuple(state for state in (*duplicates, *late) if target.model in state.models)
     if not all(state.operator for state in states):
@@ -61,13 +61,11 @@ def fates_of_batch(query: Query, batch: Batch) -> dict[str, Fates]:
     duplicates = rows_of_states(query, [operator.duplicates for operator in batch.operators])
     late = rows_of_states(query, [operator.late for operator in batch.operators])
     fates = {}
-    for target in query.outputs:
-        if isinstance(target, DeadLetters):
-            continue
+    for target in query.model_outputs:
         counts = counts_of(batch.counts, query, target)
         written = (
             rows_of_table(target, query, batch.counts)
-            if isinstance(target, TableOutput)
+            if target.written_as == "row"
             else batch.counts.rows.get(target.model)
         )
         if (model_fates := fates_of(target, read, written, counts, duplicates, late)) is not None:

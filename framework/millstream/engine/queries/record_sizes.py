@@ -16,7 +16,7 @@ from msgspec import Struct
 from millstream.kafka.clients import Admin
 from millstream.kafka.topics import configs
 from millstream.queries.checks import count_name
-from millstream.queries.values import Query, SinkOutput, TooLarge
+from millstream.queries.values import Query, TooLarge
 
 _COLUMN = "\t"
 
@@ -69,9 +69,7 @@ def _sinks(query: Query) -> dict[str, tuple[str, TooLarge]]:
     """Return the topics to which a query need not send all records; several models may write to one."""
     sinks: dict[str, tuple[str, TooLarge]] = {}
     stopping = set[str]()
-    for output in query.outputs:
-        if not isinstance(output, SinkOutput):
-            continue
+    for output in query.sinks:
         if output.too_large is None:
             stopping.add(output.topic)
         else:

@@ -26,7 +26,7 @@ from millstream.engine.queries.counts import (
 )
 from millstream.engine.queries.results import Counts
 from millstream.queries.checks import ROW, TEST, WRONG_ROW_REMEDY, count_name
-from millstream.queries.values import DeadLetters, Delivery
+from millstream.queries.values import Delivery
 from millstream.results.results import TableChanges
 
 _MOST_SHOWN = 3
@@ -138,8 +138,7 @@ def _failed(
     batch: DataFrame, delivery: Delivery, test: str, number: int, places: str, *, is_maintained: bool
 ) -> Diagnostic:
     """Return which rows fail a test, and how to go on."""
-    assert not isinstance(delivery.target, DeadLetters)
-    model, name = delivery.target.model.partition(".")[2], test.partition(".")[2]
+    model, name = delivery.name.partition(".")[2], test.partition(".")[2]
     rows = batch.sparkSession.sql(delivery.stops_sql).where(f.col(TEST) == test)
     shown = sorted(row[ROW] for row in rows.limit(_MOST_SHOWN).collect())
     more = f"; and {number - len(shown):,} more" if number > len(shown) else ""

@@ -21,7 +21,7 @@ from millstream.engine.queries.deliveries import Stores, deliver, sink_records, 
 from millstream.engine.queries.earlier_sql import has_records_of_earlier_sql
 from millstream.engine.queries.small_batches import evaluated, planned_small
 from millstream.engine.queries.tables import Tables
-from millstream.queries.values import PerBatch, Query, SinkOutput
+from millstream.queries.values import PerBatch, Query
 from millstream.stores.files import path_in
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.spark import COMMITTED, COMMITTED_AT, KIND
@@ -48,8 +48,7 @@ def follow_table(
     (source,), how = query.sources, query.deliver
     assert isinstance(how, PerBatch)
     keys = tables.keys(source.relation)
-    sinks = [output for output in query.outputs if isinstance(output, SinkOutput)]
-    doubtful = [sink.topic for sink in sinks if sink.keeps_out]
+    doubtful = [sink.topic for sink in query.sinks if sink.keeps_out]
 
     def each_batch(feed: DataFrame, number: int) -> None:
         session = feed.sparkSession
@@ -80,7 +79,7 @@ def follow_table(
 
 def _as_changes(only: Only, query: Query, tables: Tables, batch: FollowedBatch) -> Only:
     """Return a function that turns the records of the only sink of a query into changes."""
-    (sink,) = (output for output in query.outputs if isinstance(output, SinkOutput))
+    (sink,) = query.sinks
     (source,) = query.sources
     about = source_of(tables.project.settings.name, source.relation, batch)
     return lambda records: change_records(only(records), about, batch, tombstones=sink.tombstones)

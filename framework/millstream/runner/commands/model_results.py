@@ -12,7 +12,7 @@ from millstream.deploy.planning.intents import FullRefresh
 from millstream.deploy.values import Job
 from millstream.engine.queries.record_outcomes import counts_of, fates_of, rows_of_table
 from millstream.engine.queries.results import QueryResult, of_model
-from millstream.queries.values import DeadLetters, Query, SinkOutput, TableOutput, Target
+from millstream.queries.values import DeadLetters, ModelOutput, Query, SinkOutput, TableOutput, Target
 from millstream.results.results import ModelResult, RunResults, TableChanges
 
 
@@ -57,7 +57,7 @@ def nothing_built(queries: Iterable[Query]) -> Done:
 
 def topics(queries: Iterable[Query]) -> list[str]:
     """Return the topics with a single writer."""
-    topics = [target.topic for query in queries for target in query.outputs if isinstance(target, SinkOutput)]
+    topics = [sink.topic for query in queries for sink in query.sinks]
     return [topic for topic in topics if topics.count(topic) == 1]
 
 
@@ -76,9 +76,7 @@ def results_of(job: Job, began: Began, queries: Iterable[Query], done: Done) -> 
 def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
     for query in queries:
         result = done.outcomes[query.name]
-        for target in query.outputs:
-            if isinstance(target, DeadLetters):
-                continue
+        for target in query.model_outputs:
             left_out = counts_of(result.counts, query, target)
             diagnostic = result.left_out.get(target.model) or result.diagnostic
             reads, failed = result.reads, result.failed
@@ -113,10 +111,11 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
             )
 
 
-def _written(target: Target, query: Query, result: QueryResult, done: Done) -> int | None:
-    match target:
-        case SinkOutput():
+def _written(target: ModelOutput, query: Query, result: QueryResult, done: Done) -> int | None:
+    match target.written_as:
+        case "record":
             return done.written.get(target.topic)
-        case TableOutput():
+        case "row":
             return rows_of_table(target, query, result.counts)
-    return None
+        case "nothing":
+            return None

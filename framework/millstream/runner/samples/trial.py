@@ -262,12 +262,12 @@ def _newest(session: SparkSession, project: Project, reference: Reference) -> Da
     )
     assert isinstance(delivery_plan, PerBatch)
     (source,), (delivery,) = query.sources, delivery_plan.deliveries
-    assert isinstance(delivery.target, TableOutput)
+    assert delivery.table is not None
     frame(reference_session, reference.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
         make_view(reference_session, step, project, query.output_mode)
     reference_session.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
-    rows = latest_rows(reference_session.sql(delivery.sql), delivery.target.keys, None)
+    rows = latest_rows(reference_session.sql(delivery.sql), delivery.table.keys, None)
     rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
     return values(session, rows.toArrow(), rows.schema)
 
@@ -307,13 +307,13 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -
         batch.persist()
     try:
         for delivery in delivery_plan.deliveries:
-            rows, target = batch.sparkSession.sql(delivery.sql), delivery.target
-            if isinstance(target, TableOutput) and target.keys:
-                rows = latest_rows(rows, target.newest_by, target.options.get("order_by"))
-            records = getattr(target, "topic", None) is not None
-            output = "" if records else getattr(target, "model", "")
-            if isinstance(target, TableOutput) and target.versions is not None:
-                output_rows = _versions(rows, target, stored.setdefault(target.model, {}))
+            rows, table = batch.sparkSession.sql(delivery.sql), delivery.table
+            if table is not None and table.keys:
+                rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
+            records = delivery.target.written_as == "record"
+            output = "" if records else delivery.name
+            if table is not None and table.versions is not None:
+                output_rows = _versions(rows, table, stored.setdefault(table.model, {}))
             else:
                 output_rows = _as_dicts(rows.toArrow())
             yield BatchOutput(number, output, "records" if records else "rows", output_rows)

@@ -21,7 +21,7 @@ from millstream.plan.traits import Traits, traits_of
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings
-from millstream.queries.values import DeadLetters, Query
+from millstream.queries.values import Query
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.values import UnitTestCase
 
@@ -88,7 +88,7 @@ def plan_unit_test(
         output=output,
         written=written,
         traits=traits_of(output.input),
-        dead_letters=tuple(q for q in others if any(isinstance(o, DeadLetters) for o in q.outputs)),
+        dead_letters=tuple(q for q in others if q.dead_letters),
         references={
             reference.model: q for reference in references for q in queries if reference.model in q.stored
         },

@@ -211,8 +211,8 @@ class UnitTestRun:
 
     def _decoded(self, record: Row) -> Row:
         query, columns = self.plan.query, self.plan.output.columns
-        for target in query.outputs:
-            if isinstance(target, SinkOutput) and target.topic == record["topic"]:
+        for target in query.sinks:
+            if target.topic == record["topic"]:
                 deletes = self.plan.traits.mode == "upsert"
                 row: Row = decode_record(record, target, columns, self.context.zone, deletes=deletes)
                 return row | {HEADERS: sent_headers(record)} if self.test.names_headers else row
@@ -229,7 +229,7 @@ class UnitTestRun:
         for query in self.plan.dead_letters:
             trial = Trial(self.context.project, query, self._feeds(query, batches))
             tried = as_batch(self.context.spark(), trial, self.context.log)
-            topics = {output.topic for output in query.outputs if isinstance(output, DeadLetters)}
+            topics = {output.topic for output in query.dead_letters}
             rows = [
                 row for output_rows in tried.outputs for row in output_rows.rows if row["topic"] in topics
             ]
