@@ -13,7 +13,6 @@ from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
 from millstream.project.files import File, find_files, read_file
 from millstream.project.load import load_topics
-from millstream.project.materialization import Sink
 from millstream.project.pins import Pins, pins_folder, read_pins
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
@@ -73,8 +72,7 @@ def topic_schemas(common: Common, root: Path) -> TopicSchemas:
 def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
     # Models whose sources lack a pin have errors, but are known nevertheless.
     for node in compile_for(common, root).manifest.nodes.values():
-        sink = node.materialization
-        if not isinstance(sink, Sink):
+        if (sink := node.sink) is None:
             continue
         location = Location(node.path, 1, 1, 2)
         if subject := sink.pinned_subject:

@@ -17,7 +17,7 @@ from millstream.plan.nodes import Output, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.project.checks import Lines
-from millstream.project.materialization import Sink
+from millstream.project.materialization import Sink, materialization_of
 from millstream.stores.registry import choices_with_change_feed, declaration
 
 _IN_JSON = "emit='changes' writes JSON as Debezium does"
@@ -26,18 +26,18 @@ _IN_JSON = "emit='changes' writes JSON as Debezium does"
 def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
     """Return what is wrong with sinks that send changes; the catalog has no other errors."""
     sending = [model for model in models.models.values() if model.config.get("emit") == "changes"]
-    if not any(model.config.get("materialized") == Sink.word for model in sending):
+    if not any(materialization_of(model.file.name, model.config).changes for model in sending):
         return []
     decoded = msgspec.msgpack.decode(catalog, type=Catalog)
     plan, _ = build_plan(decoded)
     lines = Lines(Path(models.project.root))
     diagnostics: list[Diagnostic] = []
     for output in plan.outputs:
-        stored = output.materialization
-        if not isinstance(stored, Sink) or not stored.changes:
+        sink = output.materialization.sink
+        if sink is None or not sink.changes:
             continue
         model = models.models[output.model.removeprefix("model.")]
-        for option, message, remedy in _misfits(stored):
+        for option, message, remedy in _misfits(sink):
             location = models.option_location(model, option, "emit")
             diagnostics.append(lines.diagnostic(location, "MS689", message, remedy))
         if (why := _unknown(output, decoded)) is not None:

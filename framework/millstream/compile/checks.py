@@ -12,7 +12,7 @@ from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Check
 from millstream.project.data_tests import KINDS
-from millstream.project.materialization import VALID_FROM, VALID_TO, Table, materialization_of
+from millstream.project.materialization import VALID_FROM, VALID_TO, materialization_of
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
 
@@ -34,7 +34,7 @@ def row_checks(
     columns = {column.name.lower() for column in relation.columns}
     stored = materialization_of(relation.id, config)
     # When a version begins and ends depends on other rows.
-    versions = {VALID_FROM, VALID_TO} if isinstance(stored, Table) and stored.versions else set[str]()
+    versions = {VALID_FROM, VALID_TO} if stored.versions else set[str]()
     for label, column, test in labelled(relation.id, properties.columns, properties.tests):
         sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:

@@ -12,7 +12,7 @@ from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
-from millstream.project.materialization import LONGEST_TOPIC, Materialization, Sink, Table
+from millstream.project.materialization import LONGEST_TOPIC, Materialization, Sink
 from millstream.project.names import Environment
 
 
@@ -61,14 +61,12 @@ def _names(
 ) -> dict[str, Any]:
     """Return the names that differ from production's, by option of the materialization."""
     dead_letters = environment.named(stored.dead_letter_topic(model))
-    match stored:
-        case Sink() if not deferred:
-            names = {"topic": environment.named(stored.topic), "dead_letters": dead_letters}
-            return names | _subjects(stored, environment)
-        case Sink() | Table():
-            return {"dead_letters": dead_letters}
-        case _:
-            return {}
+    if not stored.stored_as:
+        return {}
+    names = {"dead_letters": dead_letters}
+    if (sink := stored.sink) is None or deferred:
+        return names
+    return {"topic": environment.named(sink.topic)} | names | _subjects(sink, environment)
 
 
 def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
@@ -87,7 +85,7 @@ def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
 def _too_long(nodes: Iterable[ManifestNode]) -> Iterator[Diagnostic]:
     for node in nodes:
         stored = node.materialization
-        if not isinstance(stored, Sink | Table) or node.deferred:
+        if stored is None or not stored.stored_as or node.deferred:
             continue
         topic = max(stored.stored_name(node.name), stored.dead_letter_topic(node.name), key=len)
         if len(topic) > LONGEST_TOPIC:

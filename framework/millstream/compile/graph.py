@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.core.cycles import cycles
 from millstream.core.errors import Diagnostic, MillstreamError, Note
 from millstream.core.text import Location
-from millstream.project.materialization import Materialization, materialization_of
+from millstream.project.materialization import Materialization, Sink, materialization_of
 from millstream.project.values import Kind
 
 
@@ -34,6 +34,12 @@ class Node(Struct, frozen=True, kw_only=True):
     def materialization(self) -> Materialization | None:
         """What a model stores; None for other nodes."""
         return materialization_of(self.name, self.config) if self.kind == "model" else None
+
+    @property
+    def sink(self) -> Sink | None:
+        """How a model's records are sent; None without records."""
+        stored = self.materialization
+        return stored.sink if stored is not None else None
 
 
 Locate = Callable[[str, str], Location | None]

@@ -36,7 +36,7 @@ from millstream.core.types import UNKNOWN
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
-from millstream.project.materialization import VALID_FROM, VALID_TO, Sink, Table, materialization_of
+from millstream.project.materialization import VALID_FROM, VALID_TO, materialization_of
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
@@ -271,25 +271,25 @@ class Models:
 
     def _sink_schema(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Add what encoding needs of a sink's schemas to its options."""
-        stored = materialization_of(model.file.name, model.config)
-        if not isinstance(stored, Sink) or model.diagnostics:
+        sink = materialization_of(model.file.name, model.config).sink
+        if sink is None or model.diagnostics:
             return []
-        pinned = sink_pins(stored, model.config, model.id, self._pins)
+        pinned = sink_pins(sink, model.config, model.id, self._pins)
         if pinned.diagnostics:
             return [self._plan_diagnostic(model, plan_problem) for plan_problem in pinned.diagnostics]
         if pinned.options:
             model.config |= pinned.options
-            stored = materialization_of(model.file.name, model.config)
-            assert isinstance(stored, Sink)
-        schema, diagnostics = sink_schema(stored, relation, self.project, self._pins, pinned.values)
+            sink = materialization_of(model.file.name, model.config).sink
+            assert sink is not None
+        schema, diagnostics = sink_schema(sink, relation, self.project, self._pins, pinned.values)
         if schema is not None:
             model.config |= {
                 "value_schema": schema.essence,
                 "message": schema.message,
                 "derived_schema": schema.text,
-                "key_only": key_only(stored, relation, schema),
+                "key_only": key_only(sink, relation, schema),
             }
-        key, more = sink_key(stored, relation, self.project, self._pins, pinned.keys)
+        key, more = sink_key(sink, relation, self.project, self._pins, pinned.keys)
         model.config |= key
         diagnostics += more
         return [self._plan_diagnostic(model, plan_problem) for plan_problem in diagnostics]
@@ -358,7 +358,7 @@ class Models:
         if rendered.failed:
             return Analysis(open=True)
         stored = materialization_of(model.file.name, model.config)
-        analysis = self.analysed(rendered, model_name=model.file.name, text=isinstance(stored, Table))
+        analysis = self.analysed(rendered, model_name=model.file.name, text=stored.at_rest)
         model.diagnostics += [self.diagnostic(rendered, diagnostic) for diagnostic in analysis.diagnostics]
         return analysis
 
@@ -445,8 +445,8 @@ class Models:
             # Errors here are not reported again for all readers; types may be wrong because of them.
             columns = {name: replace(column, type=UNKNOWN) for name, column in columns.items()}
         stored = materialization_of(model.file.name, model.config)
-        if isinstance(stored, Table) and stored.versions and not columns.keys() & {VALID_FROM, VALID_TO}:
-            versioned = with_versions(columns.values(), stored.unique_key)
+        if stored.versions and not columns.keys() & {VALID_FROM, VALID_TO}:
+            versioned = with_versions(columns.values(), stored.given_keys)
             columns = {column.name.lower(): column for column in versioned}
         has_columns = properties is not None and bool(properties.columns)
         if model.diagnostics or (analysis.open and self._errors.reaches_columns(model.references)):
@@ -496,7 +496,7 @@ class Models:
 
     def _unknown_types(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Report columns of a table whose types are unknown: Spark could not store them."""
-        stored = isinstance(materialization_of(model.file.name, model.config), Table)
+        stored = materialization_of(model.file.name, model.config).at_rest
         if not stored or relation.open or model.diagnostics:
             return []
         if self._errors.reaches_types(model.references):

@@ -24,7 +24,6 @@ from millstream.project.materialization import (
     PROCESSING_TIME,
     VALID_FROM,
     VALID_TO,
-    Table,
     columns_named,
     materialization_of,
 )
@@ -61,8 +60,8 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
     """Find a table with `retention`, but without a time to order by."""
-    stored = materialization_of(relation.id, config)
-    if not isinstance(stored, Table) or not stored.retention:
+    stored = materialization_of(relation.id, config).table
+    if stored is None or not stored.retention:
         return []
     name = stored.order_by
     if not name:
@@ -83,8 +82,8 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
 
 def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
     """Find what prevents a table from keeping versions, apart from the rows that it gets."""
-    stored = materialization_of(relation.id, config)
-    if not isinstance(stored, Table) or not stored.versions:
+    stored = materialization_of(relation.id, config).table
+    if stored is None or not stored.versions:
         return []
     columns = {c.name.lower(): c for c in relation.columns}
     wrong: list[tuple[str, str, str, str]] = []

@@ -22,7 +22,7 @@ from millstream.plan.from_sql.versions import joins_of_all_versions, stored_vers
 from millstream.plan.nodes import Check, Column, LoggedRows, Metering, Node, TraitsLeaf
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
-from millstream.project.materialization import Table, materialization_of
+from millstream.project.materialization import materialization_of
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
@@ -119,9 +119,9 @@ class Planning:
             self.inlined.add(model.id)
         if stored.at_rest:
             self.tables.add(model.id)
-            if isinstance(stored, Table) and stored.versions:
+            if stored.versions:
                 self.versioned.add(model.id)
-            if isinstance(stored, Table) and stored.store:
+            if stored.store:
                 self.stores[model.id] = stored.store
 
     def _can_rest(self, relation: str) -> bool:
@@ -131,9 +131,7 @@ class Planning:
         return self.stores.get(relation) or self.catalog.store_of(relation)
 
     def _store_of_table(self, spec: ModelSpec) -> str:
-        stored = spec.materialization
-        named = stored.store if isinstance(stored, Table) else None
-        return named or self._store_of(spec.id)
+        return spec.materialization.store or self._store_of(spec.id)
 
     def _versions(self, relation: str) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))

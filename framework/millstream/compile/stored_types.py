@@ -9,7 +9,7 @@ from itertools import islice
 from millstream.core.types import NULL, VARIANT, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.project.materialization import Sink, Table
+from millstream.project.materialization import Materialization
 from millstream.sql.query import Select
 from millstream.stores.declaration import Declaration
 
@@ -17,9 +17,9 @@ from millstream.stores.declaration import Declaration
 def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
     """Return the columns of a table or a sink that can't be written; `store` is where a table is."""
     stored = spec.materialization
-    if not isinstance(stored, Sink | Table):
+    if not stored.stored_as:
         return []
-    where = store.title if isinstance(stored, Table) else f"a record in {stored.encoding}"
+    where = f"a record in {stored.sink.encoding}" if stored.sink is not None else store.title
     diagnostics: list[PlanProblem] = []
     for column in spec.columns:
         wrong = next(_refused(stored, store, column.type), None)
@@ -32,10 +32,10 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
     return diagnostics
 
 
-def _refused(stored: Sink | Table, store: Declaration, type_: Type) -> Iterator[Type]:
+def _refused(stored: Materialization, store: Declaration, type_: Type) -> Iterator[Type]:
     """Yield the types within a column's type that can't be written."""
-    if isinstance(stored, Sink):
-        unwritten = format_of(stored.encoding).unwritten
+    if (sink := stored.sink) is not None:
+        unwritten = format_of(sink.encoding).unwritten
         yield from (inner for inner in types_within(type_) if inner in unwritten)
         return
     yield from (inner for inner in types_within(type_) if str(inner) in store.unstored)

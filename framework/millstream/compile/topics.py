@@ -34,7 +34,11 @@ _RESERVED = f"names that start with '{OWN_PREFIX}' belong to Millstream"
 
 class _Sink(Struct, frozen=True, eq=False):
     model: Model
-    topic: str
+    stored: Sink
+
+    @property
+    def topic(self) -> str:
+        return self.stored.topic
 
     @property
     def id(self) -> str:
@@ -76,9 +80,9 @@ class _Topics:
         self.sources = tuple(models.project.sources.values())
         self.lines = Lines(Path(models.project.root))
         self.sinks = [
-            _Sink(model, stored.topic)
+            _Sink(model, sink)
             for model in models.models.values()
-            if isinstance(stored := materialization_of(model.file.name, model.config), Sink)
+            if (sink := materialization_of(model.file.name, model.config).sink) is not None
         ]
         self.dead_letters = {topic.topic: topic for topic in self._dead_letter_topics()}
 
@@ -138,8 +142,7 @@ class _Topics:
             for reference in model.references:
                 readers.setdefault(reference.id, model.file.name)
         for sink in self.sinks:
-            stored = materialization_of(sink.name, sink.model.config)
-            assert isinstance(stored, Sink)
+            stored = sink.stored
             if sink.id in readers and function_of(stored.format) and not format_of(stored.encoding).decoder:
                 message = f"'{readers[sink.id]}' reads the topic of '{sink.name}', which no function decodes"
                 remedy = "add a function that decodes it, such as format_options={'decode': 'decode_order'}"

@@ -20,7 +20,6 @@ from millstream.docs.json_schema import of_changes, of_columns, of_text
 from millstream.docs.texts import compiled
 from millstream.formats.registry import DEFAULT_FORMAT, format_of
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.project.materialization import Sink
 from millstream.results.run_metrics import RunMetric, own_metrics
 from millstream.results.thresholds import Thresholds
 
@@ -84,13 +83,13 @@ def _influences(influences: Iterable[Influence]) -> tuple[ExportedInfluence, ...
 
 
 def _topic(node: ManifestNode) -> ExportedTopic | None:
-    config, sink = node.config, node.materialization
+    config, sink = node.config, node.sink
     row = of_columns([column for column in node.columns if not column.name.startswith("_")])
     if node.kind == "source":
         topic, key, subjects = str(config.get("topic") or node.name), str(config.get("key") or ""), ("", "")
-    elif isinstance(sink, Sink):
+    elif sink is not None:
         topic, key = sink.topic, sink.key[0] if len(sink.key) == 1 else ""
-        subjects = (sink.value_subject, sink.subject_of_key)
+        subjects = sink.subjects
         row = of_changes(row) if sink.changes else row
     else:
         return None

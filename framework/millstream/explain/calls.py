@@ -22,7 +22,6 @@ from millstream.plan.nodes import (
     conditions_text,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.project.materialization import Sink
 
 
 class Call(Struct, frozen=True):
@@ -83,9 +82,8 @@ def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int,
             if node.key is not None or "_key" in node.metadata:
                 parts.append(("key", format_of(node.key_format).decoder))
             rows = f"records of {names[id(node.input)]}"
-        case Output(materialization=Sink() as sink):
-            parts = [("value", format_of(sink.encoding).encoder)]
-            parts += [("key", format_of(sink.key_encoding).encoder)] if sink.key_encoding else []
+        case Output():
+            parts = [(part, format_of(encoding).encoder) for part, encoding in node.materialization.encodings]
             rows = _rows(node.input, names)
         case _:
             return

@@ -24,7 +24,6 @@ from millstream.plan.nodes import (
     conditions_text,
 )
 from millstream.plan.traits import Traits
-from millstream.project.materialization import Sink
 
 
 def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
@@ -47,7 +46,7 @@ def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
                 yield "key", ", ".join(node.keys)
             if node.topic:
                 yield "topic", node.topic
-            if isinstance(node.materialization, Sink) and node.materialization.changes:
+            if node.materialization.changes:
                 yield "records", "each change, with the rows before and after"
         case Opaque():
             yield "not understood", "; ".join(node.reasons)

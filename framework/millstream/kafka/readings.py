@@ -18,7 +18,6 @@ from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, from_json, utf8
 from millstream.kafka.generators import fields_of
 from millstream.kafka.keys import key_format_of
-from millstream.project.materialization import Sink
 from millstream.project.values import Topic
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -62,8 +61,8 @@ def of_source(topic: Topic) -> Reading:
 
 def of_sink(node: ManifestNode) -> Reading:
     """Return how to decode a model's records, which `millstream.queries.records` defines."""
-    sink = node.materialization
-    assert isinstance(sink, Sink), f"{node.name} writes no topic"
+    sink = node.sink
+    assert sink is not None, f"{node.name} writes no topic"
     fields = tuple(Field(column.name, _type(column.type)) for column in node.columns)
     of_key = {field.name.lower(): field for field in fields}
     parts = [of_key[name.lower()] for name in sink.key if name.lower() in of_key]

@@ -9,7 +9,6 @@ from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.readings import Reading, of_sink, of_source
 from millstream.kafka.topics import user_topics
-from millstream.project.materialization import Sink
 from millstream.project.values import Project
 
 
@@ -17,7 +16,7 @@ def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[
     """Return how to decode the project's topics, by each of their names; models come before sources."""
     readings: dict[str, Reading] = {}
     for node in nodes.values():
-        if isinstance(node.materialization, Sink):
+        if node.sink is not None:
             readings[node.name] = of_sink(node)
     sources = [(source, of_source(source)) for source in project.sources.values()]
     for source, reading in sources:

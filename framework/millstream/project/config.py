@@ -199,19 +199,20 @@ _OF_TABLES = {
 def _contradictions(config: ModelConfig, model_options: Layer) -> list[Diagnostic]:
     """Find options of another materialization, except in folder defaults, which may fit only some models."""
     diagnostics: list[Diagnostic] = []
-    allowed = KINDS[config.materialized].__struct_fields__
+    kind_of_model = KINDS[config.materialized]
+    allowed = kind_of_model.__struct_fields__
     for word, kind in KINDS.items():
         for name in kind.__struct_fields__:
             if name in model_options and model_options[name].value is not None and name not in allowed:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
-                instead = _OF_TABLES.get(name) if config.materialized == "sink" else None
+                instead = _OF_TABLES.get(name) if kind_of_model.sends_records else None
                 remedy = instead or f"set materialized='{word}', or remove '{name}'"
                 diagnostics.append(_diagnostic(model_options[name], message, remedy, "MS121"))
-    if config.emit == CHANGES and config.materialized != "sink" and "emit" in model_options:
+    if config.emit == CHANGES and not kind_of_model.sends_records and "emit" in model_options:
         message = f"emit='{CHANGES}' is for a sink, but this model is a {config.materialized}"
         remedy = "remove it: a sink that selects from this model can have it"
         diagnostics.append(_diagnostic(model_options["emit"], message, remedy, "MS689"))
-    if config.emit != CHANGES and config.materialized == "sink" and "tombstones" in model_options:
+    if config.emit != CHANGES and kind_of_model.sends_records and "tombstones" in model_options:
         message = f"'tombstones' needs emit='{CHANGES}'"
         diagnostics.append(
             _diagnostic(model_options["tombstones"], message, f"set emit='{CHANGES}', or remove it", "MS121")

@@ -57,9 +57,71 @@ class _Kind(Struct, frozen=True):
     """Readers compute its rows in their own queries."""
     at_rest: ClassVar[bool] = False
     """Readers read its changes, or look up the newest row of each key."""
+    sends_records: ClassVar[bool] = False
+    """Its rows become records of a topic."""
     key_option: ClassVar[str] = ""
     name_option: ClassVar[str] = ""
     """The option whose default is the name of the model."""
+
+    @property
+    def sink(self) -> Sink | None:
+        """How its records are sent; None without records."""
+        return None
+
+    @property
+    def table(self) -> Table | None:
+        """How its table keeps rows; None without a table."""
+        return None
+
+    @property
+    def topic(self) -> str:
+        """The topic of its records; empty without records."""
+        return ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether its records are changes of rows, with the row before and after."""
+        return False
+
+    @property
+    def keep_headers(self) -> bool:
+        """Whether its records have the headers of those that their rows come from."""
+        return False
+
+    @property
+    def encodings(self) -> tuple[tuple[Literal["value", "key"], Encoding], ...]:
+        """How its records are written: their values, and their keys if that is not the default."""
+        return ()
+
+    @property
+    def subjects(self) -> tuple[str, str]:
+        """The subjects of its values and of its keys, which are preceded by an id; empty if they are not."""
+        return "", ""
+
+    @property
+    def store(self) -> str | None:
+        """The store that it names for its table."""
+        return None
+
+    @property
+    def versions(self) -> str | None:
+        """How long a version of a row is kept after its end, or `all`; None: only the newest is stored."""
+        return None
+
+    @property
+    def refresh(self) -> str | None:
+        """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where exact."""
+        return None
+
+    @property
+    def order_by(self) -> str | None:
+        """The column that decides which row of a key is newest."""
+        return None
+
+    @property
+    def kept_for(self) -> str:
+        """How long rows are kept; empty: forever."""
+        return ""
 
     def dead_letter_topic(self, model: str) -> str:
         """Return the topic for rows of a model that data tests keep out."""
@@ -151,7 +213,6 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     guarantee: str | None = None
     """By default, that of the target."""
     changes: bool = False
-    """Its records are changes of rows, with the row before and after."""
     tombstones: bool = True
     """If so, a record without a value follows each delete."""
     dead_letters: str = ""
@@ -160,8 +221,13 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
     word: ClassVar[str] = "sink"
     about: ClassVar[str] = "a Kafka topic"
     stored_as: ClassVar[str] = "topic"
+    sends_records: ClassVar[bool] = True
     key_option: ClassVar[str] = "key"
     name_option: ClassVar[str] = "topic"
+
+    @property
+    def sink(self) -> Sink:
+        return self
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -230,6 +296,15 @@ class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaul
         )
 
     @property
+    def encodings(self) -> tuple[tuple[Literal["value", "key"], Encoding], ...]:
+        key = self.key_encoding
+        return (("value", self.encoding), *((("key", key),) if key is not None else ()))
+
+    @property
+    def subjects(self) -> tuple[str, str]:
+        return self.value_subject, self.subject_of_key
+
+    @property
     def keys(self) -> tuple[str, ...]:
         return self.key
 
@@ -267,10 +342,8 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     """An SQL condition; rows that match it are deleted."""
     retention: str | None = None
     versions: str | None = None
-    """How long a version of a row is kept after its end, or `all`; None: only the newest one is stored."""
     store: str | None = None
     refresh: str | None = None
-    """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where exact."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
@@ -279,6 +352,10 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
     stored_as: ClassVar[str] = "table"
     at_rest: ClassVar[bool] = True
     key_option: ClassVar[str] = "unique_key"
+
+    @property
+    def table(self) -> Table:
+        return self
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -296,7 +373,6 @@ class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defa
 
     @property
     def kept_for(self) -> str:
-        """How long rows are kept; empty: forever."""
         return "" if self.versions == ALL else self.versions or self.retention or ""
 
     def dead_letter_topic(self, model: str) -> str:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from millstream.core.expressions import Expression, quoted, replace_columns
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Node, Output
-from millstream.project.materialization import Sink
 from millstream.queries.checks import check_rows, counting_sql, failing_rows_sql, sends_dead_letters
 from millstream.queries.emit.draft import Draft
 from millstream.queries.emit.fuse import unused
@@ -108,7 +107,7 @@ def _delivery(
     draft = emitted.finals[0].draft
     ctes = [*((branch,) if branch else ()), *emitted.ctes]
     stored = output.materialization
-    if output.checks or output.observed or (isinstance(stored, Sink) and needs_columns(draft, output)):
+    if output.checks or output.observed or (stored.sends_records and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
     headers = output.keeps_headers or any(item.name.startswith("headers.") for item in output.extras)
     look = RecordColumns(headers or sends_dead_letters([output]), output.timed)
@@ -121,7 +120,7 @@ def _delivery(
         dead_letters = "".join(
             statement(ctes, Select(letter, views.of).text()) for letter in checked.dead_letters
         )
-    if isinstance(stored, Sink):
+    if stored.sends_records:
         rows = record(rows, output, look)
     else:
         for item in output.extras:

@@ -164,7 +164,7 @@ def _once(nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _base(output: Output, *, stateless: bool) -> Node:
-    if stateless and isinstance(output.materialization, Sink):
+    if stateless and output.materialization.sends_records:
         # Only over decoded records can a call of a Python function be a separate column.
         base = fan_out_base(output, watermarks=True, calls=True)
         if isinstance(base, Decode) and base.fields:

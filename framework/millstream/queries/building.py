@@ -118,7 +118,7 @@ def _part(outputs: Sequence[Output]) -> Part:
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     """Return the last filter that all sinks over one Decode share, or the Decode."""
     decodes = {id(node): node for node in in_order(outputs) if isinstance(node, Decode)}
-    if len(decodes) != 1 or any(not isinstance(output.materialization, Sink) for output in outputs):
+    if len(decodes) != 1 or any(not output.materialization.sends_records for output in outputs):
         return None
     (decode,) = decodes.values()
     if not all(fits_fan_out(output, decode) for output in outputs):
@@ -171,7 +171,7 @@ def build(
     targets = tuple(map(_target, live))
     follows_table = any(isinstance(node, TableScan) and node.changes for node in order)
     batches = (
-        any(not isinstance(output.materialization, Sink) for output in recipe.outputs)
+        any(not output.materialization.sends_records for output in recipe.outputs)
         or not all(part.direct for part in recipe.parts)
         # Of several changes of a row in a batch, the last one counts.
         or follows_table

@@ -8,14 +8,13 @@ from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, Kind, conflicts
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink
 from millstream.queries.values import Separation
 
 _ALWAYS = "steps with state that a topic connects never share a query"
 
 
 def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
-    sinks = (output for output in outputs if isinstance(output.materialization, Sink))
+    sinks = (output for output in outputs if output.materialization.sends_records)
     below = {output.model: output_states for output in sinks if (output_states := _states(output))}
     for output in outputs if below else ():
         if not _states(output):

@@ -15,7 +15,7 @@ from millstream.core.types import BINARY
 from millstream.formats.format import DecodingCall, Format
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import CARRIED, Decode, Item, Node, Output, Project, ReadColumns
-from millstream.project.materialization import Sink
+from millstream.project.materialization import Materialization, Sink
 from millstream.queries.emit.bad_records import DecodedPart, key_of, read_value_of, value_of
 from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE
 
@@ -34,25 +34,19 @@ def _value(node: Decode, reads: ReadColumns | None) -> DecodedPart:
 
 def encoders(outputs: Iterable[Output]) -> tuple[str, ...]:
     """Return the functions that encode the records of sinks."""
-    names = (
-        name
-        for output in outputs
-        if isinstance(output.materialization, Sink)
-        for name in encoders_of(output.materialization)
-    )
+    names = (name for output in outputs for name in _encoders_of(output.materialization))
     return tuple(dict.fromkeys(names))
 
 
-def encoders_of(sink: Sink) -> tuple[str, ...]:
-    formats = (sink.encoding, sink.key_encoding)
-    encoders = (format_of(encoding).encoder for encoding in formats if encoding is not None)
+def _encoders_of(stored: Materialization) -> tuple[str, ...]:
+    encoders = (format_of(encoding).encoder for _, encoding in stored.encodings)
     return tuple(name for name in encoders if name)
 
 
 def with_encoded(output: Output) -> Output:
     """Let a projection below a sink call the functions that encode its values and keys."""
-    sink = output.materialization
-    if not isinstance(sink, Sink) or not encoders_of(sink):
+    sink = output.materialization.sink
+    if sink is None or not _encoders_of(sink):
         return output
     columns = {column.name: column.expression for column in output.input.columns}
     encoded = list(

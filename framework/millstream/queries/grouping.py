@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from millstream.plan.nodes import Decode, Maintained, Node, Output
 from millstream.plan.nodes.order import in_order
-from millstream.project.materialization import Sink
 from millstream.queries.branches import Branch
 from millstream.queries.common_rows import trunk
 from millstream.queries.emit.names import node_name
@@ -68,7 +67,7 @@ def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] |
 
 def sends_changes(output: Output) -> bool:
     """Return whether a model sends changes of rows, with the row before and after."""
-    return isinstance(output.materialization, Sink) and output.materialization.changes
+    return output.materialization.changes
 
 
 def _group_option(branch: Branch) -> str:
@@ -77,8 +76,8 @@ def _group_option(branch: Branch) -> str:
 
 def _writer(branch: Branch) -> tuple[str, ...]:
     """Return a model's options of the Kafka producer; a query has one producer."""
-    stored = branch.output.materialization
-    settings = stored.producer if isinstance(stored, Sink) else {}
+    sink = branch.output.materialization.sink
+    settings = sink.producer if sink is not None else {}
     return tuple(f"{name}={settings[name]}" for name in sorted(settings))
 
 

@@ -31,7 +31,6 @@ from millstream.plan.nodes import (
     Project,
 )
 from millstream.plan.traits import is_distinct, traits_of
-from millstream.project.materialization import Sink
 from millstream.queries.emit import every_tombstone
 from millstream.queries.emit.draft import composed
 
@@ -183,7 +182,7 @@ def _passed(below: _Above, node: Node) -> _Above:
 
 def _reaches_sink(node: Node, readers: Readers) -> bool:
     if isinstance(node, Output):
-        return isinstance(node.materialization, Sink)
+        return node.materialization.sends_records
     return any(_reaches_sink(reader, readers) for reader in readers[id(node)])
 
 

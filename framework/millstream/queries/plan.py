@@ -12,7 +12,6 @@ from millstream.plan.nodes import Decode, Node, Output, Plan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.driver import optimize
 from millstream.plan.optimizer.rules import RULES
-from millstream.project.materialization import Sink
 from millstream.queries.branches import Branch, branches
 from millstream.queries.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
 from millstream.queries.common_rows import with_columns_of
@@ -233,7 +232,7 @@ def _dead_letter_source(group: Group) -> Decode | None:
     base = group.branches[0].base
     if not isinstance(base, Decode) or not base.fields or not sends_bad(base):
         return None
-    return base if all(isinstance(b.output.materialization, Sink) for b in group.branches) else None
+    return base if all(b.output.materialization.sends_records for b in group.branches) else None
 
 
 def _stateless_name(group: Group) -> str:

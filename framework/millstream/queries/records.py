@@ -57,8 +57,7 @@ def record(draft: Draft, output: Output, look: RecordColumns, position_alias: st
 
 def sink_of(output: Output) -> Sink:
     """Return how the records of a model are written; other models than sinks have dead letters only."""
-    stored = output.materialization
-    return stored if isinstance(stored, Sink) else Sink(topic=output.topic)
+    return output.materialization.sink or Sink(topic=output.topic)
 
 
 def _text(text: str, type_: Type) -> Expression:

@@ -23,7 +23,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink, Table
+from millstream.project.materialization import Sink
 from millstream.queries.dependencies import Dependencies
 from millstream.queries.emit.names import node_name
 from millstream.queries.kept_in_state import KeptInState
@@ -104,7 +104,7 @@ class Signatures:
         return tuple(
             self._stored(output)
             for output in outputs
-            if isinstance(output.materialization, Table) or traits_of(output.input).mode == "upsert"
+            if output.materialization.at_rest or traits_of(output.input).mode == "upsert"
         )
 
     def tables(self, relations: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -120,17 +120,15 @@ class Signatures:
             tuple(key.lower() for key in output.keys),
             self._rows(output, root),
             tuple(sorted(self._dependencies.stored(output, root))),
-            stored.kept_for if isinstance(stored, Table) else "",
-            self._places.get(stored.store or "", "") if isinstance(stored, Table) else "",
-            _written(stored) if isinstance(stored, Sink) else "",
+            stored.kept_for,
+            self._places.get(stored.store or "", "") if stored.at_rest else "",
+            _written(stored.sink) if stored.sink is not None else "",
         )
 
     def _maintained(self, output: Output) -> Stored:
         """Describe a table that is kept equal to its SQL, which computes all rows again after an edit."""
-        stored = output.materialization
-        assert isinstance(stored, Table)
         keys = tuple(key.lower() for key in output.keys)
-        location = self._places.get(stored.store or "", "")
+        location = self._places.get(output.materialization.store or "", "")
         return Stored(output.model, keys, "", (), "", location, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:
@@ -141,9 +139,7 @@ class Signatures:
         parts += [
             f"{extra.name} {self._written_meanings.of(root, extra.expression)}" for extra in output.extras
         ]
-        stored = output.materialization
-        order = stored.order_by if isinstance(stored, Table) else None
-        return digest("\n".join([*parts, (order or "").lower()]))
+        return digest("\n".join([*parts, (output.materialization.order_by or "").lower()]))
 
     def _upstream(self, outputs: Sequence[Output]) -> Mapping[int, _Upstream]:
         """Return what is upstream of each state, according to the models as written."""

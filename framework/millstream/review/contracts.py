@@ -22,7 +22,7 @@ from millstream.plan.nodes import (
     TemporalJoin,
 )
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Materialization, Sink, StoredAs, Table
+from millstream.project.materialization import Materialization, StoredAs
 from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
 from millstream.review.values import ContractChange, NodeChange
@@ -151,20 +151,20 @@ def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Con
             model=node.id,
             columns=columns,
             keys=stored.keys,
-            format=stored.format if isinstance(stored, Sink) else DEFAULT_FORMAT,
-            changes=isinstance(stored, Sink) and stored.changes,
+            format=stored.sink.format if stored.sink is not None else DEFAULT_FORMAT,
+            changes=stored.changes,
             key_format=_key_format(stored),
             options=node.config,
             upsert=mode == "upsert",
             deletes="delete_when" in extras or id(output) in retracting,
-            store=(stored.store if isinstance(stored, Table) else None) or DEFAULT,
+            store=stored.store or DEFAULT,
             maintained=output is not None and isinstance(output.input, Maintained),
         )
     return by_model
 
 
 def _key_format(stored: Materialization) -> str:
-    encoding = stored.key_encoding if isinstance(stored, Sink) else None
+    encoding = dict(stored.encodings).get("key")
     return "the default" if encoding is None else str(encoding)
 
 

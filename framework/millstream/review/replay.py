@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from millstream.compile.manifest import Manifest
 from millstream.plan.durations import duration
-from millstream.project.materialization import Sink
 from millstream.queries.commands import APPLY
 from millstream.queries.plan import Physical
 from millstream.queries.values import Query
@@ -47,10 +46,10 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
     topics: dict[str, TopicFacts] = {}
     for node in manifest.nodes.values():
         config = node.config
-        stored = node.materialization
-        if node.kind == "source" or isinstance(stored, Sink):
+        sink = node.sink
+        if node.kind == "source" or sink is not None:
             settings = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
-            name = stored.topic if isinstance(stored, Sink) else str(config.get("topic") or node.name)
+            name = sink.topic if sink is not None else str(config.get("topic") or node.name)
             topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))
     speed = {
         result.query: result.rows_read / result.seconds

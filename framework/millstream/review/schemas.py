@@ -13,7 +13,6 @@ from millstream.formats.compatibility.values import Direction, Finding
 from millstream.formats.format import SchemaError, SchemaFiles
 from millstream.formats.registry import SCHEMA_SUFFIXES, format_of
 from millstream.project.files import File, find_files, read_file
-from millstream.project.materialization import Sink
 from millstream.project.pin_compatibility import changed
 from millstream.project.pins import NotPinnedError, Pins, read_pins
 from millstream.project.pins import Version as PinnedVersion
@@ -62,9 +61,9 @@ def _of_pins(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schem
 
 
 def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
-    sink = node.materialization
+    sink = node.sink
     number: int | None
-    if isinstance(sink, Sink):
+    if sink is not None:
         name, number = sink.pinned_subject, sink.schema_id
     elif node.kind == "source":
         name, number = str(node.config.get("subject")), node.config.get("schema_id")
@@ -92,8 +91,8 @@ def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
     """Return the file that a topic names, or the schema that was derived from its columns."""
     language = format_of(str(node.config.get("format"))).schemas if node.config.get("format") else None
     path, derived = str(node.config.get("schema") or ""), ""
-    if isinstance(node.materialization, Sink):
-        derived = node.materialization.derived_schema
+    if node.sink is not None:
+        derived = node.sink.derived_schema
     if language is None:
         return None
     if path in schemas.texts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
-from millstream.project.materialization import Sink, Table
+from millstream.project.materialization import Sink
 from millstream.project.secrets import is_secret_setting
 from millstream.queries.differences import code
 from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select, Union
@@ -79,7 +79,7 @@ def _distinct(query: Query) -> Iterator[str]:
 def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     """Describe the changes of a model's options, by part of the model."""
     was, now = old.materialization, new.materialization
-    before, after = (stored if isinstance(stored, Sink) else Sink("") for stored in (was, now))
+    before, after = (stored.sink or Sink("") for stored in (was, now))
     was_format, now_format = (str(sink.format) if sink.topic else "" for sink in (before, after))
     relation = _differences(
         ("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)
@@ -99,7 +99,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("its dedupe is {}", _dedupe(old), _dedupe(new)),
         ("its watermark is {}", " ".join(old.watermark or ()), " ".join(new.watermark or ())),
     )
-    if isinstance(was, Table) and isinstance(now, Table):
+    if was.at_rest and now.at_rest:
         configs += _differences(("versions is {}", was.versions or "", now.versions or ""))
     configs += options_sentences(was.settings | old.options, now.settings | new.options)
     configs += _check_sentences(old, new)

@@ -35,7 +35,6 @@ from millstream.plan.nodes import (
     Union,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.project.materialization import Table
 from millstream.queries.meanings import Meanings, digest
 from millstream.sameness.leaves import Leaves, leaves_of
 
@@ -211,7 +210,7 @@ class Depths(Meanings):
     def retention(self, root: Node, model: ModelSpec) -> str:
         """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
         stored = model.materialization
-        if not isinstance(stored, Table):
+        if not stored.at_rest:
             return ""
         order = self.column(root, stored.order_by) if stored.order_by else ""
         deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]

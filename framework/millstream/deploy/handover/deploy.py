@@ -42,7 +42,7 @@ from millstream.deploy.stages.execute import begin, lock_after, planned
 from millstream.deploy.stages.prepare import check_record
 from millstream.deploy.values import Applying
 from millstream.engine.queries.gate import Gate
-from millstream.queries.values import Query, SinkOutput
+from millstream.queries.values import Query
 
 PATIENCE = 120.0
 """Seconds that new versions have to read what the running ones had read when they stopped."""

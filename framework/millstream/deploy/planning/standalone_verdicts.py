@@ -13,7 +13,6 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink
 from millstream.queries.plan import Physical
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.topology import Topology, groups_of, physical_of, topology_of
@@ -109,7 +108,7 @@ def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, s
     waiting, seen = list(rebuilt), set(rebuilt)
     while waiting:
         sender = outputs.get(waiting.pop())
-        if sender is None or not isinstance(sender.materialization, Sink):
+        if sender is None or not sender.topic:
             continue
         if traits_of(sender.input).mode == "upsert":
             continue

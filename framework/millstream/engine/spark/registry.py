@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from millstream.engine.spark.jvm import own_class
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.project.materialization import Sink
 from millstream.project.values import Project, Topic
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def _asks(topic: Topic) -> bool:
 
 
 def _writes(model: ModelSpec) -> bool:
-    sink = model.materialization
-    return isinstance(sink, Sink) and bool(sink.value_subject or sink.subject_of_key)
+    return any(model.materialization.subjects)
 
 
 def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:

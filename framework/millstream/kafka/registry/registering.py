@@ -14,7 +14,6 @@ from millstream.formats.format import SchemaFiles, SchemaLanguage
 from millstream.formats.registry import format_of
 from millstream.kafka.registry.client import Registry
 from millstream.plan.from_sql.catalog import ModelSpec
-from millstream.project.materialization import Sink
 from millstream.project.names import Environment, named
 from millstream.project.pinned_schemas import Texts
 from millstream.project.pins import PULL, Pins, Version
@@ -53,8 +52,8 @@ def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -
 
 
 def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Written]:
-    sink = model.materialization
-    if not isinstance(sink, Sink):
+    sink = model.materialization.sink
+    if sink is None:
         return
     path = project.models[model.name].path if model.name in project.models else ""
     location = Location(path, 1, 1, 2) if path else None

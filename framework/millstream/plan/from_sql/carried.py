@@ -109,10 +109,9 @@ TIMESTAMP_OPTION = "timestamp"
 """The option of a sink whose SQL is the time of its records."""
 
 
-def sent(output: Output, time: Expression | None) -> Output:
+def sent(output: Output, sink: Sink, time: Expression | None) -> Output:
     """Return a sink with the parts of records that it sends besides keys and values."""
-    sink, root = output.materialization, output.input
-    assert isinstance(sink, Sink)
+    root = output.input
     if RECORD_TIME in root.by_name:
         pass  # its SELECT computes it
     elif time is not None:

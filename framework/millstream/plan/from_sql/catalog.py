@@ -17,8 +17,6 @@ from millstream.project.materialization import (
     VALID_FROM,
     VALID_TO,
     Materialization,
-    Sink,
-    Table,
     View,
 )
 from millstream.project.names import Environment, named
@@ -128,9 +126,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     @property
     def given_columns(self) -> tuple[Column, ...]:
         """The columns of its SQL."""
-        stored = self.materialization
-        versions = isinstance(stored, Table) and stored.versions
-        return self.columns[: -len(VERSION_COLUMNS)] if versions else self.columns
+        return self.columns[: -len(VERSION_COLUMNS)] if self.materialization.versions else self.columns
 
     @property
     def untested(self) -> ModelSpec:
@@ -208,8 +204,7 @@ class Catalog(Struct, frozen=True):
     def own_store(self, relation: str) -> str | None:
         """Return the store that a model names for its table."""
         model = self.models.get(relation)
-        stored = model.materialization if model is not None else None
-        return stored.store if isinstance(stored, Table) else None
+        return model.materialization.store if model is not None else None
 
     def store_of(self, relation: str) -> str:
         """Return the name of the store that keeps a table; reference topics are kept in the default one."""
@@ -242,9 +237,7 @@ class Catalog(Struct, frozen=True):
             encoding for topic in self.topics.values() for encoding in (topic.format, topic.key_format)
         ]
         stored = (model.materialization for model in self.models.values())
-        sinks = [sink for sink in stored if isinstance(sink, Sink)]
-        formats += [sink.encoding for sink in sinks]
-        formats += [sink.key_encoding for sink in sinks if sink.key_encoding is not None]
+        formats += [encoding for output in stored for _, encoding in output.encodings]
         return tuple(
             dict.fromkeys(jar for encoding in dict.fromkeys(formats) for jar in format_of(encoding).jars)
         )

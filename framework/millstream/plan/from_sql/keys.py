@@ -11,7 +11,6 @@ from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import determined
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
-from millstream.project.materialization import Sink, Table
 
 
 def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
@@ -28,7 +27,7 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
-        if isinstance(stored, Table) and not spec.given_keys:
+        if stored.at_rest and not spec.given_keys:
             message = f"table '{spec.name}' has no unique_key"
             remedy = "set the columns that identify a row: config(unique_key='…')"
             builder.report_error("MS518", message, remedy, option="materialized")
@@ -38,7 +37,7 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         key = f"config({option}={written_keys(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
         message = f"{name} gets {row} again when it changes, but has no {option}"
-        keeper = "it" if isinstance(stored, Table) else "a reader"
+        keeper = "it" if stored.at_rest else "a reader"
         remedy = f"{'set ' if traits.keys else ''}{key}: {keeper} keeps the newest row per key"
         builder.report_error("MS518", message, remedy, option="materialized")
         return root
@@ -87,7 +86,7 @@ def written_keys(keys: tuple[str, ...]) -> str:
 def _local_time_error(builder: Builder, root: Node, traits: Traits) -> str | None:
     """Return the error of a record's key that is a local time; None if it is valid."""
     if (
-        not isinstance(builder.spec.materialization, Sink)
+        not builder.spec.materialization.sends_records
         or len(builder.spec.given_keys) != 1
         or builder.around.fixed_offset
     ):

@@ -16,7 +16,6 @@ from millstream.plan.maintained.unmatched import UnmatchedRows, unmatched_rows
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, called_by
-from millstream.project.materialization import Table, View
 from millstream.sql.changing import changing_function
 from millstream.sql.query import OpaqueBody
 from millstream.stores.registry import choices_with_change_feed, declaration
@@ -83,7 +82,7 @@ def changing_rows(
     `root` are its rows, which follow the changes of tables row by row.
     """
     traits = known_traits.of(root)
-    if not isinstance(spec.materialization, Table) or "table changes" not in traits.below:
+    if not spec.materialization.at_rest or "table changes" not in traits.below:
         return []
     called = changing_call(spec)
     origin = (called, spec.id) if called else traits.changes_by_itself
@@ -115,12 +114,12 @@ def _changes_by_itself(spec: ModelSpec, called: str) -> str:
 
 def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
-    return isinstance(spec.materialization, Table) and _are_tables(inputs_of(spec), around)
+    return spec.materialization.at_rest and _are_tables(inputs_of(spec), around)
 
 
 def is_view_over_tables(spec: ModelSpec, around: Surroundings) -> bool:
     """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
-    return isinstance(spec.materialization, View) and _are_tables(spec.reads, around)
+    return spec.materialization.inlined and _are_tables(spec.reads, around)
 
 
 def _are_tables(read: Sequence[str], around: Surroundings) -> bool:
@@ -134,7 +133,7 @@ def inputs_in_motion(spec: ModelSpec, around: Surroundings) -> tuple[str, ...]:
 
 def inputs_as_tables(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
-    if not isinstance(spec.materialization, Table) or _only_seeds(spec, around, known_traits):
+    if not spec.materialization.at_rest or _only_seeds(spec, around, known_traits):
         return ""
     remedies = []
     for relation in inputs_in_motion(spec, around):
@@ -169,8 +168,7 @@ def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
 
 def misplaced_option(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> PlanProblem | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
-    stored = spec.materialization
-    refresh = stored.refresh if isinstance(stored, Table) else None
+    refresh = spec.materialization.refresh
     if spec.every and refresh != "full":
         message = (
             f"'every' says how often all rows of a table are computed: '{spec.name}' has no refresh='full'"
@@ -217,7 +215,6 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known_traits: KnownT
     """Return a model whose table is kept equal to its SQL."""
     nodes = _at_rest(spec, around)
     relations = _relations(nodes)
-    assert isinstance(spec.materialization, Table)
     keys = spec.keys
     changing = changing_call(spec) is not None
     maintenance = replace(in_full(spec.query, relations), changing=changing)
@@ -282,7 +279,6 @@ def _problems(
     def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(spec.id, code, message, remedy, option=option)
 
-    assert isinstance(spec.materialization, Table)
     if not keys:
         message = f"table '{spec.name}' has no unique_key"
         quoted_keys = [f"'{key}'" for key in derived_keys(spec.query)]
@@ -360,8 +356,7 @@ def _dropped_if_null(spec: ModelSpec, keys: tuple[str, ...]) -> bool:
 
 
 def _set_options(spec: ModelSpec) -> set[str]:
-    assert isinstance(spec.materialization, Table)
-    stored = spec.materialization
+    stored = spec.materialization.table
     options = {name for name in ("order_by", "delete_when", "retention") if getattr(stored, name)}
     options |= {"dedupe"} if spec.dedupe else set()
     options |= {"watermark"} if spec.watermark else set()

@@ -56,7 +56,7 @@ from millstream.plan.traits import (
     traits_in_one_query,
 )
 from millstream.plan.unbounded import StatefulStep, join_bound
-from millstream.project.materialization import KEEP, Materialization, Sink, Table
+from millstream.project.materialization import KEEP, Materialization
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 
@@ -69,7 +69,7 @@ def build_model(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits
     if misplaced := misplaced_option(spec, around, known_traits):
         return replace(_streamed(spec, around, known_traits), problems=[misplaced])
     streamed = None
-    if not (isinstance(spec.materialization, Table) and spec.materialization.refresh):
+    if not spec.materialization.refresh:
         streamed = _streamed(spec, around, known_traits)
         if not _at_rest(spec, around, known_traits, streamed) and not needs_rows_at_rest(
             spec, streamed.problems
@@ -165,7 +165,7 @@ class ModelBuilder:
     def _check_headers(self, root: Node) -> None:
         """Refuse to pass on headers where a row does not come from a single record."""
         stored = self.spec.materialization
-        if not isinstance(stored, Sink) or not stored.keep_headers:
+        if not stored.keep_headers:
             return
         steps = [kind for kind in self.traits.of(root).below if kind not in _OF_ONE_RECORD]
         if not steps:
@@ -184,7 +184,7 @@ class ModelBuilder:
         names = ", ".join(f"'{relation.rpartition('.')[2]}'" for relation in read)
         if table := self.traits.of(root).looks_up.rpartition(".")[2]:
             as_table = "make it a table with config(materialized='table', unique_key='…')"
-            if isinstance(stored, Table):
+            if stored.at_rest:
                 message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
                 return message, as_cte(*filter(self.around.inlined, read))
             message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"

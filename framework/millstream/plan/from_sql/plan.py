@@ -220,10 +220,10 @@ class _Building:
 
     def _output(self, model: ModelSpec, root: Node) -> Output:
         """Return what stores a model; records of a sink have the time of what they come from."""
-        stored = model.materialization
-        if self.problems or not isinstance(stored, Sink):
+        sink = model.materialization.sink
+        if self.problems or sink is None:
             return _output(model, root)
-        return sent(_output(model, root), dict(model.extras).get(TIMESTAMP_OPTION))
+        return sent(_output(model, root), sink, dict(model.extras).get(TIMESTAMP_OPTION))
 
 
 def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
@@ -231,8 +231,7 @@ def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
     model, traits = replace(stand_in.model, columns=columns), stand_in.traits
     if traits.mode == "append":
-        stored = model.materialization
-        topic = stored.topic if isinstance(stored, Sink) else model.name
+        topic = model.materialization.topic or model.name
         return sink_node(replace(model, materialization=Sink(topic)), traits)
     changes = traits.mode == "upsert" and not at_rest
     node: Node = TableScan(

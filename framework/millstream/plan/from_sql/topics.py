@@ -150,8 +150,8 @@ def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> 
 
 def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
-    assert isinstance(model.materialization, Sink)
-    sink = model.materialization
+    sink = model.materialization.sink
+    assert sink is not None, f"{model.name} writes no topic"
     format_ = sink.encoding
     scan = TopicScan(
         relation=model.id,

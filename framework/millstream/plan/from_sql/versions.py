@@ -15,7 +15,7 @@ from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.values import VersionStream
 from millstream.plan.nodes import VERSION_PLACE, Item, Node, Project, TableScan, Watermark
-from millstream.project.materialization import VALID_FROM, VALID_TO, Table
+from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.sql.query import OUTER, From, Scan, Select
 
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
@@ -24,7 +24,7 @@ _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
 def versioned(builder: Builder, root: Node) -> Node:
     """Return the rows of a model as versions; without a time of its own, a row is valid from now on."""
     spec, stored = builder.spec, builder.spec.materialization
-    if not isinstance(stored, Table) or not stored.versions:
+    if not stored.versions:
         return root
     traits = builder.traits.of(root)
     if traits.mode != "upsert" and not stored.order_by:

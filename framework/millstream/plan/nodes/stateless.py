@@ -27,7 +27,7 @@ from millstream.plan.nodes.parts import (
     conditions_text,
     is_good,
 )
-from millstream.project.materialization import Materialization, Sink
+from millstream.project.materialization import Materialization
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):
@@ -358,7 +358,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def topic(self) -> str:
         """The topic of a sink; otherwise empty."""
-        return self.materialization.topic if isinstance(self.materialization, Sink) else ""
+        return self.materialization.topic
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -373,9 +373,8 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def _formats(self) -> str:
         """How records are written, if that is not the default."""
-        if not isinstance(self.materialization, Sink):
-            return ""
-        value, key = self.materialization.encoding, self.materialization.key_encoding
+        encodings = dict(self.materialization.encodings)
+        value, key = encodings.get("value", DEFAULT_FORMAT), encodings.get("key")
         of_values = f" in {value}" if str(value) != DEFAULT_FORMAT else ""
         of_keys = f", keys in {key}" if key is not None else ""
         changes = ", the rows before and after each change" if self.materialization.changes else ""

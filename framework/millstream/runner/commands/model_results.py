@@ -12,7 +12,7 @@ from millstream.deploy.planning.intents import FullRefresh
 from millstream.deploy.values import Job
 from millstream.engine.queries.record_outcomes import counts_of, fates_of, rows_of_table
 from millstream.engine.queries.results import QueryResult, of_model
-from millstream.queries.values import DeadLetters, ModelOutput, Query, SinkOutput, TableOutput, Target
+from millstream.queries.values import ModelOutput, Query
 from millstream.results.results import ModelResult, RunResults, TableChanges
 
 

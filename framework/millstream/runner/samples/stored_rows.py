@@ -23,7 +23,7 @@ from millstream.plan.from_sql.topics import sink_node, topic_node
 from millstream.plan.nodes import Node
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
-from millstream.project.materialization import VALID_FROM, VALID_TO, Table
+from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.project.values import Project
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
@@ -69,7 +69,7 @@ class StoredRelations(Struct, frozen=True):
             except PySparkException:
                 raise NotBuiltError(name) from None
             rows = session.table("table_rows")
-            if isinstance(model.materialization, Table) and model.materialization.versions:
+            if model.materialization.versions:
                 return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
             return rows
         if model.materialization.inlined:

@@ -16,7 +16,6 @@ from millstream.compile.manifest import Compiled
 from millstream.kafka.logs import logs_of
 from millstream.local.broker.log_bounds import Logs
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.project.materialization import Sink
 from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
 from millstream.sql.changing import changing_function
@@ -70,10 +69,8 @@ class _Read(Struct, frozen=True):
         for id_ in self.relations():
             if id_ in self.catalog.topics:
                 yield self.catalog.topics[id_].topic
-            elif id_ in self.catalog.models and isinstance(
-                sink := self.catalog.models[id_].materialization, Sink
-            ):
-                yield sink.topic
+            elif id_ in self.catalog.models and (topic := self.catalog.models[id_].materialization.topic):
+                yield topic
 
     def tables(self) -> list[str]:
         models = self.catalog.models

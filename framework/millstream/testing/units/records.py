@@ -15,7 +15,6 @@ from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.registry import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, text_of
 from millstream.plan.nodes import Column
-from millstream.project.materialization import Sink
 from millstream.project.values import Project
 from millstream.queries.values import SinkOutput
 from millstream.testing.units.convert import convert, convert_text
@@ -84,8 +83,7 @@ class RecordEncoder:
         catalog = self.relations.catalog
         if topic := catalog.topics.get(relation):
             return topic.format
-        stored = catalog.models[relation].materialization
-        return stored.encoding if isinstance(stored, Sink) else DEFAULT
+        return dict(catalog.models[relation].materialization.encodings).get("value", DEFAULT)
 
 
 def _finite(value: Any) -> Any:

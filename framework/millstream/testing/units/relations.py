@@ -9,7 +9,6 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
-from millstream.project.materialization import Sink
 from millstream.testing.units.values import DELETED, HEADERS
 
 RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
@@ -58,7 +57,7 @@ class Relations:
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             spec = self.catalog.models[id_]
-            sent = (HEADERS,) if isinstance(spec.materialization, Sink) else ()
+            sent = (HEADERS,) if spec.materialization.sends_records else ()
             return Relation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
         seed = f"seed.{id_.partition('.')[2]}"
         if seed in self.catalog.seeds:

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from millstream.formats.registry import Encoding, WriterSchema, format_of
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.project.materialization import Sink
 
 
 def with_written_schema(encoding: Encoding) -> Encoding:
@@ -33,6 +32,6 @@ def with_known_ids(catalog: Catalog) -> Catalog:
 
 def written_ids(catalog: Catalog) -> dict[str, int]:
     """Return the ids by which sinks write in unit tests, by subject: `with_written_schema` reads them."""
-    sinks = [model.materialization for model in catalog.models.values()]
-    encodings = [e for s in sinks if isinstance(s, Sink) for e in (s.encoding, s.key_encoding) if e]
+    stored = [model.materialization for model in catalog.models.values()]
+    encodings = [encoding for output in stored for _, encoding in output.encodings]
     return {encoding.subject: encoding.schema_id for encoding in encodings if encoding.subject}

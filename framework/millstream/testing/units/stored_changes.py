@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from millstream.plan.nodes import Output
-from millstream.project.materialization import Table
 from millstream.testing.units.values import DELETED
 
 Row = dict[str, Any]
@@ -18,9 +17,9 @@ def stored_changes(rows: Iterable[tuple[int, Row]], output: Output) -> Iterator[
     By `order_by`, an older row replaces no newer one. A key that is not there is not deleted.
     """
     table = output.materialization
-    ordered = (table.order_by or "").lower() if isinstance(table, Table) else ""
+    ordered = (table.order_by or "").lower()
     order = next((column.name for column in output.columns if column.name.lower() == ordered), None)
-    if not output.keys or not isinstance(table, Table) or table.versions:
+    if not output.keys or not table.at_rest or table.versions:
         yield from rows
         return
     stored: dict[str, Row] = {}

@@ -28,7 +28,7 @@ _TIMESTAMP, _TYPE = "_timestamp", "message.timestamp.type"
 
 
 def bypass_topics(plan: Plan, context: Context) -> Result:
-    written = {output.model: output for output in plan.outputs if isinstance(output.materialization, Sink)}
+    written = {output.model: output for output in plan.outputs if output.topic}
     reads = [
         (node, written[node.input.relation])
         for node in context.order
@@ -142,8 +142,8 @@ def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
     readers = context.consumers[id(node)]
     if node.key is not None or not context.allows(_NAME, node, output, *readers):
         return ()
-    stored = output.materialization
-    if not isinstance(stored, Sink):
+    stored = output.materialization.sink
+    if stored is None:
         return ()
     time = _time_as_read(node, output, stored)
     if time is None or stored.encoding != node.format or not _keeps_values(node):
