@@ -8,6 +8,7 @@ from typing import Any
 from millstream.core.expressions import Expression
 from millstream.core.types import STRING
 from millstream.formats.registry import KEY
+from millstream.outputs.registry import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import (
     DEFAULT_ISOLATION,
     VERSION_COLUMNS,
@@ -21,7 +22,6 @@ from millstream.plan.from_sql.catalog import (
 )
 from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
 from millstream.project.imports import python_version
-from millstream.project.materialization import columns_named, materialization_of
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
 from millstream.project.values import Project, Topic, shuffle_partitions

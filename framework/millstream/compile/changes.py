@@ -10,6 +10,8 @@ import msgspec
 from millstream.compile.models import Models
 from millstream.core.errors import Diagnostic
 from millstream.formats.registry import DEFAULT_FORMAT
+from millstream.outputs.kinds import Sink
+from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.from_sql.plan import build_plan
@@ -17,7 +19,6 @@ from millstream.plan.nodes import Output, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.project.checks import Lines
-from millstream.project.materialization import Sink, materialization_of
 from millstream.stores.registry import choices_with_change_feed, declaration
 
 _IN_JSON = "emit='changes' writes JSON as Debezium does"

@@ -10,9 +10,10 @@ from millstream.compile.data_tests import failing_condition
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
+from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Check
 from millstream.project.data_tests import KINDS
-from millstream.project.materialization import VALID_FROM, VALID_TO, materialization_of
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
 

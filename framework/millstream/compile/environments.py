@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.outputs.kinds import LONGEST_TOPIC, Sink
+from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
-from millstream.project.materialization import LONGEST_TOPIC, Materialization, Sink
 from millstream.project.names import Environment
 
 

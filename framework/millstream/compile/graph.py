@@ -9,7 +9,8 @@ from msgspec import Struct
 from millstream.core.cycles import cycles
 from millstream.core.errors import Diagnostic, MillstreamError, Note
 from millstream.core.text import Location
-from millstream.project.materialization import Materialization, Sink, materialization_of
+from millstream.outputs.kinds import Sink
+from millstream.outputs.registry import Materialization, materialization_of
 from millstream.project.values import Kind
 
 

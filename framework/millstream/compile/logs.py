@@ -9,8 +9,8 @@ from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.expressions import literal, quoted
 from millstream.core.types import BOOLEAN, UNKNOWN
+from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import LoggedRows, RowLog
-from millstream.project.materialization import materialization_of
 from millstream.project.values import ModelLog, ModelProperties
 from millstream.sql.values import Analysis, InputRelation
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.expressions import quoted
+from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Meter, Metering
-from millstream.project.materialization import materialization_of
 from millstream.project.values import Metric
 from millstream.sql.values import Analysis, InputRelation
 

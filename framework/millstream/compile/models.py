@@ -33,10 +33,11 @@ from millstream.compile.sources import derive_columns
 from millstream.core.errors import Diagnostic, Note, Severity, did_you_mean
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
+from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import folders
-from millstream.project.materialization import VALID_FROM, VALID_TO, materialization_of
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer

@@ -10,9 +10,9 @@ from msgspec import Struct
 from millstream.compile.cache import Entry
 from millstream.compile.manifest import Influence, ManifestColumn, ManifestNode
 from millstream.core.errors import Diagnostic
+from millstream.outputs.registry import materialization_of
 from millstream.plan.traits import Traits
 from millstream.project.load import folders
-from millstream.project.materialization import materialization_of
 from millstream.project.values import Column, Project, Reference, SqlFile, Uses
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
 

@@ -11,22 +11,14 @@ from millstream.core.errors import did_you_mean
 from millstream.core.expressions import Expression, joined, replace_columns
 from millstream.core.expressions import column as column_of
 from millstream.core.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
+from millstream.outputs.kinds import EVERY_HEADER, KEEP, OWN_HEADERS, PROCESSING_TIME, VALID_FROM, VALID_TO
+from millstream.outputs.registry import columns_named, materialization_of
 from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
 from millstream.plan.ttl import wrong_time
 from millstream.plan.unbounded import StatefulStep, without_end
-from millstream.project.materialization import (
-    EVERY_HEADER,
-    KEEP,
-    OWN_HEADERS,
-    PROCESSING_TIME,
-    VALID_FROM,
-    VALID_TO,
-    columns_named,
-    materialization_of,
-)
 from millstream.sql.query import Select
 from millstream.sql.values import Analysis, InputRelation
 

@@ -12,6 +12,7 @@ from millstream.compile.options import meaningless_state
 from millstream.compile.stored_types import unstorable
 from millstream.core.expressions import Expression
 from millstream.core.types import Row
+from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
@@ -22,7 +23,6 @@ from millstream.plan.from_sql.versions import joins_of_all_versions, stored_vers
 from millstream.plan.nodes import Check, Column, LoggedRows, Metering, Node, TraitsLeaf
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
-from millstream.project.materialization import materialization_of
 from millstream.project.values import Project
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation

@@ -8,9 +8,9 @@ from millstream.core.errors import did_you_mean
 from millstream.core.types import UNKNOWN, Type
 from millstream.formats.format import ReadSchema
 from millstream.formats.registry import function_of
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.format_functions import CODE, Unusable, sink_format
-from millstream.project.materialization import Sink
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 

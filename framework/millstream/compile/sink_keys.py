@@ -15,8 +15,8 @@ from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFil
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import wrong_options
 from millstream.formats.registry import format_of, function_of
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.materialization import Sink
 from millstream.project.pins import Pins
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation

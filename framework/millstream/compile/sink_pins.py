@@ -10,8 +10,8 @@ from msgspec import Struct
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import Encoding
+from millstream.outputs.kinds import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
 from millstream.project.pins import Pins
 from millstream.project.values import RegistryUse

@@ -10,8 +10,8 @@ from millstream.core.types import UNKNOWN, Field
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.options import wrong_options
 from millstream.formats.registry import format_of, function_of
+from millstream.outputs.kinds import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.materialization import REGISTRY, Sink
 from millstream.project.pin_compatibility import forbidden
 from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
 from millstream.project.values import Project

@@ -8,8 +8,8 @@ from itertools import islice
 
 from millstream.core.types import NULL, VARIANT, Type, types_within
 from millstream.formats.registry import format_of
+from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.project.materialization import Materialization
 from millstream.sql.query import Select
 from millstream.stores.declaration import Declaration
 

@@ -16,14 +16,9 @@ from millstream.core.cycles import cycles
 from millstream.core.errors import Diagnostic, Note
 from millstream.core.text import Location
 from millstream.formats.registry import format_of, function_of
+from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, LONGEST_TOPIC, Sink
+from millstream.outputs.registry import materialization_of
 from millstream.project.checks import Lines
-from millstream.project.materialization import (
-    DEAD_LETTER_SUFFIX,
-    HANDLED_SUFFIX,
-    LONGEST_TOPIC,
-    Sink,
-    materialization_of,
-)
 from millstream.project.names import is_environments
 
 OWN_PREFIX = "_millstream."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from millstream.kafka.topics import Topic, source_topic
-from millstream.project.materialization import PROCESSING_TIME
+from millstream.outputs.kinds import PROCESSING_TIME
 from millstream.project.values import Project
 from millstream.queries.values import Query
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from confluent_kafka import Message
 
 from millstream.kafka.readings import bytes_of, headers_of
-from millstream.project.materialization import BATCH, POSITION
+from millstream.outputs.kinds import BATCH, POSITION
 
 _BITS = 13
 """Of an offset, within a page of offsets. A page of a thousand bytes has a bit for each."""

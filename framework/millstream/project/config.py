@@ -12,10 +12,11 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.core.errors import Diagnostic, did_you_mean, listed_keys
 from millstream.core.text import Location, Text
+from millstream.outputs.kinds import CHANGES
+from millstream.outputs.registry import KINDS
 from millstream.project import dbt
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
 from millstream.project.kafka_places import check_options
-from millstream.project.materialization import CHANGES, KINDS
 from millstream.project.options import EXACTLY_ONCE, ModelConfig
 from millstream.project.schema import Raw, Reader
 from millstream.project.values import ModelProperties, Settings

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Struct
 
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, Framing
-from millstream.project.materialization import KINDS, Word
+from millstream.outputs.registry import KINDS, Word
 from millstream.project.shapes import Duration, DurationOrAll, Positive, Size, TopicName, about
 from millstream.stores.registry import DEFAULT, StoreName
 

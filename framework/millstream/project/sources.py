@@ -8,10 +8,10 @@ from typing import Any
 from millstream.core.errors import did_you_mean
 from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 from millstream.formats.registry import Encoding, format_of, function_of
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.project.columns import ColumnReader, names
 from millstream.project.encodings import read_encoding, read_key, read_schema_use
 from millstream.project.kafka_places import check_source
-from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.project.shapes import SourceShape, TopicShape, WatermarkShape
 from millstream.project.values import Column, Key, Topic, Watermark
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.outputs.kinds import Sink
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
     Aggregate,
@@ -23,7 +24,6 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink
 from millstream.queries.fan_out import fan_out_base
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.formats.format import DecodingCall
+from millstream.outputs.kinds import Sink, Table, View
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import (
     Decode,
@@ -24,7 +25,6 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink, Table, View
 from millstream.queries.batches import Batches, Rows, batches_sql
 from millstream.queries.branches import Branch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id

@@ -14,8 +14,9 @@ from millstream.core.expressions import Expression, Piece, joined
 from millstream.core.types import BINARY
 from millstream.formats.format import DecodingCall, Format
 from millstream.formats.registry import format_of
+from millstream.outputs.kinds import Sink
+from millstream.outputs.registry import Materialization
 from millstream.plan.nodes import CARRIED, Decode, Item, Node, Output, Project, ReadColumns
-from millstream.project.materialization import Materialization, Sink
 from millstream.queries.emit.bad_records import DecodedPart, key_of, read_value_of, value_of
 from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE
 

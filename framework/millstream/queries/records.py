@@ -12,9 +12,9 @@ from millstream.core.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Fie
 from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
 from millstream.formats.registry import format_of
+from millstream.outputs.kinds import OWN_HEADERS, Sink
 from millstream.plan.nodes import RECORD_HEADERS, RECORD_TIME, Output
 from millstream.plan.optimizer.cost import is_free
-from millstream.project.materialization import OWN_HEADERS, Sink
 from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE, PLACED, RECORD, Draft, composed
 
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))

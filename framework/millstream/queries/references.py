@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.outputs.kinds import Table
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import topic_versions
 from millstream.plan.nodes import Output, Plan, Watermark
-from millstream.project.materialization import Table
 
 
 def reference_outputs(plan: Plan, topics: Mapping[str, TopicSpec]) -> tuple[Output, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
     Aggregate,
     Filter,
@@ -23,7 +24,6 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Sink
 from millstream.queries.dependencies import Dependencies
 from millstream.queries.emit.names import node_name
 from millstream.queries.kept_in_state import KeptInState

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from millstream.core.types import STRING, Type
 from millstream.formats.format import DecodingCall
 from millstream.formats.registry import DEFAULT, Encoding
+from millstream.outputs.kinds import PROCESSING_TIME
 from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
-from millstream.project.materialization import PROCESSING_TIME
 from millstream.queries.emit.steps import Step
 
 Kind = Literal["stateless", "stateful", "single"]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from millstream.core.types import UNKNOWN, Type, parse_type
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, format_of
+from millstream.outputs.registry import Materialization, StoredAs
 from millstream.plan.nodes import (
     Decode,
     Filter,
@@ -22,7 +23,6 @@ from millstream.plan.nodes import (
     TemporalJoin,
 )
 from millstream.plan.traits import traits_of
-from millstream.project.materialization import Materialization, StoredAs
 from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
 from millstream.review.values import ContractChange, NodeChange

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from millstream.project.materialization import StoredAs
+from millstream.outputs.registry import StoredAs
 
 SCHEMA_VERSION = 2
 

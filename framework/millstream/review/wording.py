@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
-from millstream.project.materialization import Sink
 from millstream.project.secrets import is_secret_setting
 from millstream.queries.differences import code
 from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select, Union

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from millstream.core.expressions import Expression, Piece, Ref, quoted
 from millstream.core.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
-from millstream.project.materialization import VALID_FROM, VALID_TO
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.sql.clauses import NotSplitError, Part, SqlTokens
 from millstream.sql.expressions import Expressions
 from millstream.sql.reading import Reader, without_path

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 from support.plans import by, group, lookup, output, seed, select, topic, where
 
+from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.optimizer.context import Change, Hints
 from millstream.plan.optimizer.driver import Optimized, Step
-from millstream.project.materialization import materialization_of
 
 
 def named(node: Node, label: str, model: str = "") -> Node:

@@ -28,6 +28,7 @@ from support.plans import (
 
 from millstream.core.expressions import Expression
 from millstream.core.types import STRING
+from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
     AnyNode,
     Check,
@@ -42,7 +43,6 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import STATES, kind_of
 from millstream.plan.traits import reads_event_time
-from millstream.project.materialization import Sink
 
 EVENTS = topic("a", "b", "ts")
 SCORES = Stateful(input=by(EVENTS, "a"), function="score", keys=("a",), generated=EVENTS.columns)

@@ -8,8 +8,8 @@ from support.evaluated import Generator, files
 from support.written import project
 
 from millstream.compile import compile_project
+from millstream.outputs.kinds import Sink, Table
 from millstream.plan.table import shape
-from millstream.project.materialization import Sink, Table
 from millstream.queries.topology import read_catalog, topology_of, written_models
 
 EVENTS = "{{ source('shop', 'events') }}"

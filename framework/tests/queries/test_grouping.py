@@ -6,8 +6,8 @@ from planned_projects import planned
 from support.building import sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, sql, topic, union, watermark, where
 
+from millstream.outputs.kinds import View
 from millstream.plan.nodes import Check
-from millstream.project.materialization import View
 from millstream.queries.values import DeadLetters, PerBatch, ToKafka
 
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from millstream.core.types import STRING
 from millstream.formats.registry import Encoding
+from millstream.outputs.kinds import Sink, Table
 from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
 from millstream.plan.optimizer.context import Rule
-from millstream.project.materialization import Sink, Table
 from support.plan_text import plan_text
 from support.plans import applied, sql
 

@@ -9,6 +9,7 @@ from inspect import cleandoc
 from millstream.core.expressions import Expression, Piece, Ref, joined
 from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
 from millstream.formats.registry import Encoding
+from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
     METADATA,
     RAW,
@@ -40,7 +41,6 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.optimizer.context import Context, Hints, Rule
 from millstream.plan.optimizer.driver import check
-from millstream.project.materialization import Sink
 from support.plan_text import plan_text
 
 _WORDS = frozenset(

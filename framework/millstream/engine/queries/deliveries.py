@@ -18,7 +18,7 @@ from millstream.engine.queries.record_sink import RecordRows, Records, header
 from millstream.engine.queries.record_sizes import RecordSizes
 from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
-from millstream.project.materialization import BATCH
+from millstream.outputs.kinds import BATCH
 from millstream.queries.values import Delivery, PerBatch, TableOutput, sinks_in
 from millstream.stores.spark import MAINTAINED, Batch
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from millstream.engine.queries.batch import Offsets
-from millstream.project.materialization import POSITION
+from millstream.outputs.kinds import POSITION
 from millstream.queries.dead_letters import OFFSET, PARTITION, TOPIC
 
 _PARTS = r"^(.+)-([0-9]+)$"

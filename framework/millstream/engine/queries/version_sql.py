@@ -17,8 +17,8 @@ from msgspec import Struct
 from millstream.core.expressions import quoted
 from millstream.core.types import has_equality
 from millstream.engine.queries.differences import STORED
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
-from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.queries.values import TableOutput, Versions
 
 BATCH_ROWS = "_millstream_given"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.core.diagram import Diagram, Edge, Group, Node, Shape
 from millstream.explain.topology import Drawing, DrawnNode
-from millstream.project.materialization import KINDS
+from millstream.outputs.registry import KINDS
 
 _STORES = frozenset(("topic", "seed", *(word for word, kind in KINDS.items() if kind.stored_as)))
 

@@ -14,7 +14,7 @@ from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.ops.dead_letters.letter import DeadLetter, dead_letter_of
-from millstream.project.materialization import DEAD_LETTER_SUFFIX
+from millstream.outputs.kinds import DEAD_LETTER_SUFFIX
 from millstream.project.names import named
 from millstream.project.values import Project
 

@@ -17,7 +17,7 @@ from millstream.kafka.consuming import all_records
 from millstream.kafka.topics import Topic, create_missing
 from millstream.kafka.transactions import Transactions, transactions
 from millstream.ops.dead_letters.letter import DeadLetter
-from millstream.project.materialization import HANDLED_SUFFIX
+from millstream.outputs.kinds import HANDLED_SUFFIX
 
 _CONFIG = {"cleanup.policy": "compact"}
 

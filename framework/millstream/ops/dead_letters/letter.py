@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.kafka.readings import bytes_of
-from millstream.project.materialization import BATCH, OWN_HEADERS
+from millstream.outputs.kinds import BATCH, OWN_HEADERS
 from millstream.queries.dead_letters import (
     CUT,
     MODEL,

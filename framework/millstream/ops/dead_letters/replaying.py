@@ -25,7 +25,7 @@ from millstream.kafka.topics import configs
 from millstream.ops.dead_letters.choosing import letters_of
 from millstream.ops.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
 from millstream.ops.dead_letters.letter import DeadLetter, with_original
-from millstream.project.materialization import OWN_HEADERS
+from millstream.outputs.kinds import OWN_HEADERS
 
 REPLAYED = f"{OWN_HEADERS}replayed"
 """The header of a replayed record: the position of the original one."""

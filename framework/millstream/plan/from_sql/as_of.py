@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millstream.core.expressions import Expression, Ref, all_of, quoted
 from millstream.core.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, Type
+from millstream.outputs.kinds import VALID_TO
 from millstream.plan.durations import milliseconds
 from millstream.plan.from_sql.equalities import columns_in_sql, equal_columns, suggested_equality
 from millstream.plan.from_sql.scope import Scope, identity_items, unused
@@ -16,7 +17,6 @@ from millstream.plan.from_sql.versions import reads_end
 from millstream.plan.nodes import Column, Filter, Item, JoinColumn, Node, Project, TemporalJoin
 from millstream.plan.nodes.order import in_order
 from millstream.plan.unbounded import watermark_clause
-from millstream.project.materialization import VALID_TO
 from millstream.sql.query import From, Select
 
 _INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)

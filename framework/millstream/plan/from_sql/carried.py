@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, joined, substitute
 from millstream.core.types import TIMESTAMP, Type
+from millstream.outputs.kinds import PROCESSING_TIME, Sink
 from millstream.plan.from_sql.scope import identity_items, unused
 from millstream.plan.nodes import (
     METADATA,
@@ -47,7 +48,6 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.project.materialization import PROCESSING_TIME, Sink
 
 AnyJoin = TypeVar("AnyJoin", bound=Binary)
 

@@ -11,14 +11,9 @@ from millstream.core.cached_property import once
 from millstream.core.expressions import Expression, Read
 from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats.registry import KEY, Encoding, format_of
+from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, VALID_FROM, VALID_TO, View
+from millstream.outputs.registry import Materialization
 from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
-from millstream.project.materialization import (
-    DEAD_LETTER_SUFFIX,
-    VALID_FROM,
-    VALID_TO,
-    Materialization,
-    View,
-)
 from millstream.project.names import Environment, named
 from millstream.project.options import Priority
 from millstream.sql.query import Query, Scan

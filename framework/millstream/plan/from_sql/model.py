@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from millstream.core.expressions import Read
+from millstream.outputs.kinds import KEEP
+from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.carried import with_place
 from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanProblem
 from millstream.plan.from_sql.event_times import check_event_times
@@ -56,7 +58,6 @@ from millstream.plan.traits import (
     traits_in_one_query,
 )
 from millstream.plan.unbounded import StatefulStep, join_bound
-from millstream.project.materialization import KEEP, Materialization
 from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
 from millstream.sql.query import Union as UnionOf
 

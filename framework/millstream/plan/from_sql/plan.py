@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.carried import (
     TIMESTAMP_OPTION,
     relays_with_times,
@@ -25,7 +26,6 @@ from millstream.plan.from_sql.versions import stored_versions, version_stream
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits, Mode, Traits
-from millstream.project.materialization import Sink
 
 
 class StandIn(Struct, frozen=True):

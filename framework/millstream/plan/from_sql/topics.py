@@ -11,6 +11,7 @@ from millstream.core.types import BOOLEAN, Field, Row
 from millstream.formats.changes import AFTER
 from millstream.formats.keys import written_key
 from millstream.formats.registry import DEFAULT, format_of
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
 from millstream.plan.from_sql.sent_again import READ, first_sent
 from millstream.plan.nodes import (
@@ -28,7 +29,6 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.streaming import kind_of
 from millstream.plan.traits import Traits
-from millstream.project.materialization import Sink
 
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import TIMESTAMP
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanProblem, TopicSpec
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.values import VersionStream
 from millstream.plan.nodes import VERSION_PLACE, Item, Node, Project, TableScan, Watermark
-from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.sql.query import OUTER, From, Scan, Select
 
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)

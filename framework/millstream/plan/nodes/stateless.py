@@ -9,6 +9,7 @@ from millstream.core.cached_property import once
 from millstream.core.expressions import Expression, Piece
 from millstream.core.types import BOOLEAN, STRING, Type
 from millstream.formats.registry import DEFAULT_FORMAT, KEY, Encoding
+from millstream.outputs.registry import Materialization
 from millstream.plan.nodes.base import Binary, Node, Unary
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
@@ -27,7 +28,6 @@ from millstream.plan.nodes.parts import (
     conditions_text,
     is_good,
 )
-from millstream.project.materialization import Materialization
 
 
 class Decode(Unary, frozen=True, eq=False, kw_only=True):

@@ -14,9 +14,9 @@ from millstream.formats.format import Decoded
 from millstream.formats.keys import KeyFormat
 from millstream.formats.registry import format_of
 from millstream.formats.sql import BAD
+from millstream.outputs.kinds import POSITION
 from millstream.plan.nodes import Column, Decode, Good, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
-from millstream.project.materialization import POSITION
 from millstream.queries.emit.draft import PLACED, RECORD, Draft
 
 

@@ -18,12 +18,12 @@ from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
 from millstream.kafka.clients import Admin
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
+from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import sink_node, topic_node
 from millstream.plan.nodes import Node
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, traits_of
-from millstream.project.materialization import VALID_FROM, VALID_TO
 from millstream.project.values import Project
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.project.materialization import KINDS, Materialization
+from millstream.outputs.registry import KINDS, Materialization
 from millstream.stores.tables.words import mentions
 
 

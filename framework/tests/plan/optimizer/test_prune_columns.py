@@ -23,9 +23,9 @@ from support.plans import (
 )
 
 from millstream.core.types import BIGINT
+from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import Item, Output, Union
 from millstream.plan.optimizer.rules.prune_columns import prune_columns
-from millstream.project.materialization import Sink
 
 
 def test_only_what_is_read_is_decoded_calculated_and_shuffled():

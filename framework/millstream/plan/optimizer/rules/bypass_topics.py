@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from millstream.core.expressions import Expression, Ref, joined
 from millstream.core.types import TIMESTAMP
 from millstream.formats.registry import format_of
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.topics import without_watermarks
 from millstream.plan.nodes import RECORD_TIME, Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
 from millstream.plan.optimizer.context import Change, Context, Result
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite
-from millstream.project.materialization import Sink
 
 _NAME = "bypass_topics"
 _TIMESTAMP, _TYPE = "_timestamp", "message.timestamp.type"

@@ -1,0 +1,1 @@
+"""What models store: the kinds of output, and their facts."""

@@ -1,0 +1,36 @@
+"""The registry of kinds of output. Everything that depends on the word of a materialization starts here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from millstream.outputs.kinds import Sink, Table, View
+
+Materialization = View | Sink | Table
+KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in get_args(Materialization)}
+if TYPE_CHECKING:
+    Word: TypeAlias = str
+    StoredAs: TypeAlias = str
+else:
+    Word = Literal[tuple(KINDS)]
+    StoredAs = Literal[tuple(kind.stored_as for kind in KINDS.values() if kind.stored_as)]
+
+
+def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
+    """Return what a model of this name and configuration stores."""
+    kind = KINDS.get(config.get("materialized") or "", View)
+    options = {option: config.get(option) for option in kind.__struct_fields__}
+    configured: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
+    if kind.key_option in configured:
+        configured[kind.key_option] = columns_named(configured[kind.key_option])
+    if kind.name_option:
+        configured.setdefault(kind.name_option, name)
+    return kind(**kind.completed(configured, config))
+
+
+def columns_named(columns: str | list[str] | None) -> tuple[str, ...]:
+    """Return the columns that an option names: one, or a list."""
+    if not columns:
+        return ()
+    return (columns,) if isinstance(columns, str) else tuple(columns)
