@@ -88,6 +88,7 @@ class Models:
             self.models[file.name] = self._model(file)
         self.progress("render", total, total)
         self._leave_out_disabled()
+        self._check_readable()
 
     def _leave_out_disabled(self) -> None:
         """Remove disabled models from the graph, and report refs to them."""
@@ -103,6 +104,15 @@ class Models:
                     model.entry = None
                     location = self.option_location(disabled[reference.id], "enabled")
                     model.diagnostics.append(_disabled(reference, location))
+
+    def _check_readable(self) -> None:
+        """Report refs to models whose rows no model can read."""
+        stored = {m.id: materialization_of(m.file.name, m.config) for m in self.models.values()}
+        for model in self.models.values():
+            for reference in model.references:
+                if reference.id in stored and not stored[reference.id].readable:
+                    model.entry = None
+                    model.diagnostics.append(_unreadable(reference, stored[reference.id].word))
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})
@@ -552,3 +562,10 @@ def _disabled(reference: Reference, location: Location) -> Diagnostic:
     remedy = "enable it, or read another model"
     note = Note("the disabled model", location)
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))
+
+
+def _unreadable(reference: Reference, word: str) -> Diagnostic:
+    name = reference.id.removeprefix("model.")
+    message = f"model '{name}' is materialized as '{word}', whose rows no model can read"
+    remedy = "read what it reads; or select the rows in a view, and let both read that"
+    return Diagnostic("MS214", message, reference.location, remedy)

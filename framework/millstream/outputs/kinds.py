@@ -44,8 +44,12 @@ REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 
 
-class _Kind(Struct, frozen=True):
-    """The facts of a kind, and their defaults. The fields of a kind are the options that only it has."""
+class Kind(Struct, frozen=True):
+    """The facts of a kind, and their defaults. The fields of a kind are the options that only it has.
+
+    A kind that stores rows, but has neither a sink nor a table, has a folder: `write` of its module `spark`
+    gets the rows of each batch.
+    """
 
     word: ClassVar[str]
     """Its name in `materialized`."""
@@ -57,6 +61,8 @@ class _Kind(Struct, frozen=True):
     """Readers compute its rows in their own queries."""
     at_rest: ClassVar[bool] = False
     """Readers read its changes, or look up the newest row of each key."""
+    readable: ClassVar[bool] = True
+    """Models can read its rows."""
     sends_records: ClassVar[bool] = False
     """Its rows become records of a topic."""
     key_option: ClassVar[str] = ""
@@ -159,7 +165,7 @@ class _Kind(Struct, frozen=True):
         return {name: value for name in names if (value := getattr(self, name))}
 
 
-class View(_Kind, frozen=True, tag_field="materialized", tag="view"):
+class View(Kind, frozen=True, tag_field="materialized", tag="view"):
     """Stores nothing; each query that needs the rows computes them."""
 
     word: ClassVar[str] = "view"
@@ -167,7 +173,7 @@ class View(_Kind, frozen=True, tag_field="materialized", tag="view"):
     inlined: ClassVar[bool] = True
 
 
-class Sink(_Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
+class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
     """Stores the records of a Kafka topic."""
 
     topic: str
@@ -333,7 +339,7 @@ def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(texts.items()))
 
 
-class Table(_Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
+class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
     """Stores the newest row of each key in a state table."""
 
     unique_key: tuple[str, ...] = ()

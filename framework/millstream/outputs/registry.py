@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from millstream.outputs.kinds import Sink, Table, View
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 else:
     Word = Literal[tuple(KINDS)]
     StoredAs = Literal[tuple(kind.stored_as for kind in KINDS.values() if kind.stored_as)]
+
+
+def writer_of(word: str) -> Callable[[Any, Mapping[str, Any], str], None]:
+    """Return what writes the rows of a batch for a kind that has neither a sink nor a table.
+
+    It gets them as a DataFrame, with the options of the model, and the id of the batch, which a repeated one
+    has again.
+    """
+    write: Callable[[Any, Mapping[str, Any], str], None] = import_module(f"{__package__}.{word}.spark").write
+    return write
 
 
 def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.formats.format import DecodingCall
-from millstream.outputs.kinds import Sink, Table, View
+from millstream.outputs.kinds import Table
 from millstream.plan.chains import has_chain
 from millstream.plan.nodes import (
     Decode,
@@ -61,6 +61,7 @@ from millstream.queries.values import (
     ToKafka,
     Versions,
     ViewOutput,
+    WriterOutput,
 )
 from millstream.queries.view_names import Views, scan_of, sources, static_reads
 from millstream.queries.writing import Part, QueryPlanning, dead_letter_sources, records_sql
@@ -313,44 +314,38 @@ def _members(recipe: Recipe) -> tuple[Member, ...]:
 
 
 def _target(output: Output) -> Target:
+    stored, counted, drops = output.materialization, counted_source(output), drops_by(output)
+    options = stored.settings | output.options
     tests, meters = reporting_tests([output]), tuple(metering.meter for metering in output.metrics)
     log = output.log.log if output.log is not None else None
-    match output.materialization:
-        case Sink(topic=topic, encoding=encoding) as sink:
-            return SinkOutput(
-                output.model,
-                topic,
-                output.keys,
-                encoding,
-                sink.key_encoding,
-                sink.key_only,
-                sink.settings | output.options,
-                tests,
-                meters,
-                log,
-                drops_by(output),
-                sink.changes,
-                sink.tombstones,
-                any(check.keeps_out for check in output.checks),
-                counted_source(output),
-                too_large(output),
-            )
-        case Table() as table:
-            options, drops = table.settings | output.options, drops_by(output)
-            return TableOutput(
-                output.model,
-                output.keys,
-                output.columns,
-                options,
-                tests,
-                meters,
-                log,
-                drops,
-                _versions(output, table),
-                counted_source(output),
-            )
-        case View():
-            return ViewOutput(output.model, output.columns)
+    if (sink := stored.sink) is not None:
+        return SinkOutput(
+            output.model,
+            sink.topic,
+            output.keys,
+            sink.encoding,
+            sink.key_encoding,
+            sink.key_only,
+            options,
+            tests,
+            meters,
+            log,
+            drops,
+            sink.changes,
+            sink.tombstones,
+            any(check.keeps_out for check in output.checks),
+            counted,
+            too_large(output),
+        )
+    if (table := stored.table) is not None:
+        versions = _versions(output, table)
+        return TableOutput(
+            output.model, output.keys, output.columns, options, tests, meters, log, drops, versions, counted
+        )
+    if stored.stored_as:
+        columns = output.columns
+        return WriterOutput(output.model, stored.word, columns, options, tests, meters, log, drops, counted)
+    return ViewOutput(output.model, output.columns)
 
 
 def _versions(output: Output, table: Table) -> Versions | None:

@@ -19,7 +19,7 @@ from millstream.queries.emit.steps import Step
 Kind = Literal["stateless", "stateful", "single"]
 OutputMode = Literal["append", "update"]
 Grouping = Literal["all", "stateless", "off"]
-WrittenAs = Literal["row", "record", "nothing"]
+WrittenAs = Literal["row", "record", "batch", "nothing"]
 
 
 class TopicRead(Struct, frozen=True):
@@ -109,6 +109,15 @@ class _Output(Struct, frozen=True):
     def topic(self) -> str:
         """The topic of its records; empty without any."""
         return ""
+
+    @property
+    def writer(self) -> str:
+        """The kind that writes it by itself; empty for rows of tables and for records."""
+        return ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {}
 
     @property
     def guarantee(self) -> str:
@@ -201,6 +210,23 @@ class TableOutput(_Output, frozen=True, tag="table"):
         return self.versions.by if self.versions is not None and self.versions.replaces else self.keys
 
 
+class WriterOutput(_Output, frozen=True, tag="writer"):
+    """Rows of batches that a kind of output writes by itself."""
+
+    model: str
+    writer: str
+    """The word of its materialization, whose folder has what writes it."""
+    columns: tuple[Column, ...] = ()
+    options: dict[str, Any] = {}
+    tests: tuple[str, ...] = ()
+    metrics: tuple[Meter, ...] = ()
+    log: RowLog | None = None
+    drops_by: dict[str, str] = {}
+    counted: str = ""
+
+    written_as: ClassVar[WrittenAs] = "batch"
+
+
 class ViewOutput(_Output, frozen=True, tag="view"):
     """A view that no other model reads: it is not stored; only `show` and tests compute its rows."""
 
@@ -220,7 +246,7 @@ class DeadLetters(_Output, frozen=True, tag="dead_letters"):
     written_as: ClassVar[WrittenAs] = "record"
 
 
-ModelOutput = SinkOutput | TableOutput | ViewOutput
+ModelOutput = SinkOutput | TableOutput | WriterOutput | ViewOutput
 Target = ModelOutput | DeadLetters
 
 

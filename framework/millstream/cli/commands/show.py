@@ -62,7 +62,7 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
-    if compute or (relation.stored is not None and relation.stored.inlined):
+    if compute or (relation.stored is not None and (relation.stored.inlined or not relation.stored.readable)):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
         rows = _compute(common, root, compiled, target, relation, limit, last)

@@ -19,6 +19,7 @@ from millstream.engine.queries.record_sizes import RecordSizes
 from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.outputs.kinds import BATCH
+from millstream.outputs.registry import writer_of
 from millstream.queries.values import Delivery, PerBatch, TableOutput, sinks_in
 from millstream.stores.spark import MAINTAINED, Batch
 
@@ -66,7 +67,7 @@ class Stores(Struct, frozen=True):
 
 def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
-    tables = any(output.target.written_as == "row" for output in delivery.deliveries)
+    tables = any(output.target.written_as in {"row", "batch"} for output in delivery.deliveries)
     several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
@@ -102,6 +103,10 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
         _store(rows, table, stores, number, small=small)
     if stores.check is not None:
         stores.check(rows.sparkSession, number)
+    for output in delivery.deliveries:
+        if output.target.writer:
+            write = writer_of(output.target.writer)
+            write(rows.sparkSession.sql(output.sql), output.target.options, _sent_as(stores, number))
     if sinks:
         records = _together(rows.sparkSession, sinks)
         send(records if stores.only is None else stores.only(records), stores, number)

@@ -65,7 +65,7 @@ def fates_of_batch(query: Query, batch: Batch) -> dict[str, Fates]:
         counts = counts_of(batch.counts, query, target)
         written = (
             rows_of_table(target, query, batch.counts)
-            if target.written_as == "row"
+            if target.written_as in {"row", "batch"}
             else batch.counts.rows.get(target.model)
         )
         if (model_fates := fates_of(target, read, written, counts, duplicates, late)) is not None:

@@ -115,7 +115,7 @@ def _written(target: ModelOutput, query: Query, result: QueryResult, done: Done)
     match target.written_as:
         case "record":
             return done.written.get(target.topic)
-        case "row":
+        case "row" | "batch":
             return rows_of_table(target, query, result.counts)
         case "nothing":
             return None

@@ -63,6 +63,8 @@ class StoredRelations(Struct, frozen=True):
             topic = self.catalog.topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
+        if not model.materialization.readable:
+            raise NotBuiltError(name)
         if model.materialization.at_rest:
             try:
                 Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))

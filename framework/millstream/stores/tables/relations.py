@@ -102,8 +102,8 @@ def missing_table(name: str, relations: Mapping[str, Relation]) -> Diagnostic:
     if relation.at_rest:
         remedy = f"build it first: `millstream build --select +{relation.name}`"
         return Diagnostic("MS843", f"the table '{relation.name}' has not been built", None, remedy)
-    if relation.stored is not None and not relation.stored.stored_as:
-        message = f"'{relation.name}' is a view: its rows are not stored"
+    if relation.stored is not None and not relation.stored.sends_records:
+        message = f"'{relation.name}' is a {relation.kind}: its rows are not stored"
         remedy = f"see its newest rows with `millstream show {relation.name}`, or materialize it as a table"
         if relation.seeds:
             seeds = ", ".join(relation.seeds)

@@ -1,0 +1,74 @@
+"""A kind of output is a value with facts: a test's own kind needs no other code."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+from support.shops import Shop
+
+from millstream.engine.queries.deliveries import Stores, deliver
+from millstream.queries.values import Delivery, PerBatch, WriterOutput
+
+REGISTERED = """
+import sys
+from typing import Literal
+from millstream.outputs import registry
+from millstream.outputs.kinds import Kind
+
+class Http(Kind, frozen=True, tag_field="materialized", tag="http"):
+    word, about, stored_as, readable = "http", "an HTTP endpoint", "endpoint", False
+
+registry.Materialization |= Http
+registry.KINDS["http"] = Http
+registry.Word = Literal[tuple(registry.KINDS)]
+registry.StoredAs = Literal["topic", "table", "endpoint"]
+from millstream.__main__ import main
+main()
+"""
+CALLED = "{{ config(materialized='http') }} select id, value from {{ source('web', 'events') }}"
+MISREAD = """\
+error[MS214]: model 'called' is materialized as 'http', whose rows no model can read
+ --> models/reader.sql:1:22
+  |
+1 | select id from {{ ref('called') }}
+  |                        ^^^^^^
+  = help: read what it reads; or select the rows in a view, and let both read that
+"""
+
+
+def run(shop, *arguments):
+    command = [sys.executable, "-c", REGISTERED, *arguments, "--project-dir", str(shop.root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_kind_with_a_writer_is_planned(tmp_path):
+    shop = Shop(tmp_path, "")
+    shop.model("called", CALLED)
+    explained = run(shop, "explain")
+    assert explained.returncode == 0, explained.stderr
+    assert "http called" in explained.stdout
+
+
+@pytest.mark.parametrize("file", ["models/reader.sql", "tests/reader.sql"])
+def test_what_no_model_can_read_is_reported_where_it_is_read(tmp_path, file):
+    shop = Shop(tmp_path, "")
+    shop.model("called", CALLED)
+    shop.write(file, "select id from {{ ref('called') }}")
+    read = run(shop, "compile")
+    assert read.returncode == 2, read.stderr
+    assert MISREAD.replace("models/reader.sql", file) in read.stdout + read.stderr
+
+
+def test_a_writer_gets_each_batch_with_what_identifies_it(spark, monkeypatch):
+    written = []
+    module = ModuleType("millstream.outputs.http.spark")
+    module.write = lambda rows, options, batch: written.append((rows.collect(), options, batch))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    output = WriterOutput("model.called", "http", options={"url": "http://localhost"})
+    write = deliver(
+        PerBatch("batch", (Delivery(output, "select id + 1 as id from batch"),)), Stores("q/1", {}, print)
+    )
+    write(spark.range(2), 7)
+    ((rows, options, batch),) = written
+    assert ({row.id for row in rows}, options, batch) == ({1, 2}, {"url": "http://localhost"}, "q/1/7")
