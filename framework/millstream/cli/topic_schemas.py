@@ -75,15 +75,9 @@ def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
         if (sink := node.sink) is None:
             continue
         location = Location(node.path, 1, 1, 2)
-        if subject := sink.pinned_subject:
-            yield SinkSchema(node.name, sink.topic, sink.format, "", subject, location, pinned=True)
-        elif subject := sink.value_subject:
-            yield SinkSchema(node.name, sink.topic, sink.format, sink.schema, subject, location, pinned=False)
-        if subject := sink.pinned_subject_of_key:
-            key_format = sink.key_format or ""
-            yield SinkSchema(node.name, sink.topic, key_format, "", subject, location, pinned=True)
-        elif (subject := sink.subject_of_key) and sink.key_format:
-            key_schema = sink.key_schema
-            yield SinkSchema(
-                node.name, sink.topic, sink.key_format, key_schema, subject, location, pinned=False
-            )
+        for written, format_ in ((sink.value, sink.encoding.name), (sink.written_key, sink.key_format or "")):
+            if subject := written.pinned_subject:
+                yield SinkSchema(node.name, sink.topic, format_, "", subject, location, pinned=True)
+            elif (subject := written.encoding.subject) and format_:
+                file = written.file
+                yield SinkSchema(node.name, sink.topic, format_, file, subject, location, pinned=False)

@@ -19,7 +19,7 @@ from millstream.project.files import SpecialFileError, open_regular
 
 MANIFEST = "manifest.json"
 _COMPILED = "compiled"
-PLAN_FORMAT = f"{__version__}-5"
+PLAN_FORMAT = f"{__version__}-6"
 """Must increase with every change of `Catalog`'s format."""
 
 

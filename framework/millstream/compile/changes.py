@@ -49,11 +49,15 @@ def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
 
 def _misfits(sink: Sink) -> Iterator[tuple[str, str, str]]:
     """Yield options that contradict the format of changes: the option, the message and the remedy."""
-    if sink.format != DEFAULT_FORMAT:
-        yield "format", f"{_IN_JSON}, not {sink.format}", f"set format='{DEFAULT_FORMAT}', or remove emit"
-    elif sink.schema:
+    if sink.encoding.name != DEFAULT_FORMAT:
+        yield (
+            "format",
+            f"{_IN_JSON}, not {sink.encoding.name}",
+            f"set format='{DEFAULT_FORMAT}', or remove emit",
+        )
+    elif sink.value.file:
         yield "schema", f"{_IN_JSON}: its schema is not that of rows", "remove 'schema'"
-    elif sink.framing != "plain":
+    elif sink.encoding.framing != "plain":
         yield "framing", f"{_IN_JSON}, without the id of a schema", "remove 'framing'"
 
 

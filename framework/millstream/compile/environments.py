@@ -73,13 +73,11 @@ def _names(
 def _subjects(sink: Sink, environment: Environment) -> dict[str, Any]:
     """Return the subjects of a sink: its own, unless it only uses what the registry has for production."""
     subjects: dict[str, Any] = {}
-    pairs = (
-        ("subject", sink.value_subject, sink.pinned_subject),
-        ("key_subject", sink.subject_of_key, sink.pinned_subject_of_key),
-    )
-    for option, written, pinned in pairs:
-        if pinned or written:
-            subjects[option] = pinned or environment.named(written)
+    for option, written in (("subject", sink.value), ("key_subject", sink.written_key)):
+        if pinned := written.pinned_subject:
+            subjects[option] = pinned
+        elif subject := written.encoding.subject:
+            subjects[option] = environment.named(subject)
     return subjects
 
 

@@ -292,7 +292,9 @@ class Models:
             model.config |= pinned.options
             sink = materialization_of(model.file.name, model.config).sink
             assert sink is not None
-        schema, diagnostics = sink_schema(sink, relation, self.project, self._pins, pinned.values)
+        schema, diagnostics = sink_schema(
+            sink, model.config, relation, self.project, self._pins, pinned.values
+        )
         if schema is not None:
             model.config |= {
                 "value_schema": schema.essence,
@@ -300,7 +302,7 @@ class Models:
                 "derived_schema": schema.text,
                 "key_only": key_only(sink, relation, schema),
             }
-        key, more = sink_key(sink, relation, self.project, self._pins, pinned.keys)
+        key, more = sink_key(sink, model.config, relation, self.project, self._pins, pinned.keys)
         model.config |= key
         diagnostics += more
         return [self._plan_diagnostic(model, plan_problem) for plan_problem in diagnostics]

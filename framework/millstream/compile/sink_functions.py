@@ -39,7 +39,7 @@ def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterato
     """Yield how the columns of a sink differ from the fields that a function takes."""
     if relation.open:
         return
-    function = f"{function_of(sink.format)}()"
+    function = f"{function_of(sink.encoding.name)}()"
     fields = {field.name.lower(): field for field in schema.columns}
     columns = {column.name.lower(): column for column in relation.columns if not column.hidden}
     keys = {name.lower() for name in sink.key}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -14,8 +14,8 @@ from millstream.core.types import UNKNOWN, Field, Row, Type
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.keys import KeyFormat, any_value, misfit
 from millstream.formats.options import wrong_options
-from millstream.formats.registry import format_of, function_of
-from millstream.outputs.kinds import Sink
+from millstream.formats.registry import DEFAULT, format_of, function_of
+from millstream.outputs.kinds import Sink, Written
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.pins import Pins
 from millstream.project.values import Project
@@ -26,8 +26,13 @@ _OPTIONS = ("key_schema", "key_message", "key_framing", "key_subject", "key_form
 
 class _SinkKey(Struct, frozen=True):
     sink: Sink
+    config: Mapping[str, Any]
     relation: InputRelation
     columns: Fields
+
+    @property
+    def written(self) -> Written:
+        return self.sink.written_key
 
     @property
     def type(self) -> Type:
@@ -43,7 +48,12 @@ class _SinkKey(Struct, frozen=True):
 
 
 def sink_key(
-    sink: Sink, relation: InputRelation, project: Project, pins: Pins, pinned: ReadSchema | None = None
+    sink: Sink,
+    config: Mapping[str, Any],
+    relation: InputRelation,
+    project: Project,
+    pins: Pins,
+    pinned: ReadSchema | None = None,
 ) -> tuple[dict[str, Any], list[PlanProblem]]:
     """Return what encoding the keys of a sink needs besides its options, or what is wrong with these.
 
@@ -51,14 +61,14 @@ def sink_key(
     """
     by_name = {column.name.lower(): column for column in relation.columns if not column.hidden}
     columns = [by_name[name.lower()] for name in sink.key if name.lower() in by_name]
-    key = _SinkKey(sink, relation, tuple(Field(c.name, c.type, c.nullable) for c in columns))
+    key = _SinkKey(sink, config, relation, tuple(Field(c.name, c.type, c.nullable) for c in columns))
     diagnostics = list(_misplaced(key))
     if diagnostics or sink.key_encoding is None or len(columns) != len(sink.key):
         return {}, diagnostics
     if any(column.type == UNKNOWN for column in key.columns):
         message = "the type of its key is unknown"
         return {}, [key.diagnostic("MS124", message, "cast the column to its type", "key_format")]
-    if function_of(sink.key_encoding.name) and not sink.key_schema:
+    if function_of(sink.key_encoding.name) and not key.written.file:
         schema, diagnostics = key_by_function(sink, key.type, relation, project)
         found_key = {"written_key_schema": schema.essence, "single_key": schema.single} if schema else {}
         return found_key, diagnostics
@@ -66,13 +76,14 @@ def sink_key(
     if pinned is not None:
         return _options(pinned), list(_differences(key, pinned))
     try:
-        if sink.key_schema or (language is not None and (language.required or sink.key_framing != "plain")):
+        file, framing = key.written.file, sink.key_encoding.framing
+        if file or (language is not None and (language.required or framing != "plain")):
             return _with_schema(key, project, language, pins)
     except SchemaError as error:
-        option = "key_schema" if sink.key_schema else "key_format"
+        option = "key_schema" if file else "key_format"
         message = f"its key has no schema in {sink.key_format}: {error}"
-        if sink.key_schema:
-            message = f"schema '{sink.key_schema}' can't be used: {error}"
+        if file:
+            message = f"schema '{file}' can't be used: {error}"
         remedy = "cast the column to another type, or choose another format"
         return {}, [key.diagnostic("MS123", message, remedy, option)]
     encoding = sink.key_encoding if len(key.columns) > 1 else any_value(sink.key_encoding)
@@ -86,37 +97,39 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
     sink = key.sink
     if sink.key_format is None:
         for option in _OPTIONS:
-            if getattr(sink, option) != getattr(Sink(sink.topic), option):
+            if (value := key.config.get(option)) and value != DEFAULT.framing:
                 yield key.diagnostic("MS121", f"'{option}' needs a key_format", "set key_format", option)
         return
     if not sink.key:
         yield key.diagnostic("MS121", "'key_format' needs a key", "set key, or remove it", "key_format")
     format_ = format_of(sink.key_format)
-    if sink.key_framing != "plain" and format_.schemas is None:
+    framing = key.written.encoding.framing
+    if framing != "plain" and format_.schemas is None:
         message = f"keys in {sink.key_format} have no schema, and no id of one"
         yield key.diagnostic("MS121", message, "remove it, or change key_format", "key_framing")
-    if sink.key_subject and sink.key_framing == "plain" and not sink.pinned_subject_of_key:
+    if key.written.named and framing == "plain" and not key.written.pinned_subject:
         message = "'key_subject' needs key_framing: confluent"
         yield key.diagnostic("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
-    for wrong in wrong_options(sink.key_format, sink.key_format_options):
+    for wrong in wrong_options(sink.key_format, key.config.get("key_format_options") or {}):
         yield key.diagnostic("MS120", wrong.message, wrong.remedy, "key_format_options")
 
 
 def _with_schema(
     key: _SinkKey, project: Project, language: SchemaLanguage | None, pins: Pins
 ) -> tuple[dict[str, Any], list[PlanProblem]]:
-    sink = key.sink
+    sink, file = key.sink, key.written.file
     if language is None:
         message = f"keys in {sink.key_format} have no schema"
         return {}, [key.diagnostic("MS122", message, "remove it, or change key_format", "key_schema")]
-    if sink.key_schema:
+    if file:
         texts = language.files_in(project.schemas)
-        if sink.key_schema not in texts:
+        if file not in texts:
             example = f"write {language.name} into schemas/{sink.topic}_key{language.suffix}"
-            hint = did_you_mean(sink.key_schema, texts, example)
-            message = f"schema '{sink.key_schema}' does not exist"
+            hint = did_you_mean(file, texts, example)
+            message = f"schema '{file}' does not exist"
             return {}, [key.diagnostic("MS122", message, hint, "key_schema")]
-        files = SchemaFiles(sink.key_schema, texts, project.settings.schema_paths, sink.key_message, key=True)
+        message = key.written.encoding.message
+        files = SchemaFiles(file, texts, project.settings.schema_paths, message, key=True)
         schema = language.read(files)
         diagnostics = list(_differences(key, schema))
     else:
@@ -127,8 +140,8 @@ def _with_schema(
             return {}, [key.diagnostic("MS108", message, remedy, "key_format")]
         files = language.derived(derived.text, key=True)
         schema, diagnostics = derived, []
-    subject = pins.get(sink.subject_of_key or f"{sink.topic}-key")
-    option = "key_schema" if sink.key_schema else "key_format"
+    subject = pins.get(key.written.encoding.subject or f"{sink.topic}-key")
+    option = "key_schema" if file else "key_format"
     assert sink.key_format is not None  # checked with the options
     diagnostics += refused(sink.key_format, files, subject, pins, key.relation, option)
     return _options(schema), diagnostics
@@ -154,8 +167,8 @@ def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
 
 def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
     """Yield how a key differs from its schema."""
-    subject = key.sink.pinned_subject_of_key
-    path = f"subject '{subject}'" if subject else key.sink.key_schema
+    subject = key.written.pinned_subject
+    path = f"subject '{subject}'" if subject else key.written.file
     if key.type != schema.type:
         message = f"the key is {key.type}, but {schema.type} in {path}"
         yield key.diagnostic("MS124", message, "cast the columns, or change the schema", "key_schema")

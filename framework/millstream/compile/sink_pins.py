@@ -30,14 +30,13 @@ def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> Si
     schemas: dict[str, ReadSchema] = {}
     options: dict[str, Any] = {}
     diagnostics: list[PlanProblem] = []
-    for part, subject, message in (
-        ("", sink.pinned_subject, sink.message),
-        ("key_", sink.pinned_subject_of_key, sink.key_message),
-    ):
-        if not subject:
+    for part, written in (("", sink.value), ("key_", sink.written_key)):
+        if not (subject := written.pinned_subject):
             continue
         format_ = config.get(f"{part}format") or ""
-        use = RegistryUse(subject, Location("", 1, 1, 2), None, format_, message, key=bool(part))
+        use = RegistryUse(
+            subject, Location("", 1, 1, 2), None, format_, written.encoding.message, key=bool(part)
+        )
         match pinned_schema(use, Encoding(), pins, _read):
             case PinnedSchema(schema, encoding):
                 schemas[part] = schema

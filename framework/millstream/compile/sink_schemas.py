@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from millstream.compile.sink_functions import encoded_by_function
 from millstream.core.errors import did_you_mean
@@ -19,23 +20,29 @@ from millstream.sql.values import InputRelation
 
 
 def sink_schema(
-    sink: Sink, relation: InputRelation, project: Project, pins: Pins, pinned: ReadSchema | None = None
+    sink: Sink,
+    config: Mapping[str, Any],
+    relation: InputRelation,
+    project: Project,
+    pins: Pins,
+    pinned: ReadSchema | None = None,
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return what a sink's schema says, or its problems; None if its format needs no schema.
 
     `pinned` is the schema of the registry, if the sink takes that.
     """
-    misplaced = list(_misplaced(sink, relation, format_of(sink.format).schemas))
-    written = format_of(sink.format if misplaced else sink.encoding)
+    name, file = sink.encoding.name, sink.value.file
+    misplaced = list(_misplaced(sink, config, relation, format_of(name).schemas))
+    written = format_of(name if misplaced else sink.encoding)
     if wrong := [*misplaced, *_without_place(sink, written, relation)]:
         return None, wrong
     language = written.schemas
-    if function_of(sink.format) and not sink.schema:
+    if function_of(name) and not file:
         return encoded_by_function(sink, relation, project)
     if language is None:
-        if not sink.schema:
+        if not file:
             return None, []
-        message = f"values in {sink.format} have no schema"
+        message = f"values in {name} have no schema"
         return None, [
             PlanProblem(relation.id, "MS122", message, "remove it, or change the format", option="schema")
         ]
@@ -43,13 +50,13 @@ def sink_schema(
     if pinned is not None:
         return pinned, list(_differences(sink, relation, fields, pinned))
     try:
-        if sink.schema:
+        if file:
             schema, diagnostics = _from_file(sink, language, relation, fields, project)
             return schema, diagnostics or list(_of_values(sink, language, schema, relation, project, pins))
-        if not language.required and sink.framing == "plain":
+        if not language.required and sink.encoding.framing == "plain":
             return None, []
         if language.derive is None:
-            message = f"a sink in {sink.format} needs a schema"
+            message = f"a sink in {name} needs a schema"
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
             return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
         schema = language.derive(fields, record_name(sink.topic))
@@ -57,24 +64,27 @@ def sink_schema(
     except SchemaError as error:
         option = _option(sink)
         message = f"{language.name} can't describe its columns: {error}"
-        if sink.schema:
-            message = f"schema '{sink.schema}' can't be used: {error}"
+        if file:
+            message = f"schema '{file}' can't be used: {error}"
         remedy = "cast the column to another type, or choose another format"
         return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
 
 
-def _misplaced(sink: Sink, relation: InputRelation, language: SchemaLanguage | None) -> Iterator[PlanProblem]:
+def _misplaced(
+    sink: Sink, config: Mapping[str, Any], relation: InputRelation, language: SchemaLanguage | None
+) -> Iterator[PlanProblem]:
     """Yield options that have no effect, or are wrong."""
-    for wrong in wrong_options(sink.format, sink.format_options):
+    for wrong in wrong_options(sink.encoding.name, config.get("format_options") or {}):
         yield PlanProblem(relation.id, "MS120", wrong.message, wrong.remedy, option="format_options")
 
     def misplaced(message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS121", message, remedy, option=option)
 
-    if sink.framing != "plain" and language is None:
-        message = f"values in {sink.format} have no schema, and no id of one"
+    framing = sink.encoding.framing
+    if framing != "plain" and language is None:
+        message = f"values in {sink.encoding.name} have no schema, and no id of one"
         yield misplaced(message, "remove it, or change the format", "framing")
-    elif sink.subject and sink.framing == "plain" and sink.schema != REGISTRY:
+    elif sink.value.named and framing == "plain" and sink.value.file != REGISTRY:
         yield misplaced(
             "'subject' needs framing: confluent", "set framing='confluent', or remove it", "subject"
         )
@@ -89,12 +99,12 @@ def _without_place(sink: Sink, format_: Format, relation: InputRelation) -> Iter
     values = [column for column in columns if column.name.lower() not in keys]
     if len(values) > 1:
         names = " and ".join(column.name for column in values)
-        message = f"a value in {sink.format} is a single column, and {names} are not in the key"
+        message = f"a value in {sink.encoding.name} is a single column, and {names} are not in the key"
         remedy = "select one column besides the key, or choose another format"
         yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
     for column in values[:1]:
         if column.type != UNKNOWN and not format_.holds(column.type):
-            message = f"{sink.format} can't hold {column.name}, which is {column.type}"
+            message = f"{sink.encoding.name} can't hold {column.name}, which is {column.type}"
             remedy = "cast the column to another type, or choose another format"
             yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
 
@@ -108,9 +118,9 @@ def _of_values(
     pins: Pins,
 ) -> Iterator[PlanProblem]:
     if schema is not None:
-        subject = pins.get(sink.value_subject or f"{sink.topic}-value")
-        files = _files(sink, language, project) if sink.schema else language.derived(schema.text)
-        yield from refused(sink.format, files, subject, pins, relation, _option(sink))
+        subject = pins.get(sink.encoding.subject or f"{sink.topic}-value")
+        files = _files(sink, language, project) if sink.value.file else language.derived(schema.text)
+        yield from refused(sink.encoding.name, files, subject, pins, relation, _option(sink))
 
 
 def refused(
@@ -139,13 +149,13 @@ def refused(
 
 
 def _option(sink: Sink) -> str:
-    return "schema" if sink.schema else "format"
+    return "schema" if sink.value.file else "format"
 
 
 def _files(sink: Sink, language: SchemaLanguage, project: Project) -> SchemaFiles:
     """Return the file that a sink names, with those that it may import."""
     texts = language.files_in(project.schemas)
-    return SchemaFiles(sink.schema, texts, project.settings.schema_paths, sink.message)
+    return SchemaFiles(sink.value.file, texts, project.settings.schema_paths, sink.encoding.message)
 
 
 def record_name(topic: str) -> str:
@@ -158,11 +168,12 @@ def _from_file(
     sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     files = _files(sink, language, project)
-    if sink.schema not in files.texts:
+    file = sink.value.file
+    if file not in files.texts:
         hint = did_you_mean(
-            sink.schema, files.texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
+            file, files.texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
         )
-        message = f"schema '{sink.schema}' does not exist"
+        message = f"schema '{file}' does not exist"
         return None, [PlanProblem(relation.id, "MS122", message, hint, option="schema")]
     schema = language.read(files)
     return schema, list(_differences(sink, relation, fields, schema))
@@ -176,7 +187,7 @@ def _differences(
         return
     schema_fields = {field.name: field for field in schema.columns}
     in_key = key_only(sink, relation, schema)
-    schema_name = f"subject '{sink.pinned_subject}'" if sink.pinned_subject else sink.schema
+    schema_name = f"subject '{sink.value.subject}'" if sink.value.pinned_subject else sink.value.file
 
     def mismatch(message: str, remedy: str) -> PlanProblem:
         return PlanProblem(relation.id, "MS124", message, remedy, option="schema")
@@ -205,7 +216,7 @@ def _differences(
 
 def key_only(sink: Sink, relation: InputRelation, schema: ReadSchema) -> tuple[str, ...]:
     """Return the columns of the key that a schema of values lacks."""
-    if not sink.schema or relation.open or function_of(sink.format):
+    if not sink.value.file or relation.open or function_of(sink.encoding.name):
         return ()
     keys = {name.lower() for name in sink.key}
     names = {field.name for field in schema.columns}

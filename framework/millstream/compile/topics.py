@@ -138,7 +138,11 @@ class _Topics:
                 readers.setdefault(reference.id, model.file.name)
         for sink in self.sinks:
             stored = sink.stored
-            if sink.id in readers and function_of(stored.format) and not format_of(stored.encoding).decoder:
+            if (
+                sink.id in readers
+                and function_of(stored.encoding.name)
+                and not format_of(stored.encoding).decoder
+            ):
                 message = f"'{readers[sink.id]}' reads the topic of '{sink.name}', which no function decodes"
                 remedy = "add a function that decodes it, such as format_options={'decode': 'decode_order'}"
                 location = self.models.option_location(sink.model, "format", "materialized")

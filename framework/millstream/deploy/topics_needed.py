@@ -17,10 +17,10 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
     """Return the topics of sinks and dead letters."""
     topics: dict[str, Topic] = {}
     for query in queries:
-        for sink in query.sinks:
-            options, topic = sink.options, sink.topic
+        for output in query.sinks:
+            options, topic = output.options, output.topic
             config = {name: str(value) for name, value in (options.get("topic_config") or {}).items()}
-            if query.output_mode == "update" and not sink.changes:
+            if query.output_mode == "update" and not output.sink.changes:
                 # Only the newest record of a key counts.
                 config = {"cleanup.policy": "compact"} | config
             sent_now = options.get("timestamp") == PROCESSING_TIME

@@ -6,11 +6,20 @@ Code that only needs a fact of a materialization reads it here, so it needs no c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from msgspec import Struct
+from typing_extensions import Self
 
-from millstream.formats.registry import DEFAULT_FORMAT, Encoding, FormatName, Framing, format_of, functions_of
+from millstream.formats.registry import (
+    DEFAULT,
+    DEFAULT_FORMAT,
+    Encoding,
+    FormatName,
+    Framing,
+    format_of,
+    functions_of,
+)
 
 OWN_HEADERS = "millstream."
 """The prefix of record headers that Millstream writes; no other header may have it."""
@@ -44,8 +53,11 @@ REGISTRY = "registry"
 """As the schema of a sink: what the registry has under its subject."""
 
 
+AnyKind = TypeVar("AnyKind", bound="Kind")
+
+
 class Kind(Struct, frozen=True):
-    """The facts of a kind, and their defaults. The fields of a kind are the options that only it has.
+    """The facts of a kind, and their defaults.
 
     A kind that stores rows, but has neither a sink nor a table, has a folder: `write` of its module `spark`
     gets the rows of each batch.
@@ -157,9 +169,14 @@ class Kind(Struct, frozen=True):
         return model
 
     @classmethod
-    def completed(cls, options: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """Return options with those that depend on others."""
-        return options
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that only this kind has."""
+        return cls.__struct_fields__
+
+    @classmethod
+    def of(cls, options: dict[str, Any], config: Mapping[str, Any]) -> Self:  # noqa: ARG003
+        """Return what a model with these options of the kind stores; `config` has all of its options."""
+        return cls(**options)
 
     def _set_options(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name))}
@@ -173,41 +190,42 @@ class View(Kind, frozen=True, tag_field="materialized", tag="view"):
     inlined: ClassVar[bool] = True
 
 
+class Written(Struct, frozen=True, omit_defaults=True):
+    """How the values of a sink are written, or its keys."""
+
+    encoding: Encoding = DEFAULT
+    """How they are read, too."""
+    file: str = ""
+    """The file that describes them, or `registry`."""
+    derived: str = ""
+    """The schema itself, if it comes from the columns."""
+    subject: str = ""
+    """Where a registry has their schema, or could have it."""
+    named: bool = False
+    """The subject is configured."""
+
+    @property
+    def pinned_subject(self) -> str:
+        """Return the subject that the schema comes from; empty if it is not from the registry."""
+        return self.subject if self.file == REGISTRY else ""
+
+
+_OF_WRITTEN = ("format", "schema", "message", "framing", "subject", "format_options")
+"""The options that say how values are written; those of keys begin with `key_`."""
+
+
 class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_defaults=True):
     """Stores the records of a Kafka topic."""
 
     topic: str
     key: tuple[str, ...] = ()
     """The columns of the record's key."""
-    format: FormatName = DEFAULT_FORMAT
-    schema: str = ""
-    """The file that describes its values, or `registry`."""
-    message: str = ""
-    framing: Framing = "plain"
-    subject: str = ""
-    """Where a registry has the schema of its values."""
-    format_options: dict[str, Any] = {}
-    value_schema: str = ""
-    """What encoding needs of the schema."""
-    derived_schema: str = ""
-    """The schema itself, if it comes from the columns."""
-    schema_id: int = 0
-    """The id of a schema of the registry."""
+    value: Written = Written()
     key_only: tuple[str, ...] = ()
     """The columns of the key that are not in the value."""
+    written_key: Written = Written()
     key_format: FormatName | None = None
     """By default, a single column is a text, and several are a JSON object."""
-    key_schema: str = ""
-    key_message: str = ""
-    key_framing: Framing = "plain"
-    key_subject: str = ""
-    key_format_options: dict[str, Any] = {}
-    written_key_schema: str = ""
-    """What encoding needs of the schema of keys."""
-    derived_key_schema: str = ""
-    key_schema_id: int = 0
-    single_key: bool = False
-    """A key is a single value, not a row of columns."""
     partitions: int | None = None
     replication: int | None = None
     topic_config: dict[str, Any] = {}
@@ -231,6 +249,25 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
     key_option: ClassVar[str] = "key"
     name_option: ClassVar[str] = "topic"
 
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        written = (*_OF_WRITTEN, "value_schema", "derived_schema", "schema_id")
+        of_keys = tuple(f"key_{option}" for option in _OF_WRITTEN)
+        of_keys += ("written_key_schema", "derived_key_schema", "key_schema_id", "single_key")
+        fields = {"value": written, "written_key": of_keys, "key_format": ()}
+        return tuple(option for name in cls.__struct_fields__ for option in fields.get(name, (name,)))
+
+    @classmethod
+    def of(cls, options: dict[str, Any], config: Mapping[str, Any]) -> Sink:
+        fields = {name: value for name, value in options.items() if name in cls.__struct_fields__}
+        key = _written(options, "key_", f"{options['topic']}-key")
+        return cls(
+            **fields,
+            value=_written(options, "", f"{options['topic']}-value"),
+            written_key=key,
+            changes=config.get("emit") == CHANGES,
+        )
+
     @property
     def sink(self) -> Sink:
         return self
@@ -246,24 +283,6 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
     def keep_headers(self) -> bool:
         return self.headers == KEEP or (isinstance(self.headers, dict) and EVERY_HEADER in self.headers)
 
-    @property
-    def value_subject(self) -> str:
-        """Return the subject of its values, which are preceded by an id; empty if they are not."""
-        return "" if self.framing == "plain" else self.subject or f"{self.topic}-value"
-
-    @property
-    def subject_of_key(self) -> str:
-        return "" if self.key_framing == "plain" else self.key_subject or f"{self.topic}-key"
-
-    @property
-    def pinned_subject(self) -> str:
-        """Return the subject that its schema comes from; empty if it is not from the registry."""
-        return self.subject or f"{self.topic}-value" if self.schema == REGISTRY else ""
-
-    @property
-    def pinned_subject_of_key(self) -> str:
-        return self.key_subject or f"{self.topic}-key" if self.key_schema == REGISTRY else ""
-
     def value_columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of a row that are in its value; the others are in its key."""
         keys = {name.lower() for name in self.key}
@@ -275,31 +294,12 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
     @property
     def encoding(self) -> Encoding:
         """Return how its records are written, and read by other models."""
-        return Encoding(
-            self.format,
-            schema=self.value_schema,
-            message=self.message,
-            framing=self.framing,
-            schema_id=self.schema_id,
-            subject=self.value_subject,
-            options=_texts(self.format_options),
-        )
+        return self.value.encoding
 
     @property
     def key_encoding(self) -> Encoding | None:
         """Return how its keys are written, if that is not the default."""
-        if self.key_format is None:
-            return None
-        return Encoding(
-            self.key_format,
-            schema=self.written_key_schema,
-            message=self.key_message,
-            framing=self.key_framing,
-            schema_id=self.key_schema_id,
-            subject=self.subject_of_key,
-            single=self.single_key,
-            options=_texts(self.key_format_options),
-        )
+        return self.written_key.encoding if self.key_format is not None else None
 
     @property
     def encodings(self) -> tuple[tuple[Literal["value", "key"], Encoding], ...]:
@@ -308,7 +308,7 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
 
     @property
     def subjects(self) -> tuple[str, str]:
-        return self.value_subject, self.subject_of_key
+        return self.encoding.subject, self.written_key.encoding.subject
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -318,18 +318,32 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
     def functions(self) -> tuple[str, ...]:
         return functions_of(self.encoding, self.key_encoding)
 
-    @classmethod
-    def completed(cls, options: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-        """Let the id of a schema of the registry precede what is written by it."""
-        framings = {part: "confluent" for part in ("", "key_") if options.get(f"{part}schema") == REGISTRY}
-        completed = {f"{part}framing": framing for part, framing in framings.items()} | options
-        return completed | ({"changes": True} if config.get("emit") == CHANGES else {})
-
     def stored_name(self, model: str) -> str:  # noqa: ARG002 -- a topic has a name of its own
         return self.topic
 
     def dead_letter_topic(self, model: str) -> str:
         return self.dead_letters or super().dead_letter_topic(model)
+
+
+def _written(options: Mapping[str, Any], part: Literal["", "key_"], usual_subject: str) -> Written:
+    """Return how the options of a sink write its values or its keys.
+
+    The id of a schema of the registry precedes what is written by it.
+    """
+    file, subject = options.get(f"{part}schema", ""), options.get(f"{part}subject", "")
+    framing: Framing = options.get(f"{part}framing") or ("confluent" if file == REGISTRY else "plain")
+    encoding = Encoding(
+        options.get(f"{part}format") or DEFAULT_FORMAT,
+        schema=options.get("written_key_schema" if part else "value_schema", ""),
+        message=options.get(f"{part}message", ""),
+        framing=framing,
+        single=bool(part) and options.get("single_key", False),
+        options=_texts(options.get(f"{part}format_options", {})),
+        schema_id=options.get(f"{part}schema_id", 0),
+        subject="" if framing == "plain" else subject or usual_subject,
+    )
+    derived = options.get("derived_key_schema" if part else "derived_schema", "")
+    return Written(encoding, file, derived, subject or usual_subject, bool(subject))
 
 
 def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -31,13 +31,13 @@ def writer_of(word: str) -> Callable[[Any, Mapping[str, Any], str], None]:
 def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     """Return what a model of this name and configuration stores."""
     kind = KINDS.get(config.get("materialized") or "", View)
-    options = {option: config.get(option) for option in kind.__struct_fields__}
+    options = {option: config.get(option) for option in kind.option_names()}
     configured: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
     if kind.key_option in configured:
         configured[kind.key_option] = columns_named(configured[kind.key_option])
     if kind.name_option:
         configured.setdefault(kind.name_option, name)
-    return kind(**kind.completed(configured, config))
+    return kind.of(configured, config)
 
 
 def columns_named(columns: str | list[str] | None) -> tuple[str, ...]:

@@ -201,9 +201,9 @@ def _contradictions(config: ModelConfig, model_options: Layer) -> list[Diagnosti
     """Find options of another materialization, except in folder defaults, which may fit only some models."""
     diagnostics: list[Diagnostic] = []
     kind_of_model = KINDS[config.materialized]
-    allowed = kind_of_model.__struct_fields__
+    allowed = kind_of_model.option_names()
     for word, kind in KINDS.items():
-        for name in kind.__struct_fields__:
+        for name in kind.option_names():
             if name in model_options and model_options[name].value is not None and name not in allowed:
                 message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
                 instead = _OF_TABLES.get(name) if kind_of_model.sends_records else None

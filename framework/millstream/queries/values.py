@@ -11,8 +11,7 @@ from msgspec import Struct, field
 
 from millstream.core.types import STRING, Type
 from millstream.formats.format import DecodingCall
-from millstream.formats.registry import DEFAULT, Encoding
-from millstream.outputs.kinds import PROCESSING_TIME
+from millstream.outputs.kinds import PROCESSING_TIME, Sink
 from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
 from millstream.queries.emit.steps import Step
 
@@ -150,22 +149,13 @@ class _Output(Struct, frozen=True):
 
 class SinkOutput(_Output, frozen=True, tag="sink"):
     model: str
-    topic: str
-    keys: tuple[str, ...] = ()
-    format: Encoding = DEFAULT
-    key_format: Encoding | None = None
-    """By default, a simple key is a text, and others are JSON."""
-    key_only: tuple[str, ...] = ()
-    """The keys that are not in the value."""
+    sink: Sink
+    """How its records are written."""
     options: dict[str, Any] = {}
     tests: tuple[str, ...] = ()
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
-    changes: bool = False
-    """Its records are changes of rows, with the row before and after."""
-    tombstones: bool = True
-    """If so, a record without a value follows each delete."""
     keeps_out: bool = False
     """A row that fails a data test is not sent: the record that its key had before stays."""
     counted: str = ""
@@ -173,6 +163,10 @@ class SinkOutput(_Output, frozen=True, tag="sink"):
     """What happens to records that are larger than Kafka accepts; None: the query stops."""
 
     written_as: ClassVar[WrittenAs] = "record"
+
+    @property
+    def topic(self) -> str:
+        return self.sink.topic
 
     @property
     def guarantee(self) -> str:
@@ -529,7 +523,7 @@ class Query(Struct, frozen=True):
     @property
     def sends_changes(self) -> bool:
         """Whether its records are changes of rows, with the row before and after."""
-        return any(sink.changes for sink in self.sinks)
+        return any(output.sink.changes for output in self.sinks)
 
     @property
     def outputs(self) -> tuple[Target, ...]:

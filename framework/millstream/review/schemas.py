@@ -64,7 +64,7 @@ def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
     sink = node.sink
     number: int | None
     if sink is not None:
-        name, number = sink.pinned_subject, sink.schema_id
+        name, number = sink.value.pinned_subject, sink.encoding.schema_id
     elif node.kind == "source":
         name, number = str(node.config.get("subject")), node.config.get("schema_id")
     else:
@@ -92,7 +92,7 @@ def _files(node: ManifestNode, schemas: Schemas) -> SchemaFiles | None:
     language = format_of(str(node.config.get("format"))).schemas if node.config.get("format") else None
     path, derived = str(node.config.get("schema") or ""), ""
     if node.sink is not None:
-        derived = node.sink.derived_schema
+        derived = node.sink.value.derived
     if language is None:
         return None
     if path in schemas.texts:

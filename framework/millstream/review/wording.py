@@ -80,7 +80,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     """Describe the changes of a model's options, by part of the model."""
     was, now = old.materialization, new.materialization
     before, after = (stored.sink or Sink("") for stored in (was, now))
-    was_format, now_format = (str(sink.format) if sink.topic else "" for sink in (before, after))
+    was_format, now_format = (sink.encoding.name if sink.topic else "" for sink in (before, after))
     relation = _differences(
         ("is a {}", was.word, now.word), ("writes to topic {}", before.topic, after.topic)
     )

@@ -17,6 +17,7 @@ from millstream.engine.queries.results import (
     rows_of_states,
     sum_of_states,
 )
+from millstream.outputs.kinds import Sink
 from millstream.queries.values import (
     DeadLetters,
     Memory,
@@ -35,7 +36,7 @@ from millstream.testing.styled_text import styled
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.plain", "plain"),)), output_mode="append", signature=Signature((), ()),
+    deliver=ToKafka((SinkOutput("model.plain", Sink("plain")),)), output_mode="append", signature=Signature((), ()),
     memory=Memory(None, ""),
 )  # fmt: skip
 
@@ -130,7 +131,7 @@ def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):
 def test_lines_fit_on_a_narrow_terminal(monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "70")
-    many = tuple(SinkOutput(f"model.events_of_{number}", f"topic{number}") for number in range(9))
+    many = tuple(SinkOutput(f"model.events_of_{number}", Sink(f"topic{number}")) for number in range(9))
     query = replace(QUERY, deliver=ToKafka(many))
     (line,) = lines_of(capfd, query, QueryResult("events_topics", "success", 5000, 1.5))
     assert len(Text.from_ansi(line).plain) == 70

@@ -10,12 +10,13 @@ from millstream.deploy.values import Batched, Running, Waiting
 from millstream.engine.queries.batch import Batch
 from millstream.ops.metrics import Identity, exposition
 from millstream.ops.query_status import Watcher
+from millstream.outputs.kinds import Sink
 from millstream.queries.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
 from millstream.results.state_stats import OperatorState
 
 QUERY = Query(
     name="visits", kind="stateful", models=("model.visits",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.visits", "visits"),)), output_mode="append", memory=Memory(None, ""),
+    deliver=ToKafka((SinkOutput("model.visits", Sink("visits")),)), output_mode="append", memory=Memory(None, ""),
     signature=Signature((), (Operator("visits", "stateful", (), models=("model.visits",)),)),
 )  # fmt: skip
 LOADED = {

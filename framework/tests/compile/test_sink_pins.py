@@ -54,25 +54,29 @@ def problems(root):
 def test_format_framing_and_id_are_those_of_the_newest_version(sink):
     root = sink("schema='registry'", orders_value=("AVRO", record(field("a", "string")), TWO))
     sink_config = compiled(root)
-    assert (sink_config.format, sink_config.framing, sink_config.schema_id, sink_config.value_subject) == (
+    written = sink_config.encoding
+    assert (written.name, written.framing, written.schema_id, written.subject) == (
         "avro",
         "confluent",
         8,
         "orders-value",
     )
-    assert (sink_config.encoding.schema_id, sink_config.encoding.subject) == (8, "orders-value")
 
 
 def test_values_without_ids(sink):
     root = sink("schema='registry', subject='s', framing='plain'", s=("AVRO", TWO))
     sink_config = compiled(root)
-    assert (sink_config.framing, sink_config.value_subject, sink_config.pinned_subject) == ("plain", "", "s")
+    assert (sink_config.encoding.framing, sink_config.encoding.subject, sink_config.value.pinned_subject) == (
+        "plain",
+        "",
+        "s",
+    )
 
 
 def test_a_message_of_several(sink):
     options = "schema='registry', message='Order'"
     sink_config = compiled(sink(options, orders_value=("PROTOBUF", PROTO)))
-    assert (sink_config.format, sink_config.message) == ("protobuf", "Order")
+    assert (sink_config.encoding.name, sink_config.encoding.message) == ("protobuf", "Order")
 
 
 def test_keys(sink):
@@ -84,17 +88,17 @@ def test_keys(sink):
     )
     sink_config = compiled(root)
     assert (
-        sink_config.key_format,
-        sink_config.key_framing,
-        sink_config.single_key,
-        sink_config.subject_of_key,
+        sink_config.key_encoding.name,
+        sink_config.key_encoding.framing,
+        sink_config.key_encoding.single,
+        sink_config.key_encoding.subject,
     ) == (
         "avro",
         "confluent",
         True,
         "orders-key",
     )
-    assert (sink_config.format, sink_config.key_only, sink_config.value_columns(["a", "b"])) == (
+    assert (sink_config.encoding.name, sink_config.key_only, sink_config.value_columns(["a", "b"])) == (
         "json",
         ("a",),
         ("b",),
@@ -190,6 +194,6 @@ def test_the_caret_is_at_the_option(sink, run):
 
 def test_a_newer_pin_is_compiled_at_once(sink, run):
     root = sink("schema='registry'", orders_value=("AVRO", TWO))
-    assert compiled(root).schema_id == 7
+    assert compiled(root).encoding.schema_id == 7
     sink("schema='registry'", orders_value=("AVRO", TWO, TWO.replace("default", "doc")))
-    assert compiled(root).schema_id == 8
+    assert compiled(root).encoding.schema_id == 8

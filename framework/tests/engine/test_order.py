@@ -5,6 +5,7 @@ from threading import Barrier
 import pytest
 
 from millstream.deploy.live.order import needs, run_in_order
+from millstream.outputs.kinds import Sink
 from millstream.queries.values import (
     Memory,
     Query,
@@ -19,7 +20,7 @@ from millstream.queries.values import (
 def query(name, makes, *reads, at_rest=()):
     return Query(
         name, "stateless", (f"model.{makes}",), tuple(TopicRead(r, r, r) for r in reads),
-        tuple(StaticRead(r, r) for r in at_rest), (), "", ToKafka((SinkOutput(f"model.{makes}", makes),)),
+        tuple(StaticRead(r, r) for r in at_rest), (), "", ToKafka((SinkOutput(f"model.{makes}", Sink(makes)),)),
         "append", Signature((), ()), Memory(None, ""),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from millstream.explain.queries import Query as Explained
 from millstream.explain.queries import SeparationReason, explain_separation
 from millstream.explain.queries import explain_query as explained
 from millstream.explain.state_memory import StateStores
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.emit.steps import DedupeView, SqlView
 from millstream.queries.values import (
@@ -42,7 +43,7 @@ def query(deliver, steps=(), operators=()) -> Query:
 
 
 TO_KAFKA = ToKafka(
-    (SinkOutput("model.counts", "counts"), DeadLetters("source.shop.events", "events.dead_letter"))
+    (SinkOutput("model.counts", Sink("counts")), DeadLetters("source.shop.events", "events.dead_letter"))
 )
 
 

@@ -21,6 +21,7 @@ from millstream.explain.state_memory import (
     stores_of,
 )
 from millstream.local.memory import memory_of_machine
+from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Target
 from millstream.queries.values import (
@@ -53,7 +54,7 @@ COUNTS = Operator("aggregate of m", "aggregate", (("key user_id", "string"), ("m
 def query(rows=None, operator=COUNTS) -> Query:
     size = StateSize(operator.name, 96, rows, content=content_id(operator))
     return Query(
-        "m", "stateful", ("model.m",), (), (), (), "select 1", ToKafka((SinkOutput("model.m", "m"),)), "update",
+        "m", "stateful", ("model.m",), (), (), (), "select 1", ToKafka((SinkOutput("model.m", Sink("m")),)), "update",
         Signature((), (operator,)), Memory(rows and rows * 96, "", (size,)),
     )  # fmt: skip
 

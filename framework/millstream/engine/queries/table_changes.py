@@ -79,10 +79,10 @@ def follow_table(
 
 def _as_changes(only: Only, query: Query, tables: Tables, batch: FollowedBatch) -> Only:
     """Return a function that turns the records of the only sink of a query into changes."""
-    (sink,) = query.sinks
+    (output,) = query.sinks
     (source,) = query.sources
     about = source_of(tables.project.settings.name, source.relation, batch)
-    return lambda records: change_records(only(records), about, batch, tombstones=sink.tombstones)
+    return lambda records: change_records(only(records), about, batch, tombstones=output.sink.tombstones)
 
 
 def _rows_before(changes: DataFrame) -> DataFrame:

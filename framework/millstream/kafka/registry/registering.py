@@ -75,14 +75,15 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
         files = Texts(_language(format_), versions, pins, message, key).files(version)
         return Written(subject, format_, files, location, version)
 
-    if sink.value_subject and sink.pinned_subject:
-        yield pinned(sink.value_subject, sink.format, sink.schema_id, sink.message)
-    elif subject := sink.value_subject:
-        yield written(subject, sink.format, sink.schema, sink.derived_schema, sink.message)
-    if sink.subject_of_key and sink.pinned_subject_of_key and sink.key_format:
-        yield pinned(sink.subject_of_key, sink.key_format, sink.key_schema_id, sink.key_message, key=True)
-    elif (subject := sink.subject_of_key) and (key := sink.key_format):
-        yield written(subject, key, sink.key_schema, sink.derived_key_schema, sink.key_message, key=True)
+    for part, encoding in sink.encodings:
+        of_keys = part == "key"
+        how = sink.written_key if of_keys else sink.value
+        if encoding.subject and how.pinned_subject:
+            yield pinned(encoding.subject, encoding.name, encoding.schema_id, encoding.message, key=of_keys)
+        elif encoding.subject:
+            yield written(
+                encoding.subject, encoding.name, how.file, how.derived, encoding.message, key=of_keys
+            )
 
 
 def _language(format_: str) -> SchemaLanguage:

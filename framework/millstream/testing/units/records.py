@@ -14,9 +14,9 @@ from millstream.core.types import BINARY, STRING, Array, Field, Map, Row, Type
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.registry import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, text_of
+from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.queries.values import SinkOutput
 from millstream.testing.units.convert import convert, convert_text
 from millstream.testing.units.relations import Relations
 from millstream.testing.units.schema_ids import with_written_schema
@@ -124,14 +124,14 @@ def arrow_value(value: Any, type_: Type) -> Any:
 
 
 def decode_record(
-    record: Mapping[str, Any], sink: SinkOutput, columns: Sequence[Column], zone: ZoneInfo, *, deletes: bool
+    record: Mapping[str, Any], sink: Sink, columns: Sequence[Column], zone: ZoneInfo, *, deletes: bool
 ) -> Any:
     """Return the row of a record. Without a value, its keys are deleted, or its other columns are NULL."""
     keys = [column for column in columns if column.name in sink.keys]
     if record["value"] is None:
         others = {DELETED: True} if deletes else {column.name: None for column in columns}
         return others | _keys(record["key"], keys, sink, zone)
-    format_ = format_of(with_written_schema(sink.format))
+    format_ = format_of(with_written_schema(sink.encoding))
     names = [column.name for column in columns if column.name not in sink.key_only]
     in_value = format_.value_columns(names, sink.keys)
     fields = [Field(column.name, column.type) for column in columns if column.name in in_value]
@@ -153,10 +153,10 @@ def sent_headers(record: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _keys(key: bytes | None, keys: Sequence[Column], sink: SinkOutput, zone: ZoneInfo) -> dict[str, Any]:
+def _keys(key: bytes | None, keys: Sequence[Column], sink: Sink, zone: ZoneInfo) -> dict[str, Any]:
     if key is None:
         return dict.fromkeys(column.name for column in keys)
-    encoding = sink.key_format and with_written_schema(sink.key_format)
+    encoding = sink.key_encoding and with_written_schema(sink.key_encoding)
     key_format = written_key(encoding, [Field(column.name, column.type) for column in keys])
     if key_format.encoding.name == KEY.name and key_format.type != BINARY:
         (column,) = keys

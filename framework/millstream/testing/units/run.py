@@ -214,7 +214,7 @@ class UnitTestRun:
         for target in query.sinks:
             if target.topic == record["topic"]:
                 deletes = self.plan.traits.mode == "upsert"
-                row: Row = decode_record(record, target, columns, self.context.zone, deletes=deletes)
+                row: Row = decode_record(record, target.sink, columns, self.context.zone, deletes=deletes)
                 return row | {HEADERS: sent_headers(record)} if self.test.names_headers else row
         return _dead_letter(record)
 
