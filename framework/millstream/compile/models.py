@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 import msgspec
@@ -87,32 +87,28 @@ class Models:
             self.progress("render", index, total)
             self.models[file.name] = self._model(file)
         self.progress("render", total, total)
-        self._leave_out_disabled()
-        self._check_readable()
-
-    def _leave_out_disabled(self) -> None:
-        """Remove disabled models from the graph, and report refs to them."""
-        disabled = {
+        self._disabled = {
             model.id: model for model in self.models.values() if not model.config.get("enabled", True)
         }
-        if not disabled:
-            return
-        self.models = {name: model for name, model in self.models.items() if model.id not in disabled}
+        self.models = {name: model for name, model in self.models.items() if model.id not in self._disabled}
+        self._unreadable = {
+            model.id: stored.word
+            for model in self.models.values()
+            if not (stored := materialization_of(model.file.name, model.config)).readable
+        }
         for model in self.models.values():
-            for reference in model.references:
-                if reference.id in disabled:
-                    model.entry = None
-                    location = self.option_location(disabled[reference.id], "enabled")
-                    model.diagnostics.append(_disabled(reference, location))
+            if misread := list(self.misread(model.references)):
+                model.entry = None
+                model.diagnostics += misread
 
-    def _check_readable(self) -> None:
-        """Report refs to models whose rows no model can read."""
-        stored = {m.id: materialization_of(m.file.name, m.config) for m in self.models.values()}
-        for model in self.models.values():
-            for reference in model.references:
-                if reference.id in stored and not stored[reference.id].readable:
-                    model.entry = None
-                    model.diagnostics.append(_unreadable(reference, stored[reference.id].word))
+    def misread(self, references: Iterable[Reference]) -> Iterator[Diagnostic]:
+        """Report refs to disabled models, which are no nodes, and to those whose rows no model can read."""
+        for reference in references:
+            if reference.id in self._disabled:
+                location = self.option_location(self._disabled[reference.id], "enabled")
+                yield _disabled(reference, location)
+            elif reference.id in self._unreadable:
+                yield _unreadable(reference, self._unreadable[reference.id])
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})

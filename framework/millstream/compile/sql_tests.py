@@ -43,7 +43,10 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
             diagnostics.append(diagnostic)
         else:
             rendered = models.renderer.render(_call(node), {})
-            diagnostics += [_in_yaml(diagnostic, location) for diagnostic in rendered.diagnostics]
+            misread = models.misread(rendered.references)
+            diagnostics += [
+                _in_yaml(diagnostic, location) for diagnostic in (*rendered.diagnostics, *misread)
+            ]
             sql[node.id] = rendered.sql
             # It runs when all that its macro reads is built.
             read = {*node.depends_on, *(reference.id for reference in rendered.references)}
@@ -115,7 +118,7 @@ def _reference(id_: str) -> str:
 
 def _test(models: Models, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic], str]:
     rendered = models.renderer.render(file, {})
-    diagnostics = list(rendered.diagnostics)
+    diagnostics = [*rendered.diagnostics, *models.misread(rendered.references)]
     functions: tuple[str, ...] = ()
     if not rendered.failed:
         analysis = models.analysed(rendered)

@@ -29,7 +29,7 @@ main()
 CALLED = "{{ config(materialized='http') }} select id, value from {{ source('web', 'events') }}"
 MISREAD = """\
 error[MS214]: model 'called' is materialized as 'http', whose rows no model can read
- --> models/reader.sql:1:22
+ --> models/reader.sql:1:24
   |
 1 | select id from {{ ref('called') }}
   |                        ^^^^^^

@@ -1,0 +1,1 @@
+{{ config(enabled=false) }} select * from {{ ref('clean_orders') }}

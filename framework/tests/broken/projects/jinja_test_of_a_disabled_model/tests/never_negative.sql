@@ -1,0 +1,1 @@
+select * from {{ ref('unused') }} where cents < 0
