@@ -69,7 +69,7 @@ from millstream.project.folders import checkpoints_of, folder_in
 from millstream.project.secrets import mask, secrets_in
 from millstream.project.values import Project, is_local
 from millstream.queries.isolation import check_isolated
-from millstream.queries.values import Query, SinkOutput, SourceRead, TableOutput, TopicRead
+from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import copied
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of

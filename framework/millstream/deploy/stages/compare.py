@@ -24,7 +24,7 @@ from millstream.deploy.stages.table_diff import compare_rows
 from millstream.deploy.values import Compared
 from millstream.engine.queries.start import QueryContext, start
 from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
-from millstream.queries.values import ChangesRead, Query, SinkOutput, TableOutput
+from millstream.queries.values import ChangesRead, Query, TableOutput
 
 
 def with_comparison(

@@ -29,7 +29,7 @@ from millstream.engine.queries import reads as reading
 from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.start import QueryContext, run_once
 from millstream.queries.topology import dead_letters_query_of
-from millstream.queries.values import DeadLetters, Query, SourceRead, TopicRead
+from millstream.queries.values import Query, TopicRead
 
 
 def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:

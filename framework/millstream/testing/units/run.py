@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.queries.values import DeadLetters, Query, SinkOutput, TopicRead
+from millstream.queries.values import Query, TopicRead
 from millstream.testing.units.clock import freeze_clock
 from millstream.testing.units.convert import convert
 from millstream.testing.units.plan import UnitTestPlan
