@@ -22,7 +22,7 @@ from millstream.plan.nodes import (
     Project,
     TemporalJoin,
 )
-from millstream.plan.nodes.order import in_order
+from millstream.plan.nodes.order import from_results, in_order
 from millstream.plan.traits import traits_of
 from millstream.queries.dependencies import Dependencies
 from millstream.queries.emit.names import node_name
@@ -74,6 +74,7 @@ class Signatures:
         models = _models(outputs)
         in_state = KeptInState(self._meanings, order, readers)
         facts = {id(node): self._meanings.facts(node, readers) for node in states}
+        numbers = {id(node): number for number, node in enumerate(states_in(from_results(outputs)))}
         return tuple(
             Operator(
                 operator_name(node),
@@ -85,6 +86,7 @@ class Signatures:
                 tuple(sorted(self._emitted(upstream[id(node)]))),
                 models[id(node)],
                 tuple(in_state.facts(node, facts[id(node)])),
+                numbers[id(node)],
             )
             for node in states
         )

@@ -359,6 +359,8 @@ class Operator(Struct, frozen=True):
 
     Older records don't have it.
     """
+    number: int | None = None
+    """Spark's number of it, counted from the result to the sources. Older records don't have it."""
 
 
 def content_id(operator: Operator) -> str:
@@ -417,6 +419,16 @@ class Signature(Struct, frozen=True):
     @property
     def stateful(self) -> bool:
         return bool(self.operators)
+
+    @property
+    def numbered(self) -> tuple[Operator, ...]:
+        """All states, also of former models, in the order of Spark's numbers; empty if that is unknown."""
+        states = (*self.operators, *self.former)
+        if len(states) == 1:
+            return states
+        by_number = {operator.number: operator for operator in states}
+        numbers = range(len(states))
+        return tuple(by_number[number] for number in numbers) if by_number.keys() == {*numbers} else ()
 
 
 class StateSize(Struct, frozen=True):

@@ -82,18 +82,19 @@ def test_one_row_is_no_rows(capfd):
 
 
 def test_what_expired_is_shown_by_state(capfd):
-    totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"))
-    operators = (totals, replace(totals, kind="join"))
+    totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"), number=1)
+    operators = (totals, replace(totals, kind="join", number=0))
     query = replace(QUERY, output_mode="update", signature=Signature((), operators))
     assert rows_of_states(query, (0, 0)) == ()
-    expired = rows_of_states(query, (1204, 1))
+    expired = rows_of_states(query, (1, 1204))
+    assert [state.operator for state in expired] == ["join", "aggregate"]
     result = QueryResult("events_topics", "success", 5000, 1.5, expired=sum_of_states((*expired, *expired)))
     _, *lines = lines_of(capfd, query, result)
     assert lines == [
-        "  2,408 groups of state expired: totals, plain",
         "  2 rows of state expired: totals, plain",
+        "  2,408 groups of state expired: totals, plain",
     ]
-    # A state of a former model is among them: which one is unknown.
+    # Which one the third is, is unknown.
     assert rows_of_states(query, (1, 2, 3)) == (StateRows("", ("model.totals", "model.plain"), 6),)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from support.commands import MILLSTREAM
 from support.keyed import GROWING
-from support.runs import built, table_rows
+from support.runs import built, job_of, table_rows
 from support.shops import TOTALS, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
@@ -33,6 +33,17 @@ MODELS = {
     "pairs": f"{{{{ config(materialized='sink') }}}} select a.id, b.id as other from {EVENTS} as a "
     f"join {EVENTS} as b on a.id = b.value and b.at between a.at and a.at + interval '1 minute'",
 }
+
+SEVERAL = {
+    "uniques": f"{{{{ config(materialized='view', dedupe={{'keys': ['id'], 'within': '1 hour'}}) }}}} select id, kind, at from {EVENTS}",
+    "per_kind": "{{ config(materialized='sink', emit='on_close') }} select window(at, '1 minute').start as minute, kind, "
+    "count(*) as n from {{ ref('uniques') }} group by window(at, '1 minute'), kind",
+    "minutes": "{{ config(materialized='view', emit='on_close') }} select window_time(window(at, '1 minute')) as minute, kind, "
+    f"count(*) as n from {EVENTS} group by window(at, '1 minute'), kind",
+    "matched": "{{ config(materialized='sink') }} select u.id, m.n from {{ ref('uniques') }} as u join {{ ref('minutes') }} as m "
+    "on u.kind = m.kind and m.minute between u.at and u.at + interval '1 hour'",
+}
+"""States that share a query."""
 
 
 def test_a_state_is_read_by_a_process_that_runs_no_query(shop, first_spark):
@@ -111,3 +122,36 @@ def test_names_of_what_spark_keeps():
     assert value_names(several, ["sum", "count", "count"]) == ["avg(x) sum", "avg(x) count", "count(*)"]
     # What is not known keeps Spark's names.
     assert value_names([("measure 1", "stddev(model.a.x) double")], ["n", "avg", "m2"]) == ["n", "avg", "m2"]
+
+
+def test_states_are_numbered_as_spark_does(shop):
+    for name, sql in SEVERAL.items():
+        shop.model(name, sql)
+    queries = job_of(shop.root).physical.queries
+    kinds = {query.name: [operator.kind for operator in query.signature.numbered] for query in queries}
+    assert kinds == {"per_kind": ["aggregate", "dedupe"], "matched": ["join", "dedupe", "aggregate"]}
+
+
+@pytest.mark.long
+def test_figures_are_those_of_each_state_of_a_query(shop, first_spark):
+    for name, sql in SEVERAL.items():
+        shop.model(name, sql)
+    events = [
+        ("a", {"id": number, "kind": "x", "value": 1.0, "at": f"2026-01-01T00:0{number % 5}:00Z"})
+        for number in range(20)
+    ]
+    shop.send(*events, *events)
+    built(shop.root, first_spark)
+    done = subprocess.run(
+        [*MILLSTREAM, "state", "--output", "json"], cwd=shop.root, capture_output=True, check=True, text=True
+    )
+    rows = {(state["query"], state["operator"]): state["rows"] for state in json.loads(done.stdout)["states"]}
+    project = load_project(shop.root, None, None, None)
+    reader = StateReader(first_spark, LocalFiles(), checkpoints_of(project.target, shop.root))
+    sizes = [size for size in reader.sizes() if size.operator != "join"]
+    keys = {(size.query, size.operator): reader.counted(size).keys for size in sizes}
+    assert len(keys) == 4
+    for (query, operator), number in keys.items():
+        assert rows[query, operator] == number
+        assert number == 20 if operator == "dedupe" else 1 <= number <= 5, "some windows are closed"
+    assert rows["matched", "join"] > 5

@@ -27,8 +27,7 @@ def write_figures(
         earlier = before.restored if before else ()
         loaded = tuple(now or then for now, then in zip_longest(restored, earlier))
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        # States of models that left are after the others, or between them: then it is unknown which is which.
-        contents = tuple(map(content_id, record.signature.operators))
+        contents = tuple(map(content_id, record.signature.numbered))
         ids = contents if len(contents) == len(batch.operators) else ()
         figures = StateFigures(record.id, batch.number, now, batch.watermark, batch.operators, ids, loaded)
         write_json(files, _path(checkpoint), figures)

@@ -86,9 +86,9 @@ _UNITS = {"aggregate": "group", "dedupe": "key", "stateful": "key", "first_sent"
 
 def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
     """Return the states that have a number of rows; `rows` has one for each of Spark's operators."""
-    operators = query.signature.operators
-    if len(operators) != len(rows):
-        # States of former models are between the others, so it is unknown which is which.
+    operators, states = query.signature.operators, query.signature.numbered
+    if len(states) != len(rows):
+        # Spark has other states than the plan, or an older version has numbered them.
         models = dict.fromkeys(model for operator in operators for model in operator.models)
         return (StateRows("", tuple(models), sum(rows)),) if any(rows) else ()
     return tuple(
@@ -98,8 +98,8 @@ def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
             number,
             operator.kind == "aggregate" and query.output_mode == "append",
         )
-        for operator, number in zip(operators, rows, strict=True)
-        if number
+        for operator, number in zip(states, rows, strict=True)
+        if number and operator in operators
     )
 
 

@@ -1,8 +1,8 @@
-"""The topological order of nodes, without recursion."""
+"""The orders of nodes, without recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from millstream.plan.nodes.base import Node
 
@@ -21,4 +21,16 @@ def in_order(roots: Iterable[Node], skipped: Container[int] = ()) -> list[Node]:
             else:
                 done[id(node)] = node
                 path.pop()
+    return list(done.values())
+
+
+def from_results(roots: Sequence[Node]) -> list[Node]:
+    """Return all nodes, each once, before its inputs and next to the first of them: as Spark walks a plan."""
+    done: dict[int, Node] = {}
+    waiting = [*reversed(roots)]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in done:
+            done[id(node)] = node
+            waiting += reversed(node.inputs)
     return list(done.values())

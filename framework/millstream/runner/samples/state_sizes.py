@@ -76,12 +76,13 @@ def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
 
 
 def states_of(files: Files, checkpoints: str) -> Iterator[State]:
-    """Yield the operators that have state: Spark numbers them in the order of the signature."""
+    """Yield the operators that have state, besides those of former models."""
     for name, record in sorted(records_in(files, checkpoints).items()):
         folder = checkpoint_folder(checkpoints, name).spark(record)
         if last_done(files, folder) is not None:
-            for number, operator in enumerate(record.signature.operators):
-                if str(number) in files.names(f"{folder}/state"):
+            numbers = files.names(f"{folder}/state")
+            for number, operator in enumerate(record.signature.numbered):
+                if operator in record.signature.operators and str(number) in numbers:
                     yield State(name, number, operator, folder, record)
 
 
