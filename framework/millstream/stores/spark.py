@@ -95,7 +95,10 @@ class SparkTables(Protocol):
         """Return whether a table that is read exists."""
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        """Return the current rows of a table; each batch that scans them sees the newest version."""
+        """Return the current rows of a table, with those of `columns` that it has; all if there are none.
+
+        Each batch that scans them sees the newest version.
+        """
 
     def copied(self, relation: str, cached_version: Version | None) -> Copied | None:
         """Return the rows of a table of few rows, if they are the same as those that Spark would read.
@@ -135,8 +138,10 @@ class StreamedTables(SparkTables, Protocol):
     def record_changes(self, session: SparkSession, relation: str) -> None:
         """Let a table record its changes from now on, if it does not yet."""
 
-    def rows_at(self, session: SparkSession, relation: str, version: int) -> DataFrame:
-        """Return the rows of a version."""
+    def rows_at(
+        self, session: SparkSession, relation: str, version: int, columns: Iterable[Column] = ()
+    ) -> DataFrame:
+        """Return the rows of a version, with those of `columns` that it has; all if there are none."""
 
     def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
         """Return the rows that changed after a version, each as it was and as it is.

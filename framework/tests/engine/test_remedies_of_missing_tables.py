@@ -30,6 +30,10 @@ READERS = {
         {{ config(materialized='sink', key='user') }}
         select user, total from {{ ref('totals') }}
     """,
+    "grouped": """
+        {{ config(materialized='table', unique_key='total') }}
+        select total, count(*) as users from {{ ref('totals') }} group by total
+    """,
 }
 
 

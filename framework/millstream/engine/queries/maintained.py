@@ -282,21 +282,34 @@ def _inputs(
         if relation not in now:
             session.table(quoted(read.view)).createOrReplaceTempView(view_of("now", index))
         else:
-            rows = tables.versioned(relation).rows_at(session, relation, now[relation].number)
+            number = now[relation].number
+            rows = tables.versioned(relation).rows_at(session, relation, number, read.columns)
             rows.createOrReplaceTempView(view_of("now", index))
         views(session, index, feeds.get(relation))
 
 
 def _inputs_before(session: SparkSession, plan: Maintaining, tables: Tables, before: Note) -> None:
-    """Create the views of the inputs as the table reflects them, where they are read for touched keys."""
+    """Create the views of the inputs as the table reflects them, where they are read for touched keys.
+
+    A column that an input got since then is NULL in its rows before.
+    """
     for index, read in enumerate(plan.inputs):
         relation = read.relation
         if not plan.maintenance.reads_before(relation):
             continue
+        rows = session.table(view_of("now", index))
         if relation in before.versions:
+            schema = rows.schema
             rows = tables.versioned(relation).rows_at(session, relation, before.versions[relation].number)
-        else:
-            rows = session.table(view_of("now", index))
+            stored = set(map(str.lower, rows.columns))
+            rows = rows.select(
+                *(
+                    f.col(quoted(column.name))
+                    if column.name.lower() in stored
+                    else f.lit(None).cast(column.dataType).alias(column.name)
+                    for column in schema
+                )
+            )
         rows.createOrReplaceTempView(view_of("before", index))
 
 
@@ -319,7 +332,7 @@ def record_changes(session: SparkSession, plan: Maintaining, tables: Tables) -> 
     """Let all inputs record their changes from now on; an input may be older than its reader."""
     for relation in plan.maintenance.relations:
         if not relation.startswith("seed."):
-            tables.versioned(relation).record_changes(session, relation)
+            tables.record_changes(session, relation)
 
 
 def waking(session: SparkSession, plan: Maintaining, changes: list[str]) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quoted
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.from_sql.catalog import Catalog
+from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -86,8 +86,7 @@ class Tables(Struct, frozen=True, eq=False):
     def view(self, session: SparkSession, read: StaticRead) -> None:
         """Read a table at rest: each batch reads its newest version."""
         self._check_built(read.relation)
-        model = self.catalog.models.get(read.relation)
-        columns: Iterable[Column] = model.columns if model else ()
+        columns = self._columns(read.relation)
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
     def copied(self, relation: str, version: Version | None) -> Copied | None:
@@ -103,6 +102,13 @@ class Tables(Struct, frozen=True, eq=False):
         """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
         self._check_built(source.relation)
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
+
+    def _columns(self, relation: str) -> tuple[Column, ...]:
+        model, topic = self.catalog.models.get(relation), self.catalog.topics.get(relation)
+        if topic is not None:
+            node = stored_versions(topic, at_rest=True) if topic.versions else topic_node(topic, metadata=())
+            return node.columns
+        return model.columns if model is not None else ()
 
     def keys(self, relation: str) -> tuple[str, ...]:
         if (topic := self.catalog.topics.get(relation)) is not None:
@@ -121,6 +127,11 @@ class Tables(Struct, frozen=True, eq=False):
 
     def sends_rows(self, relation: str) -> bool:
         return declaration(self._store(relation)).sends_rows
+
+    def record_changes(self, session: SparkSession, relation: str) -> None:
+        """Let a table record its changes from now on."""
+        self._check_built(relation)
+        self._streamed(relation).record_changes(session, relation)
 
     def versioned(self, relation: str) -> StreamedTables:
         """Return the store of a relation whose versions can be read."""

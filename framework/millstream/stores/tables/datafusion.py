@@ -29,15 +29,18 @@ class OpenedTables:
         self.schemas: set[str] = set()
 
     def add(self, relation: Relation, table: DeltaTable) -> None:
-        """Register a table that DataFusion reads directly."""
-        self._add(relation.name, table, {})
+        """Register a table that DataFusion reads directly, with the columns that its model has."""
+        columns = {name.lower() for name, _ in relation.columns}
+        fields = _schema(table)
+        self._add(relation.name, table, {}, [f for f in fields if f.name.lower() in columns] or fields)
 
     def add_rows(
         self, relation: Relation, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
     ) -> None:
         arrow, path = to_arrow(columns, rows, self.zone), str(self.folder / relation.name)
         write_deltalake(path, arrow.table)
-        self._add(relation.name, DeltaTable(path), arrow.casts)
+        table = DeltaTable(path)
+        self._add(relation.name, table, arrow.casts, _schema(table))
 
     def answer(self, sql: str, relations: Mapping[str, Relation], limit: int | None) -> Answer:
         names = {
@@ -52,18 +55,18 @@ class OpenedTables:
         more = limit is not None and len(fetched) > limit
         return Answer(tuple(reader.schema.names), fetched[:limit], more)
 
-    def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str]) -> None:
-        """Register a table under its name, as a view over it if columns must be cast."""
+    def _add(self, name: str, table: DeltaTable, casts: Mapping[str, str], columns: Sequence[Any]) -> None:
+        """Register a table under its name, as a view over it if columns must be cast, or left out."""
         schema, _, short = name.rpartition(".")
         if schema and schema not in self.schemas:
             self.schemas.add(schema)
             self._run(f"create schema {quoted(schema)}")
         full_name = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
-        fields = [(field.name, field.type) for field in _schema(table)]
+        fields = [(field.name, field.type) for field in columns]
         casts = dict(casts) | self._zoned(fields)
         for spelling in filter(None, (schema, short, *(field for field, _ in fields))):
             self.spellings.setdefault(spelling.lower(), set()).add(spelling)
-        if not casts:
+        if not casts and len(fields) == len(_schema(table)):
             self.builder.register(full_name, table)
             return
         hidden = quoted(f"{name} at rest")

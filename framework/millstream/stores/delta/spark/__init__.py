@@ -94,8 +94,8 @@ class DeltaTables(Struct, frozen=True):
     def exists(self, relation: str) -> bool:
         return table.exists(self.spark, self.folder.read(relation))
 
-    def rows(self, session: SparkSession, relation: str, _columns: Iterable[Column]) -> DataFrame:
-        return table.rows(session, self.folder.read(relation))
+    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+        return table.of_model(table.rows(session, self.folder.read(relation)), columns)
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         newest = self.feed(session, relation, columns).where(f"{KIND} <> 'update_preimage'")
@@ -125,8 +125,11 @@ class DeltaTables(Struct, frozen=True):
             return  # production's tables are only read
         versions.record_changes(session, self.folder.read(relation))
 
-    def rows_at(self, session: SparkSession, relation: str, version: int) -> DataFrame:
-        return versions.rows_at(session, self.folder.read(relation), version)
+    def rows_at(
+        self, session: SparkSession, relation: str, version: int, columns: Iterable[Column] = ()
+    ) -> DataFrame:
+        rows = versions.rows_at(session, self.folder.read(relation), version)
+        return table.of_model(rows, columns)
 
     def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
         return versions.changes(session, self.folder.read(relation), after, until)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -104,6 +104,13 @@ def write_newest(session: SparkSession, path: str, newest: Newest) -> None:
 
 def rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
+
+
+def of_model(rows: DataFrame, columns: Iterable[Column]) -> DataFrame:
+    """Leave out columns that the model no longer has: they stay stored while a query follows the table."""
+    stored = {name.lower(): name for name in rows.columns}
+    names = [stored[column.name.lower()] for column in columns if column.name.lower() in stored]
+    return rows.select(*map(quoted, names)) if names else rows
 
 
 def near_sql(session: SparkSession, new_rows: DataFrame, table: TableOutput, path: str) -> Sequence[str]:
