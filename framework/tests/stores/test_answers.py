@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from millstream.core.errors import MillstreamError
 from millstream.stores.query import answer
+from millstream.stores.tables.relations import Relation
 
 UTC = timezone.utc
 
@@ -30,6 +31,14 @@ def test_every_kind_of_value(rest):
         ("bob", None, seen, address, [], {}, None, None),
         ("cid", 5, seen, address, None, None, None, None),
     ]
+
+
+def test_a_column_that_the_model_no_longer_has(rest):
+    columns = (("USERID", "string"), ("total", "bigint"))
+    project = rest(Relation("model.totals", "totals", "table", columns))
+    answered = answer("select * from totals where total = 3", project)
+    assert (answered.columns, answered.rows) == (("userId", "total"), [("ann", 3)])
+    assert refused("select seen from totals", project).code == "MS845"
 
 
 def test_tables_reference_topics_and_seeds_are_joined(rest):
