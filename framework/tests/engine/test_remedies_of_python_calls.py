@@ -75,11 +75,13 @@ def test_functions_that_return_rows_are_refused_in_tables_over_tables(tmp_path, 
         TABLE.replace("'id'", "'user_id'")
         + "select user_id as id, type as kind, user_id from {{ source('shop', 'events') }}"
     )
-    root = project(tmp_path, {"orders": orders, "m": FULL + OVER_TABLES[name].format(orders=ORDERS)})
-    (root / "macros/parts.py").write_text(FUNCTIONS)
-    (diagnostic,) = compile_project(root).diagnostics
-    assert (diagnostic.code, diagnostic.location.path) == ("MS698", "models/m.sql")
-    assert "lateral view inline(parts(…))" in diagnostic.help
+    for config in (TABLE, FULL):
+        root = project(tmp_path, {"orders": orders, "m": config + OVER_TABLES[name].format(orders=ORDERS)})
+        (root / "macros/parts.py").write_text(FUNCTIONS)
+        (diagnostic,) = compile_project(root).diagnostics
+        assert (diagnostic.code, diagnostic.location.path) == ("MS698", "models/m.sql")
+        assert "lateral view inline(parts(…))" in diagnostic.help
+        assert ("refresh='full'" in diagnostic.help) == (config == TABLE)
     for sql in (INLINE_LIST, SCALARS):
         (root / "models/m.sql").write_text(FULL + sql.format(orders=ORDERS))
         assert compile_project(root).diagnostics == ()

@@ -322,6 +322,8 @@ def _problems(
             remedy = (
                 f"let it return a list, `-> list[…]`, and expand that: lateral view inline({call.name}(…))"
             )
+            if spec.materialization.refresh != "full":
+                remedy += "; and set config(refresh='full')"
             yield PlanProblem(spec.id, "MS698", message, remedy, call.start, call.stop)
     called = changing_call(spec)
     if called is not None and not (spec.every and spec.materialization.refresh == "full"):
