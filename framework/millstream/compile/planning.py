@@ -12,11 +12,13 @@ from millstream.compile.options import meaningless_state
 from millstream.compile.stored_types import unstorable
 from millstream.core.expressions import Expression
 from millstream.core.types import Row
+from millstream.outputs.kinds import VALID_FROM
 from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
+from millstream.plan.from_sql.ties import ties
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import Surroundings, VersionStream
 from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions, version_stream
@@ -99,6 +101,7 @@ class Planning:
         accepted = model.config.get("unbounded_state") == "accept"
         warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
+        warnings += ties(spec, self._unique_by)
         return spec, traits_for_readers(spec, traits.of(built.root)), warnings
 
     def refused(self, model: Model, query: Query) -> list[PlanProblem]:
@@ -123,6 +126,11 @@ class Planning:
                 self.versioned.add(model.id)
             if stored.store:
                 self.stores[model.id] = stored.store
+
+    def _unique_by(self, relation: str) -> tuple[str, ...]:
+        """Return the columns that identify a row of a relation at rest; none if they are unknown."""
+        keys = self._traits_of(relation).keys if self._can_rest(relation) else ()
+        return (*keys, VALID_FROM) if keys and relation in self.versioned else keys
 
     def _can_rest(self, relation: str) -> bool:
         return relation in self.tables or self.catalog.can_rest(relation)

@@ -11,7 +11,7 @@ from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Expressions, Handler
 from millstream.sql.nullability import argument_types
-from millstream.sql.over import check_over, definition
+from millstream.sql.over import breaks_ties, check_over, definition
 from millstream.sql.results import result_type
 from millstream.sql.scope import as_kind
 from millstream.sql.signatures import Signature
@@ -105,7 +105,10 @@ def windowed(walk: Expressions, node: exp.Window) -> Value:
         check_over(walk, node, window, partition, order)
     sources = value.sources | as_kind(influences(partition), "group") | as_kind(influences(order), "order")
     walk.findings.mark_opaque(node, "a window function: a stream has no end to order by", at_rest=False)
-    walk.findings.marks.windowed(node, walk.scope, partition)
+    ordered = (
+        [*window.partition, *(part.this for part in window.order)] if breaks_ties(node, window) else None
+    )
+    walk.findings.marks.windowed(node, walk.scope, partition, ordered)
     walk.findings.add_form("window function", node.this, walk.scope.reads)
     return Value(value.type, value.nullable, sources)
 

@@ -34,6 +34,7 @@ def windows_of(source: SqlTokens, marks: Marks, scope: Scope, reader: Reader) ->
             ),
             start,
             source.tokens[source.index_at(start)].end + 1,
+            windowed.order,
         )
 
 

@@ -27,6 +27,11 @@ _NUMBERS = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "ntile
 """Functions whose frame is all rows up to the current one, counted by rows."""
 _RANKS = _NUMBERS | {"cume_dist"}
 _SHIFTS = frozenset(("lag", "lead"))
+_BY_PLACE = _SHIFTS | {
+    "row_number", "ntile", "nth_value", "first", "first_value", "last", "last_value", "any_value",
+    "array_agg", "collect_list",
+}  # fmt: skip
+"""Functions whose value depends on the order of rows that ORDER BY leaves equal."""
 _UP_TO_HERE = ("UNBOUNDED", "PRECEDING", "CURRENT ROW", "")
 
 
@@ -56,6 +61,12 @@ def definition(walk: Expressions, node: exp.Window) -> Definition:
     order = source.args.get("order")
     parts = source.args.get("partition_by") or []
     return Definition(parts, list(order.expressions) if order else [], source.args.get("spec"))
+
+
+def breaks_ties(node: exp.Window, window: Definition) -> bool:
+    """Return whether the value of a call depends on which of two rows with equal order comes first."""
+    by_rows = window.frame is not None and str(window.frame.args.get("kind")).upper() == "ROWS"
+    return bool(window.order) and (by_rows or function_name(_call(node.this)) in _BY_PLACE)
 
 
 def check_over(

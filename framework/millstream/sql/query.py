@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Piece
+from millstream.core.expressions import Expression, Piece, Ref
 from millstream.core.types import Type
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
@@ -99,6 +99,8 @@ class Window(Struct, frozen=True, array_like=True):
     start: int
     stop: int
     """The name of the function."""
+    order: tuple[Ref, ...] | None = None
+    """The columns of its PARTITION BY and ORDER BY, if the order of equal rows matters."""
 
 
 class Subquery(Struct, frozen=True, array_like=True):

@@ -5,12 +5,13 @@ Later, `reading` reads expressions from the tokens and looks up their meaning he
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 from sqlglot import exp
 
-from millstream.core.expressions import Piece
+from millstream.core.expressions import Piece, Ref
 from millstream.sql.changing import is_special_time
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
@@ -63,6 +64,8 @@ class Aggregated(Struct, gc=False):
 class Windowed(Struct, gc=False):
     scope: Scope
     partition: list[Value]
+    order: tuple[Ref, ...] | None
+    """The columns of its PARTITION BY and ORDER BY, if which of two equal rows comes first matters."""
 
 
 class Marks:
@@ -190,7 +193,10 @@ class Marks:
         else:
             self.aggregates[start] = Aggregated(scope, function, value)
 
-    def windowed(self, node: exp.Window, scope: Scope, partition: list[Value]) -> None:
+    def windowed(
+        self, node: exp.Window, scope: Scope, partition: list[Value], order: list[exp.Expr] | None
+    ) -> None:
+        """Mark a call with OVER; `order` is what orders its rows, if the order of equal ones matters."""
         call = node.this
         while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
             call = call.this
@@ -198,7 +204,17 @@ class Marks:
         if start is None or node.args.get("alias"):
             self.not_split("a window that is defined elsewhere")
         else:
-            self.windows[start] = Windowed(scope, partition)
+            ordered = None if order is None else tuple(ref for part in order for ref in self._column(part))
+            self.windows[start] = Windowed(scope, partition, ordered)
+
+    def _column(self, node: exp.Expr) -> Iterator[Ref]:
+        """Yield the column that an expression is, if it is nothing else."""
+        reference = (
+            self.references.get(node.parts[0].meta.get("start", -1)) if isinstance(node, exp.Column) else None
+        )
+        if reference is not None and not reference.outer and len(reference.refs) == 1:
+            relation, column = reference.refs[0]
+            yield Ref(column, relation)
 
     def fix(self, node: exp.Expr) -> None:
         """Mark an argument that only keeps its name as a bare column."""

@@ -145,6 +145,12 @@ MS546 A table over tables calls a function that gives other values each time
 MS548 An option is for tables over tables
     `refresh` says how a table is kept equal to its SQL over other tables. A table that reads a stream is
     updated row by row. `every` limits how often `run` computes a table with `refresh='full'`.
+MS549 The order of a window function is not unique
+    `row_number`, `lag`, `first_value` and the like, and frames of ROWS, depend on the order of rows. Where
+    ORDER BY leaves two rows of a partition equal, Spark takes them in any order: a table that is computed
+    again, in other batches or after a rebuild, can have another row. Add columns to ORDER BY until no two
+    rows are equal, such as the key of the table. There is no warning if PARTITION BY and ORDER BY contain the
+    keys of what is read.
 MS547 A metric that can't be computed
     A metric with `type` is computed by the query that stores its model, row by row. So its model is a sink or
     a table, its expression is one aggregate (`count`, `count_if`, `sum`; a gauge also has `min`, `max` and

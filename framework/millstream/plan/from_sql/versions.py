@@ -46,7 +46,7 @@ def versioned(builder: Builder, root: Node) -> Node:
 def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanProblem]:
     """Warn about joins that don't say of which time they read a relation with versions."""
     diagnostics: list[PlanProblem] = []
-    for select in _selects(spec.query.at_rest or spec.query):
+    for select in selects_of(spec.query.at_rest or spec.query):
         versioned = [
             relation
             for relation in (select.relations if len(select.relations) > 1 else ())
@@ -77,7 +77,7 @@ def reads_end(query: Select, relation: From) -> Expression | None:
     return None
 
 
-def _selects(value: object) -> Iterator[Select]:
+def selects_of(value: object) -> Iterator[Select]:
     return (part for part in _within(value) if isinstance(part, Select))
 
 
