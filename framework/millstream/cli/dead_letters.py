@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from millstream.cli.records import one_line, plain
 from millstream.cli.text_tables import text_table
@@ -23,14 +25,19 @@ _WIDEST = 60
 _DRY = "Nothing was changed; add --yes to do it."
 
 
-def counts_table(counts: Sequence[Count]) -> str:
+def counts_table(counts: Sequence[Count], zone: ZoneInfo) -> str:
     if not counts:
         return "no dead letters"
     rows = [("TOPIC", "OF", "REASON", "LETTERS", "REPLAYED", "DROPPED", "REMAINING", "FIRST", "LAST")]
     rows += [
         (
             *(count.topic, count.owner, _short(count.reason), f"{count.letters:,}", f"{count.replayed:,}"),
-            *(f"{count.dropped:,}", f"{count.remaining:,}", _time(count.first), _time(count.last)),
+            *(
+                f"{count.dropped:,}",
+                f"{count.remaining:,}",
+                _time(count.first, zone),
+                _time(count.last, zone),
+            ),
         )
         for count in counts
     ]
@@ -42,15 +49,27 @@ def _short(text: str) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _time(time: datetime | None) -> str:
-    return "" if time is None else time.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+def _time(time: datetime | None, zone: ZoneInfo) -> str:
+    """Return a time in the zone of the target, with its offset."""
+    if time is None:
+        return ""
+    return time.astimezone(zone).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
 
 
-def letter_text(letter: DeadLetter, record: ShownRecord, status: str) -> str:
+def _record_time(text: str, zone: ZoneInfo) -> str:
+    """Return the time of a record like other times; as it is, if it is not a time."""
+    from millstream.ops.dead_letters.replaying import time_in
+
+    time = time_in(text, zone)
+    return text if time is None else _time(time, zone)
+
+
+def letter_text(letter: DeadLetter, record: ShownRecord, status: str, zone: ZoneInfo) -> str:
     """Return a letter in a few lines without control characters."""
-    lines = [f"{letter.topic} {letter.partition}:{letter.offset}  {_time(letter.sent)}  {status}"]
+    lines = [f"{letter.topic} {letter.partition}:{letter.offset}  {_time(letter.sent, zone)}  {status}"]
     if (origin := letter.origin) is not None:
-        origin_text = f"{origin.topic} {origin.partition}:{origin.offset}  {origin.timestamp}"
+        time = _record_time(origin.timestamp, zone)
+        origin_text = f"{origin.topic} {origin.partition}:{origin.offset}  {time}"
         lines.append(f"  from    {one_line(origin_text)}")
     lines += [f"  of      {one_line(letter.owner)}", f"  reason  {one_line(letter.reason)}"]
     lines.append(f"  key     {one_line(_text(record.key))}")
@@ -109,7 +128,23 @@ def _is_stored(node: ManifestNode) -> bool:
     return node.materialization is not None and bool(node.materialization.stored_as)
 
 
-def replay_text(done: Iterable[Replay], readers: Mapping[str, Sequence[str]], *, sent: bool) -> str:
+def already_read(done: Iterable[Replay], readers: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
+    """Return how many records of a replay each reader of a topic has read after their letters were sent."""
+    counts: dict[str, Counter[str]] = {}
+    for replay in done:
+        for topic, models in replay.read_again.items():
+            those = {model: count for model, count in models.items() if model in readers.get(topic, ())}
+            counts.setdefault(topic, Counter()).update(those)
+    return {topic: dict(models) for topic, models in counts.items() if models}
+
+
+def replay_text(
+    done: Iterable[Replay],
+    readers: Mapping[str, Sequence[str]],
+    already: Mapping[str, Mapping[str, int]],
+    *,
+    sent: bool,
+) -> str:
     lines: list[str] = []
     for replay in done:
         verb = "sent" if sent else "would send"
@@ -125,6 +160,10 @@ def replay_text(done: Iterable[Replay], readers: Mapping[str, Sequence[str]], *,
     for topic, models in readers.items():
         if models:
             lines.append(f"read by: {', '.join(models)} ({topic}); all of them get these records")
+    for topic, counts in already.items():
+        names = ", ".join(f"{model} ({count:,})" for model, count in counts.items())
+        again = "got them twice" if sent else "would get them twice; drop the letters instead"
+        lines.append(f"already read from {topic}, since the letters were sent: {names}; these models {again}")
     if not lines:
         return "no dead letters"
     return "\n".join(lines if sent else [*lines, _DRY])

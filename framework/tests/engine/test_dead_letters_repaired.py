@@ -15,6 +15,7 @@ from support.runs import built, create_topics, headers, received, send, statuses
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
+from millstream.deploy.planning.intents import Update
 from millstream.project.pins import Subject, encode, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
@@ -61,6 +62,28 @@ def test_letters_of_a_broken_function_reach_the_output_once(shop, first_spark):
     assert len(ids) == 2 * COUNT
     assert set(ids.values()) == {1}
     assert len(received(shop.bootstrap, "events.dead_letter")) == COUNT + 1
+
+
+def test_the_dry_run_names_models_that_have_read_the_records_since(shop, first_spark):
+    shop.source(on_bad_record="dead_letter")
+    shop.write("macros/share.py", BROKEN)
+    shop.model("shares", SHARES)
+    shop.model("others", SHARES.replace("share(value) as share", "share(value + 1) as share"))
+    shop.send(*(event(number, value=7.0) for number in range(3)), event(3, value=1.0))
+    built(shop.root, first_spark)
+    assert replay_plan(shop)["already_read"] == {}
+    shop.write("macros/share.py", FIXED)
+    built(shop.root, first_spark, intent=Update(frozenset({"model.shares"})))
+    plan = replay_plan(shop)
+    assert (plan["readers"], plan["already_read"]) == (
+        {"events": ["others", "shares"]},
+        {"events": {"shares": 3}},
+    )
+
+
+def replay_plan(shop):
+    command = [*MILLSTREAM, "dead-letters", "replay", "--output", "json"]
+    return json.loads(subprocess.run(command, cwd=shop.root, capture_output=True, check=True).stdout)
 
 
 def test_aborted_records_are_in_no_output(shop, first_spark):

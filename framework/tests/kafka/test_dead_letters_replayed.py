@@ -121,7 +121,9 @@ def test_letters_are_counted_by_owner_and_reason(letters, run, run_json):
 def test_letters_are_chosen_by_reason_time_and_offset(letters, run_json):
     letters(1, 2, reason="not JSON: x")
     middle = time.time()
-    letters(3, reason="the key: y")
+    letters(3, reason="kWh: y")
+    letters(4, reason="kWh_total: y")
+    letters(5, reason="meter.kWh: y; kWh2")
     shown = run_json("dead-letters", "show")["dead_letters"]
     positions = {letter["origin"]["offset"]: f"{letter['partition']}:{letter['offset']}" for letter in shown}
     middle = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(middle + 3600))
@@ -133,9 +135,12 @@ def test_letters_are_chosen_by_reason_time_and_offset(letters, run_json):
         }
 
     assert offsets("--reason", "NOT json") == {1, 2}
+    assert offsets("--reason", "kwh") == {3}
+    assert offsets("--reason", "meter.kWh") == {5}
+    assert offsets("--reason", ": y") == {3, 4, 5}
     assert offsets("--offset", positions[3]) == {3}
-    assert offsets("--offset", "0:0-99", "--offset", "1:0-99") == {1, 2, 3}
-    assert offsets("--until", middle) == {1, 2, 3}
+    assert offsets("--offset", "0:0-99", "--offset", "1:0-99") == {1, 2, 3, 4, 5}
+    assert offsets("--until", middle) == {1, 2, 3, 4, 5}
     assert offsets("--since", f"{middle}Z") == set()
     assert len(offsets("--limit", "2")) == 2
 
@@ -145,6 +150,7 @@ def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
     letters(8, value=b"\x00\x1b\xff", owner="out")
     letters(9, value=b'{"id": "x', owner="out")
     text = run("dead-letters", "show")[1]
+    assert "  from    clicks 1:7  2026-01-01 00:00:00Z\n" in text
     assert '  value   {"id": "x\n' in text
     assert not set(text) & {"\x1b", "\x9b", "\x00"}
     assert "reason  not JSON: \\x1b[2J" in text
@@ -160,9 +166,9 @@ def test_a_letter_is_shown_without_harm_to_a_terminal(letters, run, run_json):
 
 @pytest.mark.long
 def test_a_replay_sends_the_original_records_once(letters, run, run_json, cluster):
-    letters(0, 1, 2, own=[("millstream.position", b"forged-0-0")])
+    letters(0, 1, 2, more_headers=[("millstream.position", b"forged-0-0")])
     letters(1, owner="out", reason="out: x")  # the same record
-    letters(4, value=b"", at="not a time")
+    letters(4, value=b"", timestamp="not a time")
     planned = run_json("dead-letters", "replay", "clicks")
     assert (planned["records"], planned["sent"], planned["readers"]) == (4, False, {"clicks": ["out"]})
     assert read(cluster, "clicks") == []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ import click
 from msgspec import Struct, structs, to_builtins
 
 from millstream.cli.dead_letters import (
+    already_read,
     counts_table,
     drop_text,
     letter_data,
@@ -73,7 +75,12 @@ class _Target(Struct, frozen=True, eq=False):
 )
 @click.argument("action", type=click.Choice(("ls", "show", "replay", "drop")))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--reason", default="", metavar="TEXT", help="Letters whose reason contains this text.")
+@click.option(
+    "--reason",
+    default="",
+    metavar="TEXT",
+    help="Letters whose reason has these words, in any case: `total` does not match total_2.",
+)
 @click.option("--since", metavar="TIME", help="Letters that were sent at or after a time.")
 @click.option("--until", metavar="TIME", help="Letters that were sent before a time.")
 @click.option(
@@ -117,8 +124,9 @@ def command(
     `ls` counts letters by topic, source or model, and reason. `show` shows the newest ones. `replay` sends
     the original key, value and headers back to the topic and partition that they came from, each record once:
     a replay that was killed continues, and a record is sent again only with --force. All readers of the topic
-    get the record, also models that had no problem with it. `drop` marks letters as handled without sending
-    anything. Both say what they would do; --yes does it.
+    get the record, also models that had no problem with it, and those that were rebuilt since and already
+    have it, which the dry run names. `drop` marks letters as handled without sending anything. Both say what
+    they would do; --yes does it.
     """
     for is_set, allowed, name in (
         (every, ("show",), "--all"),
@@ -197,7 +205,7 @@ def _list(target: _Target) -> int:
         for name in ("letters", "replayed", "dropped", "remaining")
     }
     result = {"dead_letters": to_builtins(counts), **totals}
-    return finish(target.common.style, result=result, text=counts_table(counts))
+    return finish(target.common.style, result=result, text=counts_table(counts, target.zone))
 
 
 def _show(target: _Target, limit: int, *, every: bool) -> int:
@@ -219,7 +227,7 @@ def _show(target: _Target, limit: int, *, every: bool) -> int:
                 record = shown(message, readings.get(origin) or Reading(origin), writers)
                 status = handled.status(letter)
                 letters.append(letter_data(letter, record, status))
-                lines.append(letter_text(letter, record, status))
+                lines.append(letter_text(letter, record, status, target.zone))
     text = "\n\n".join(lines) or "no dead letters"
     return finish(target.common.style, result={"dead_letters": letters}, text=text)
 
@@ -230,25 +238,33 @@ def _remains(letter_filter: LetterFilter, handled: Handled, letter: DeadLetter) 
 
 def _replay(target: _Target, *, force: bool, yes: bool) -> int:
     from millstream.cli.signals import ending_well
+    from millstream.ops.dead_letters.read_again import read_again
     from millstream.ops.dead_letters.replaying import plan_replay, replay
+    from millstream.project.folders import checkpoints_of
 
     done: list[Replay] = []
+    root = Path(target.project.root)
+    readings = tuple(read_again(target.project, checkpoints_of(target.project.target, root)))
     for topic in target.letter_filter.topics:
-        plan = plan_replay(target.admin, topic, target.letter_filter.has, force=force)
+        chosen = target.letter_filter.has
+        plan = plan_replay(target.admin, topic, chosen, force=force, readings=readings)
         if yes and plan.letters.get("due"):
             with ending_well():
-                plan = replay(target.admin, topic, target.letter_filter.has, target.zone, force=force)
+                sent = replay(target.admin, topic, chosen, target.zone, force=force)
+            plan = structs.replace(sent, read_again=plan.read_again)
         done.append(plan)
     _refuse(done)
     topics = {topic for topic_replay in done for topic in topic_replay.records}
     readers = readers_of(target.project, target.nodes, topics)
+    already = already_read(done, readers)
     result = {
         "topics": to_builtins(done),
         "records": sum(sum(topic_replay.records.values()) for topic_replay in done),
         "sent": yes,
         "readers": readers,
+        "already_read": already,
     }
-    text = replay_text(done, readers, sent=yes)
+    text = replay_text(done, readers, already, sent=yes)
     return finish(target.common.style, result=result, text=text)
 
 

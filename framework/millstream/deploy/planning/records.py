@@ -64,6 +64,8 @@ class Record(Struct, frozen=True):
     """
     tombstones: Tombstones = "all"
     """Which tombstones it sends. Older records have none."""
+    reread: dict[str, str] = {}
+    """When models that joined had read from the start what the query had read before."""
     former: bytes = b""
     """The packed `Former`: models that left it, and whose state its checkpoint still has."""
 

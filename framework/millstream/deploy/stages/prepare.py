@@ -184,6 +184,8 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             tombstones=before.tombstones if unchanged else "all",
             definition=before.definition if defined_before else new.definition,
             defined=before.defined if defined_before else new.defined,
+            reread=before.reread
+            | {model: new.created for model in opened.backfilled if model not in before.left_out},
         )
     if new != before:
         checkpoints.write_record(running.files, running.checkpoint(query), new)

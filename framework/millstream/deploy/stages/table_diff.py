@@ -71,8 +71,8 @@ def _differs(
     name = table.model.partition(".")[2]
     message = f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}"
     remedy = (
-        "check that the topics still hold all records, and whether rows were late before; "
-        "`millstream apply --accept-differences` swaps anyway"
+        "check that the topics still hold all records, and whether rows were late before, or an edit was "
+        f"accepted as mixed:{name}; `millstream apply --accept-differences` swaps anyway"
     )
     return Diagnostic("MS886", message, None, remedy, notes=notes)
 

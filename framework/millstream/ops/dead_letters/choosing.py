@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -46,7 +47,7 @@ class LetterFilter(Struct, frozen=True):
             letter.topic in self.named_topics or letter.owner in self.owners
         ):
             return False
-        if self.reason.lower() not in letter.reason.lower():
+        if not has_words(letter.reason, self.reason):
             return False
         if self.since is not None and (letter.sent is None or letter.sent < self.since):
             return False
@@ -56,6 +57,13 @@ class LetterFilter(Struct, frozen=True):
             range_.partition == letter.partition and range_.first <= letter.offset <= range_.last
             for range_ in self.ranges
         )
+
+
+def has_words(reason: str, words: str) -> bool:
+    """Whether a reason has these words, in any case; a word does not match a part of a longer name."""
+    before = r"(?<![\w.])" if words[:1].isalnum() or words[:1] == "_" else ""
+    after = r"(?!\w|\.\w)" if words[-1:].isalnum() or words[-1:] == "_" else ""
+    return re.search(before + re.escape(words) + after, reason, re.IGNORECASE) is not None
 
 
 class LetterNames(Struct, frozen=True):

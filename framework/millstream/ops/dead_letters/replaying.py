@@ -8,7 +8,7 @@ not is never seen by readers of committed records.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import Literal
@@ -25,6 +25,8 @@ from millstream.kafka.topics import configs
 from millstream.ops.dead_letters.choosing import letters_of
 from millstream.ops.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
 from millstream.ops.dead_letters.letter import DeadLetter, with_original
+from millstream.outputs.kinds import OWN_HEADERS
+from millstream.ops.dead_letters.read_again import ReadAgain
 from millstream.outputs.kinds import OWN_HEADERS
 
 REPLAYED = f"{OWN_HEADERS}replayed"
@@ -46,18 +48,25 @@ class Replay(Struct, frozen=True):
     letters: dict[Fate, int]
     records: dict[str, int]
     """How many records are sent to each topic."""
+    read_again: dict[str, dict[str, int]] = {}
+    """By topic: how many of them each model has read after their letters were sent."""
 
 
-def plan_replay(admin: Admin, topic: str, chosen: Chosen, *, force: bool) -> Replay:
-    """Return what a replay would do, without doing it."""
+def plan_replay(
+    admin: Admin, topic: str, chosen: Chosen, *, force: bool, readings: Sequence[ReadAgain] = ()
+) -> Replay:
+    """Return what a replay would do, without doing it; `readings` is what models have read again."""
     fates, records = Counter[Fate](), Counter[str]()
+    again: dict[str, Counter[str]] = {}
     handled = read_handled(admin, topic)
     letters = filter(chosen, letters_of(admin, topic))
     for letter, fate in _fates(admin, letters, handled, force=force):
         fates[fate] += 1
         if fate == "due":
             records[_topic_of(letter)] += 1
-    return Replay(topic, dict(fates), dict(records))
+            models = (reading.model for reading in readings if reading.has(letter))
+            again.setdefault(_topic_of(letter), Counter()).update(models)
+    return Replay(topic, dict(fates), dict(records), {name: dict(counts) for name, counts in again.items()})
 
 
 def replay(
@@ -175,12 +184,17 @@ class _Destinations:
 
 def milliseconds(text: str, zone: ZoneInfo) -> int | None:
     """Return the time of a record as Spark writes it in a letter's header; None if it is not a time."""
+    time = time_in(text, zone)
+    return None if time is None else (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+
+
+def time_in(text: str, zone: ZoneInfo) -> datetime | None:
+    """Return a time that Spark wrote; without an offset, it is in the zone of the target."""
     try:
         time = datetime.fromisoformat(_with_six_digits(text))
     except ValueError:
         return None
-    time = time if time.tzinfo else time.replace(tzinfo=zone)
-    return (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 def _with_six_digits(text: str) -> str:
