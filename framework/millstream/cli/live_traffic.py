@@ -30,7 +30,7 @@ def live_traffic(
     failed: Callable[[MillstreamError], None],
 ) -> Iterator[None]:
     """Send the first record of each topic, and go on in a thread."""
-    ready_topics(admin, generators)
+    ready_topics(admin, (topic for _, topic in generators))
     times = live_times(admin, generators, 1.0, writers)
     before = {topic: topic_times.sent for topic, topic_times in times.items()}
     start, stopping = datetime.now(timezone.utc), threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from millstream.cli.known_writers import shown
@@ -44,6 +44,20 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
     return list(by_topic.values())
 
 
+def named_source(project: Project, names: Sequence[str]) -> SourceTopic:
+    """Return the one source that is named, by its ID, its name or its topic."""
+    by_name = {
+        name: topic for topic in project.sources.values() for name in (topic.name, topic.topic, topic.id)
+    }
+    if len(names) != 1:
+        message = f"--value sends to one source, not to {len(names)}"
+        raise MillstreamError(Diagnostic("MS834", message, None, "name one source or its topic"))
+    if names[0] not in by_name:
+        remedy = did_you_mean(names[0], by_name, f"sources: {', '.join(project.sources)}")
+        raise MillstreamError(Diagnostic("MS834", f"there is no source '{names[0]}'", None, remedy))
+    return by_name[names[0]]
+
+
 def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTopic]]) -> Diagnostic:
     sources = {alias for topic in project.sources.values() for alias in (topic.id, topic.name, topic.topic)}
     if name in sources:
@@ -54,9 +68,9 @@ def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTo
     return Diagnostic("MS834", f"there is no generator '{name}'", None, remedy)
 
 
-def ready_topics(admin: Admin, generators: Sequence[GeneratorTopic]) -> tuple[str, ...]:
+def ready_topics(admin: Admin, sources: Iterable[SourceTopic]) -> tuple[str, ...]:
     """Create missing topics on the local broker; raise if any are missing on another Kafka."""
-    topics: dict[str, Topic] = {topic.topic: source_topic(topic) for _, topic in generators}
+    topics: dict[str, Topic] = {topic.topic: source_topic(topic) for topic in sources}
     if admin.cluster.embedded:
         return create_missing(admin, topics.values())
     existing = admin.metadata().topics

@@ -6,13 +6,15 @@ import linecache
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+
+import msgspec
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location, Text
@@ -30,7 +32,8 @@ START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 _NO_ID = "nothing could read it, because a schema from a file has no id, which its framing needs"
-_GIVE_ID = "take the schema from a registry, as in `schema: registry`, or yield bytes"
+_TAKE_ID = "take the schema from a registry, as in `schema: registry`"
+_GIVE_ID = f"{_TAKE_ID}, or yield bytes"
 
 
 class Record(NamedTuple):
@@ -72,10 +75,7 @@ def records(
     start: datetime = START,
     live: LiveTimes | None = None,
 ) -> Iterator[Record]:
-    encode = format_of(topic.format).local.encode
-    fields = fields_of(topic)
-    no_id, no_id_of_key = _lacks_id(topic.format), topic.key is not None and _lacks_id(topic.key.format)
-    time = event_time(topic)
+    encoded = encoder(topic)
     moved = live.moving() if live else None
     generated = partial(rows, project, generator, seed, start)
     for number, row in enumerate(live.rows(generated) if live else generated(), 1):
@@ -84,13 +84,45 @@ def records(
         except (TypeError, ValueError):
             raise _unfit(project, generator, number, "expected a key and a value", code="MS832") from None
         try:
-            value = moved(value) if moved else value
-            data = value if value is None or type(value) is bytes else encode(value, fields)
-            if (data is not value and no_id) or (key is not None and type(key) is not bytes and no_id_of_key):
-                raise _unfit(project, generator, number, _NO_ID, remedy=_GIVE_ID)
-            yield Record(encode_key(key, topic), data, time.of(value) if time else None)
+            record = encoded(key, moved(value) if moved else value)
         except UnfitError as error:
             raise _unfit(project, generator, number, str(error)) from None
+        if record is None:
+            raise _unfit(project, generator, number, _NO_ID, remedy=_GIVE_ID)
+        yield record
+
+
+def encoder(topic: Topic) -> Callable[[Any, Any], Record | None]:
+    """Return what encodes a key and a value; None is a record that lacks the ID of its schema."""
+    encode = format_of(topic.format).local.encode
+    fields = fields_of(topic)
+    no_id, no_id_of_key = _lacks_id(topic.format), topic.key is not None and _lacks_id(topic.key.format)
+    time = event_time(topic)
+
+    def encoded(key: Any, value: Any) -> Record | None:
+        data = value if value is None or type(value) is bytes else encode(value, fields)
+        if (data is not value and no_id) or (key is not None and type(key) is not bytes and no_id_of_key):
+            return None
+        return Record(encode_key(key, topic), data, time.of(value) if time else None)
+
+    return encoded
+
+
+def typed_records(topic: Topic, key: str | None, values: Iterable[str]) -> Iterator[Record]:
+    """Encode values that were typed as JSON, with the same key; `null` is a tombstone."""
+    encoded = encoder(topic)
+    is_text = topic.key is None or topic.key.type == STRING
+    for text in values:
+        try:
+            typed_key = key if key is None or is_text else msgspec.json.decode(key)
+            record = encoded(typed_key, msgspec.json.decode(text))
+        except (UnfitError, msgspec.DecodeError) as error:
+            message = f"{text} can't be sent to '{topic.topic}': {error}"
+            remedy = "write the columns of the source as JSON: '{\"id\": 1}'; so is a key that is not a text"
+            raise MillstreamError(Diagnostic("MS833", message, None, remedy)) from None
+        if record is None:
+            raise MillstreamError(Diagnostic("MS833", f"{text} can't be sent: {_NO_ID}", None, _TAKE_ID))
+        yield record
 
 
 def _lacks_id(encoding: Encoding) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 import click
@@ -12,12 +14,20 @@ from millstream.cli.options import Common, cli_command
 from millstream.cli.output import finish
 from millstream.cli.project import project_of, root_of
 from millstream.cli.signals import interrupted
-from millstream.cli.traffic import GeneratorTopic, chosen_generators, live_times, ready_topics, sending
-from millstream.kafka.generators import START, records
+from millstream.cli.traffic import (
+    GeneratorTopic,
+    chosen_generators,
+    live_times,
+    named_source,
+    ready_topics,
+    sending,
+)
+from millstream.kafka.generators import START, records, typed_records
 from millstream.kafka.live_times import LiveTimes
 from millstream.kafka.opening import connected
 from millstream.kafka.producing import FILL, Feed, SendResult, send
 from millstream.kafka.registry.writers import asked_writers
+from millstream.project.values import Project, Topic
 
 _COUNT = click.IntRange(min=1)
 _RATE = click.FloatRange(min=0, min_open=True)
@@ -28,6 +38,7 @@ _RATE = click.FloatRange(min=0, min_open=True)
     "millstream produce                        # 10,000 records of every generator",
     "millstream produce orders --count 500 --seed 7",
     "millstream produce orders --rate 50       # until Ctrl-C",
+    'millstream produce orders --key ann --value \'{"id": 1, "amount": 5}\'',
 )
 @click.argument("topics", nargs=-1)
 @click.option("--count", type=_COUNT, help="Records per topic; default: 10,000, or unlimited with --rate.")
@@ -40,6 +51,14 @@ _RATE = click.FloatRange(min=0, min_open=True)
     help="With --rate: how many times as fast as the clock event time goes; default: 1.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="JSON",
+    help="Send this record; `-`: each line of standard input.",
+)
+@click.option("--key", metavar="TEXT", help="The key of records of --value.")
 @click.option("--now", is_flag=True, help="Start events now instead of at a fixed time; implied by --rate.")
 def command(
     common: Common,
@@ -51,8 +70,10 @@ def command(
     speed: float | None,
     seed: int,
     now: bool,
+    values: tuple[str, ...],
+    key: str | None,
 ) -> int:
-    """Send test traffic from the generators in seeds/*.py.
+    """Send test traffic from the generators in seeds/*.py, or single records.
 
     TOPICS are topics, sources or generators; by default, all generators. The same seed gives the same
     records: the first event is at the beginning of 2026, and records that are sent again are duplicates.
@@ -60,7 +81,14 @@ def command(
     and a topic that has records gets the next ones, not the first ones again. A record's timestamp is its
     event time if the source declares that column (its watermark), otherwise the current time. Missing topics
     are created on the local broker only.
+
+    --value sends a record to one source: its columns as JSON, which the format of the source encodes; `null`
+    is a tombstone.
     """
+    if key is not None and not values:
+        raise click.UsageError("--key needs --value")
+    if values and (count or rate or interval or speed):
+        raise click.UsageError("--value can't be combined with --count, --rate, --interval or --speed")
     if rate and interval:
         raise click.UsageError("--rate and --interval exclude each other")
     rate = rate or (1 / interval if interval else None)
@@ -70,9 +98,11 @@ def command(
     start = datetime.now(timezone.utc) if now or rate else START
     project = project_of(common, root_of(common))
     refuse(project.target, "test traffic is sent to the topics of sources")
+    if values:
+        return _send_values(common, named_source(project, topics), project, key, values)
     generators = chosen_generators(project, topics)
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
-        created = ready_topics(admin, generators)
+        created = ready_topics(admin, (topic for _, topic in generators))
         live: dict[str, LiveTimes] = {}
         if rate:
             with asked_writers(project, fetched) as writers:
@@ -91,6 +121,25 @@ def command(
         "seed": seed,
         "start": start.isoformat(),
         "interrupted": sent.interrupted,
+    }
+    return finish(common.style, result=result, text=None if common.style.quiet else _text(sent))
+
+
+def _send_values(
+    common: Common, topic: Topic, project: Project, key: str | None, values: Iterable[str]
+) -> int:
+    """Send records that were typed; all are encoded before the first one is sent."""
+    lines = [
+        line for value in values for line in (sys.stdin.read().splitlines() if value == "-" else [value])
+    ]
+    typed = list(typed_records(topic, key, lines))
+    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+        created = ready_topics(admin, [topic])
+        sent = send(admin, [Feed(topic.topic, iter(typed))], len(typed))
+    result = {
+        "topics": [
+            {"topic": topic.topic, "source": topic.id, "records": len(typed), "created": bool(created)}
+        ]
     }
     return finish(common.style, result=result, text=None if common.style.quiet else _text(sent))
 

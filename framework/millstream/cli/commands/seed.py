@@ -37,7 +37,7 @@ def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -
     generators = chosen_generators(project, topics)
     names = list(dict.fromkeys(topic.topic for _, topic in generators))
     with fetching(common.style) as fetched, connected(project, fetched) as admin:
-        ready_topics(admin, generators)
+        ready_topics(admin, (topic for _, topic in generators))
         with sending(common, dict.fromkeys(names, count)) as progress:
             filled = fill_empty(admin, project, names, count, seed, progress)
     skipped = [name for name in names if name not in filled]

@@ -38,11 +38,12 @@ MS831 The file of a generator fails
     A file of `seeds/` raises an exception when it is imported.
 MS832 A generator fails
     The function raised an exception, or yielded something other than a key and a value.
-MS833 A generator's record does not fit its topic
-    The value or key can't be written in the format of the source: it has a field that is not a column, or a
-    type that the format does not support.
+MS833 A record does not fit its topic
+    A value or key of a generator, or of `produce --value`, can't be written in the format of the source: it
+    has a field that is not a column, or a type that the format does not support.
 MS834 No generator for this topic
-    `millstream produce` makes records with the functions of `seeds/*.py`; none has this name.
+    `millstream produce` makes records with the functions of `seeds/*.py`; none has this name. With
+    `--value`, it sends a record to one source.
 MS835 A record was not accepted
     Kafka refused a record, or did not respond in time, after all retries.
 MS836 Not a topic
