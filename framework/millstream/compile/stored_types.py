@@ -11,6 +11,8 @@ from millstream.formats.registry import format_of
 from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.sql.query import Select
+from millstream.outputs.kinds import Sink, Table
+from millstream.sql.query import Select, Union
 from millstream.stores.declaration import Declaration
 
 
@@ -27,8 +29,10 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
             continue
         which = f"is of type {wrong}" if wrong == column.type else f"contains values of type {wrong}"
         message = f"{where} can't hold '{column.name}', which {which}"
-        remedy = _remedy(column.name, column.type, wrong)
-        diagnostics.append(PlanProblem(spec.id, "MS697", message, remedy, *_span(spec, column.name)))
+        start, stop = _span(spec, column.name)
+        remedy = _remedy(column.name, column.type, wrong, by_name=not stop)
+        option = "" if stop else "materialized"
+        diagnostics.append(PlanProblem(spec.id, "MS697", message, remedy, start, stop, option))
     return diagnostics
 
 
@@ -44,19 +48,23 @@ def _refused(stored: Materialization, store: Declaration, type_: Type) -> Iterat
     )
 
 
-def _remedy(name: str, type_: Type, wrong: Type) -> str:
+def _remedy(name: str, type_: Type, wrong: Type, *, by_name: bool) -> str:
+    """Say what to compute instead; `by_name` if no expression of the SQL is the column, such as below `*`."""
     text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(type_))
     if wrong == NULL:
         return f"give NULLs and empty values a type: cast(… as {text})"
     if wrong == VARIANT:
         return f"write to_json({name})" if type_ == VARIANT else "write to_json(…) of these values"
-    number = "; or compute a number, such as unix_micros(b) - unix_micros(a)" if wrong == type_ else ""
-    return f"cast it to text: cast(… as {text}){number}"
+    number = "; or compute a number, such as datediff(b, a), or unix_micros(b) - unix_micros(a) of timestamps"
+    cast = f"select * except ({name}), cast({name} as {text}) as {name}" if by_name else f"cast(… as {text})"
+    return f"cast it to text: {cast}{number if wrong == type_ else ''}"
 
 
 def _span(spec: ModelSpec, name: str) -> tuple[int, int]:
-    """Return where the SQL computes a column, if its last SELECT lists it."""
+    """Return where the SQL computes a column, if its last SELECT, or the first of a UNION, lists it."""
     body = spec.query.body
+    while isinstance(body, Union):
+        body = body.sides[0]
     items = body.items if isinstance(body, Select) else ()
     expression = next((item.expression for item in items if item.name.lower() == name.lower()), None)
     return (0, 0) if expression is None else (expression.start, expression.stop)

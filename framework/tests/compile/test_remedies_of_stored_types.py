@@ -111,6 +111,36 @@ def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
     assert (diagnostic.code, diagnostic.location.path) == ("MS697", "models/m.sql")
 
 
+@pytest.mark.parametrize(
+    ("sql", "under", "edit"),
+    [
+        ("select * from {{ ref('v') }}", "materialized", ("*", "* except (d), cast(d as string) as d")),
+        ("with x as (select * from {{ ref('v') }}) select * from x", "materialized", ("* from x", "* except (d), cast(d as string) as d from x")),
+        ("select user_id, d + d as d from {{ ref('v') }} union all select * from {{ ref('v') }}", "d + d", ("d + d", "2 * datediff(at, timestamp'2026-01-01 00:00:00')")),
+        ("select user_id, cast(at as date) - date'2026-01-01' as d from {{ ref('v') }}", "cast(at as date) - date'2026-01-01'", ("cast(at as date) - date'2026-01-01'", "datediff(at, date'2026-01-01')")),
+    ],
+)  # fmt: skip
+def test_an_interval_of_another_model_is_reported_at_what_the_model_declares(tmp_path, sql, under, edit):
+    config = f"{{{{ config({PLACES['table']}) }}}}\n"
+    v = f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"
+    root = project(tmp_path, {"v": v, "m": config + sql})
+    (diagnostic, *_) = compile_project(root).diagnostics
+    line = (root / "models/m.sql").read_text().splitlines()[diagnostic.location.line - 1]
+    assert (diagnostic.code, line[diagnostic.location.column - 1 : diagnostic.location.end - 1]) == (
+        "MS697",
+        under,
+    )
+    assert edit[1].partition(" except")[2] in diagnostic.help
+    project(
+        root,
+        {
+            "v": v,
+            "m": config + sql.replace(*edit, 1).replace("union all select *", "union all select user_id, 1"),
+        },
+    )
+    assert compile_project(root).diagnostics == ()
+
+
 def test_views_can_have_intervals(tmp_path):
     models = {"v": f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"}
     models["m"] = (

@@ -28,6 +28,29 @@ _TYPES = {
     "Int32": "int", "Float64": "double", "Boolean": "boolean", "Date32": "date",
 }  # fmt: skip
 _REMEDY = "DataFusion runs this query; its SQL is similar to PostgreSQL's"
+INSTEAD = {
+    "add_months": "at + interval '1 month'", "approx_count_distinct": "approx_distinct(x)",
+    "ceiling": "ceil(n)", "collect_list": "array_agg(x)", "collect_set": "array_agg(distinct x)",
+    "count_if": "count(*) filter (where …)", "date_add": "at + interval '1 day'",
+    "date_diff": "date_part('day', b - a)", "date_sub": "at - interval '1 day'",
+    "dateadd": "at + interval '1 day'", "datediff": "date_part('day', b - a)", "day": "date_part('day', at)",
+    "dayofmonth": "date_part('day', at)",
+    "endswith": "ends_with(x, 'a')", "every": "bool_and(…)", "explode": "unnest(xs)",
+    "first": "first_value(x order by at)", "hour": "date_part('hour', at)",
+    "if": "case when … then … else … end", "isnotnull": "x is not null", "isnull": "x is null",
+    "last": "last_value(x order by at)", "lcase": "lower(x)", "len": "length(x)", "locate": "instr(x, 'a')",
+    "max_by": "first_value(x order by at desc)", "min_by": "first_value(x order by at)",
+    "minute": "date_part('minute', at)", "mod": "n % 2", "month": "date_part('month', at)",
+    "percentile": "percentile_cont(n, 0.5)", "percentile_approx": "approx_percentile_cont(n, 0.5)",
+    "regexp_extract": "regexp_match(x, '…')[1]", "rlike": "x ~ '…'", "second": "date_part('second', at)",
+    "size": "cardinality(xs)", "some": "bool_or(…)", "sort_array": "array_sort(xs)",
+    "split": "string_to_array(x, ',')", "startswith": "starts_with(x, 'a')", "std": "stddev(n)",
+    "timestamp_micros": "to_timestamp_micros(n)", "timestamp_millis": "to_timestamp_millis(n)",
+    "timestamp_seconds": "to_timestamp_seconds(n)", "ucase": "upper(x)", "unix_timestamp": "to_unixtime(at)",
+    "weekofyear": "date_part('week', at)", "window": "date_bin(interval '1 hour', at)",
+    "year": "date_part('year', at)",
+}  # fmt: skip
+"""What DataFusion has in place of functions of Spark SQL."""
 
 
 def problem_of(sql: str, error_text: str, relations: Mapping[str, Relation]) -> MillstreamError:
@@ -47,8 +70,8 @@ def problem_of(sql: str, error_text: str, relations: Mapping[str, Relation]) -> 
         remedy = _column_remedy(name, _VALID.search(error_text))
     elif match := _NO_FUNCTION.search(error_text):
         name, near = match.groups()
-        message, start = f"function '{name}' does not exist", _first(sql, name)
-        remedy = f"did you mean '{near}'?" if near else _REMEDY
+        message, start = f"function '{name}' does not exist in DataFusion", _first(sql, name)
+        remedy = _function_remedy(name.lower(), near)
     elif match := _PARSER.search(error_text):
         message, line, column = match.groups()
         start = Text(FILE, sql).offset(int(line), int(column)) if line else len(sql.rstrip())
@@ -87,6 +110,13 @@ def _column_remedy(name: str, valid: re.Match[str] | None) -> str:
     short = list(dict.fromkeys(column.rpartition(".")[2] for column in columns))
     available = f"columns: {', '.join(short)}" if short else _REMEDY
     return did_you_mean(name.rpartition(".")[2], short, available)
+
+
+def _function_remedy(name: str, near: str | None) -> str:
+    if name in INSTEAD:
+        return f"DataFusion runs this query: write {INSTEAD[name]}"
+    # DataFusion names its nearest function, however far.
+    return did_you_mean(name, [near] if near else [], _REMEDY)
 
 
 def _first(sql: str, name: str) -> int | None:
