@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from remedies_of_projects import MODEL, PROJECT_CASES
+from click.testing import CliRunner
+from remedies_of_projects import COMMAND_CASES, MODEL, PROJECT_CASES
 from support.written import project
 
+from millstream.cli.group import millstream
 from millstream.compile import compile_project
+from millstream.core.errors import MillstreamError
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "millstream"
@@ -19,12 +23,45 @@ _CODE = re.compile(r'"(MS\d{3})"')
 @pytest.mark.parametrize("case", PROJECT_CASES, ids=[case.code for case in PROJECT_CASES])
 def test_an_error_of_a_project_is_gone_with_the_edit_that_the_remedy_asks_for(tmp_path, case):
     root = project(tmp_path, {"m": MODEL})
-    for path, text in {case.path: case.wrong, **case.others}.items():
-        (root / path).write_text(text)
-    (diagnostic,) = compile_project(root, use_cache=False).diagnostics
+    write(root, {case.path: case.wrong, **case.others})
+    (diagnostic,) = problems_of(root)
     assert (diagnostic.code, case.remedy in diagnostic.help) == (case.code, True), diagnostic
-    (root / case.path).write_text(case.right)
-    assert compile_project(root, use_cache=False).diagnostics == ()
+    if case.right:
+        write(root, {case.path: case.right})
+    else:
+        (root / case.path).unlink()
+    write(root, case.fixed)
+    assert problems_of(root) == ()
+
+
+def write(root, files):
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text.encode(errors="surrogateescape"))
+
+
+def problems_of(root):
+    try:
+        return compile_project(root, use_cache=False).diagnostics
+    except MillstreamError as error:
+        return error.diagnostics
+
+
+@pytest.mark.parametrize("case", COMMAND_CASES, ids=[case.code for case in COMMAND_CASES])
+def test_an_error_of_a_command_is_gone_with_what_the_remedy_asks_for(tmp_path, monkeypatch, case):
+    root = project(tmp_path, {"m": MODEL})
+    monkeypatch.chdir(root)
+    write(root, case.wrong)
+    ((code, remedy),) = reported_by(case.command)
+    assert (code, case.remedy in remedy) == (case.code, True), remedy
+    write(root, case.right)
+    assert reported_by(case.instead or case.command) == []
+
+
+def reported_by(command):
+    result = CliRunner().invoke(millstream, [*command, "--output", "json"], catch_exceptions=False)
+    diagnostics = json.loads(result.stdout)["diagnostics"]
+    return [(diagnostic["code"], diagnostic["help"]) for diagnostic in diagnostics]
 
 
 def used():
