@@ -152,16 +152,20 @@ def without_followups(
 
 
 def _once(diagnostics: list[Diagnostic], macros: Collection[str]) -> list[Diagnostic]:
-    """Keep the first of equal errors of a macro, with the number of the other calls."""
-    calls: dict[tuple[object, ...], list[Diagnostic]] = {}
+    """Keep the first of equal errors; one of a macro has the number of the other calls.
+
+    An argument that a macro uses several times, such as in a loop, is wrong once.
+    """
+    equal: dict[tuple[object, ...], list[Diagnostic]] = {}
     for diagnostic in diagnostics:
-        origin = (
-            diagnostic.location
-            if diagnostic.location and diagnostic.location.path in macros
-            else id(diagnostic)
-        )
-        calls.setdefault((diagnostic.code, diagnostic.message, origin), []).append(diagnostic)
-    return [_with_count(same[0], len(same) - 1) for same in calls.values()]
+        origin = diagnostic.location or id(diagnostic)
+        equal.setdefault((diagnostic.code, diagnostic.message, origin), []).append(diagnostic)
+    return [
+        _with_count(same[0], len(same) - 1)
+        if same[0].location and same[0].location.path in macros
+        else same[0]
+        for same in equal.values()
+    ]
 
 
 def _with_count(diagnostic: Diagnostic, others: int) -> Diagnostic:

@@ -25,6 +25,7 @@ _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""
 THROUGH = "through this macro"
 """The note of an error that is in an argument of a macro's call."""
+_DEFINE = "define it in a file of macros/: {{% macro {name}(…) %}} … {{% endmacro %}}"
 _DEFINED = re.compile(r"\b(?:macro|test)\s+(\w+)")
 _MACRO = re.compile(r"\{%[-+]?\s*(?:macro|test)\s+(\w+)")
 
@@ -261,9 +262,11 @@ class Renderer:
         for node in tree.find_all(nodes.Name):
             if node.ctx == "load" and node.name not in defined and node.name not in tested_names:
                 undefined.setdefault(node.name, node)
+        called = {call.node.name for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
         diagnostics: list[Diagnostic] = []
         for name, node in undefined.items():
-            start, hint = node.lineno - 1, self._instead(name, "set it before using it")
+            otherwise = _DEFINE if name in called else "set it before using it"
+            start, hint = node.lineno - 1, self._instead(name, otherwise.format(name=name))
             diagnostics.append(
                 diagnostic_at(text, start, start + len(name), "MS202", f"'{name}' is undefined", hint)
             )

@@ -173,8 +173,9 @@ MS882 A rebuild would count rows twice
 MS886 The rebuilt table differs outside the edited columns
     `apply` compares a rebuilt table with the running one, after the same records, in the columns that the
     edit does not touch. They should be equal. They differ if the topic has lost old records since, if rows
-    that came too late for a window before are counted now, or if values depend on the clock. Nothing was
-    swapped, and no record was sent. `--accept-differences` accepts the new rows.
+    that came too late for a window before are counted now, if values depend on the clock, or if an earlier
+    edit was accepted as `mixed`, so that the running table has rows of two versions. Nothing was swapped, and
+    no record was sent. `--accept-differences` accepts the new rows.
 MS887 Nothing to roll back
     `apply --rollback` restores what the last `apply` replaced. There was no apply on this target, or it was
     already rolled back.

@@ -248,6 +248,8 @@ class Relations:
             "and rows that don't change later"
         )
         remedy = "store the stream in a table, and make this model a table that joins it with the versions"
+        if all(map(self.builder.around.can_rest, self.builder.spec.reads)):
+            remedy = "make this model a table: config(materialized='table', unique_key=…)"
         self.builder.report_error("MS686", message, remedy, *span)
 
     def _check_semi(self, node: Lookup, relation: From) -> None:
