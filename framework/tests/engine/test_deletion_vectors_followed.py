@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from support.runs import built, statuses
-from support.shops import PROFILES, TOTALS, event, with_one_partition
+from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.stores.delta.spark import small
@@ -34,7 +34,6 @@ def rows(shop, name):
 
 
 def test_what_follows_a_table_with_marks_sees_each_change(shop, first_spark, monkeypatch):
-    shop.write("profiles.yml", with_one_partition(PROFILES))
     shop.model("totals", TOTALS)
     shop.model("follower", FOLLOWER)
     shop.model("by_size", BY_SIZE)

@@ -8,7 +8,7 @@ from support.commands import MILLSTREAM
 from support.postgres import rows
 from support.running import running
 from support.runs import built, create_topics, problems, received, statuses, table_rows
-from support.shops import POSTGRES, PROFILES, UNOPTIMIZED, Shop, event, with_one_partition
+from support.shops import POSTGRES, UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply
@@ -50,7 +50,6 @@ def kinds(shop, name):
 
 
 def test_a_table_over_tables_fails_alone_whatever_the_severity(shop, first_spark):
-    shop.write("profiles.yml", with_one_partition(PROFILES))
     shop.model("latest", LATEST)
     names = {"strict": "error", "warned": "warn", "dropped": "drop", "parted": "dead_letter"}
     for name in names:
@@ -178,7 +177,7 @@ STRICT = {
 
 @pytest.mark.parametrize("severity", [pytest.param("drop", marks=pytest.mark.long), "dead_letter"])
 def test_the_error_names_the_record_and_each_remedy_goes_on(shop, first_spark, severity):
-    shop.write("profiles.yml", with_one_partition(UNOPTIMIZED))
+    shop.write("profiles.yml", UNOPTIMIZED)
     small(shop, **dict.fromkeys(STRICT, "error"))
     for name, (sql, _) in STRICT.items():
         shop.model(name, sql)

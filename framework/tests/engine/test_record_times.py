@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from confluent_kafka import Producer
 from support.runs import built, create_topics, problems, queue_record, received
-from support.shops import PROFILES, UNOPTIMIZED, Shop, with_one_partition
+from support.shops import PROFILES, UNOPTIMIZED, Shop
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -154,7 +154,7 @@ def times(bootstrap, topic, *names):
 def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_spark, profiles):
     began = millis(datetime.now(timezone.utc))
     shop = Shop(tmp_path, broker)
-    shop.write("profiles.yml", with_one_partition(profiles))
+    shop.write("profiles.yml", profiles)
     shop.more(CLICKS)
     shop.write("macros/visits.py", VISITS)
     shop.write("seeds/labels.csv", LABELS)
@@ -250,7 +250,6 @@ DECADES = """
 def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark):
     began = millis(datetime.now(timezone.utc))
     shop = Shop(tmp_path, broker)
-    shop.write("profiles.yml", with_one_partition(PROFILES))
     shop.more(CLICKS)
     create_topics(broker, "events", "clicks")
     for name, sql in CHAINED.items():

@@ -18,9 +18,7 @@ def test_too_many_open_files_are_one_error_with_a_remedy(shop):
     shop.send(*(event(n, f"u{n}", 1.0) for n in range(200)))
     profiles = shop.root / "profiles.yml"
     profiles.write_text(
-        profiles.read_text().replace(
-            'master: "local[2]"', 'master: "local[2]", spark: {spark.sql.shuffle.partitions: "300"}'
-        )
+        profiles.read_text().replace("spark.sql.shuffle.partitions: 1", 'spark.sql.shuffle.partitions: "300"')
     )
     command = [*MILLSTREAM, "build", "--output", "json"]
     limited = ["bash", "-c", 'ulimit -n 1000; exec "$0" "$@"', *command]

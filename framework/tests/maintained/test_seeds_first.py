@@ -2,7 +2,7 @@
 
 import pytest
 from support.runs import built, create_topics, problems, statuses, table_rows
-from support.shops import PROFILES, UNOPTIMIZED, with_one_partition
+from support.shops import PROFILES, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
@@ -108,7 +108,6 @@ def sorted_rows(rows):
 @pytest.fixture
 def seeded(shop):
     create_topics(shop.bootstrap, "limits", partitions=1)
-    shop.write("profiles.yml", with_one_partition(PROFILES))
     shop.write("seeds/kinds.csv", KINDS)
     shop.more(LIMITS)
     return shop
