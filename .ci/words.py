@@ -1,13 +1,14 @@
 """Fails on names that say nothing of a value: `uv run python .ci/words.py`.
 
 These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. No local,
-parameter, attribute, function or class can be called by such a word alone, unless its line has a comment
-`# name: ` with the reason. Projects of users are not checked.
+parameter, attribute, function or class of Python or Java can be called by such a word alone, unless its line
+has a comment `# name: ` (`// name: `) with the reason. Projects of users are not checked.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,21 @@ def words_to_avoid(glossary: str) -> frozenset[str]:
     cells = (row[2] for row in rows if len(row) == 3)
     words = (word.strip().lower() for cell in cells for word in cell.split(","))
     return EMPTY | {word for word in words if word.isidentifier() and word != "avoid"}
+
+
+_JAVA = re.compile(
+    r"""/\*.*?\*/|//[^\n]*|\"{3}.*?\"{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'"""
+    r"""|(?:\.|::)\s*[A-Za-z_$][\w$]*|([A-Za-z_$][\w$]*)""",
+    re.DOTALL,
+)
+"""Comments, texts and members of other objects are skipped; a name that is used here is also bound here."""
+
+
+def names_in_java(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each name of a file of Java, except members of other objects, with its line."""
+    for match in _JAVA.finditer(text):
+        if match[1]:
+            yield text.count("\n", 0, match.start()) + 1, match[1]
 
 
 def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -48,8 +64,8 @@ def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def files_to_check() -> Iterator[Path]:
     for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if USERS.isdisjoint(path.parts):
+        for path in sorted((ROOT / folder).rglob("*.[pj]*")):
+            if path.suffix in {".py", ".java"} and USERS.isdisjoint(path.parts):
                 yield path
 
 
@@ -59,8 +75,10 @@ def main() -> int:
     for path in files_to_check():
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
-        for line, name in sorted(names_bound_in(ast.parse(text))):
-            if name.strip("_").lower() in words and "# name: " not in lines[line - 1]:
+        is_python = path.suffix == ".py"
+        names = names_bound_in(ast.parse(text)) if is_python else names_in_java(text)
+        for line, name in sorted(set(names)):
+            if name.strip("_").lower() in words and " name: " not in lines[line - 1]:
                 print(f"{path.relative_to(ROOT)}:{line}: `{name}` does not say what it is")
                 count += 1
     return 1 if count else 0

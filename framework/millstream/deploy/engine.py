@@ -73,6 +73,7 @@ from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import copied
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
+from millstream.stores.session_settings import fast_path_settings
 
 
 class Engine(Struct, frozen=True, eq=False):
@@ -253,7 +254,7 @@ class Engine(Struct, frozen=True, eq=False):
             stores=self.stores(query, identity, new, key=key, alone=alone),
             sources={source.relation: self.kafka.source(source.topic, options) for source, options in read},
             tables=self.tables,
-            settings=session_settings(query, self.job.catalog),
+            settings=session_settings(query, self.job.catalog) | fast_path_settings(self.job.project.target),
             log=self.function_log and self.function_log._replace(models=_stored(query)),
         )
 

@@ -164,7 +164,7 @@ def _written(
         "  try {",
         *(f"    {line}" for line in code.lines),
         "  } catch (PythonError error) {",
-        "    throw error.at(line);",
+        "    throw error.atLine(line);",
         "  }",
         '  throw new IllegalStateException("a function has no end");',
         "}",

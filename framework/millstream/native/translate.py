@@ -98,7 +98,7 @@ def _class(program: Program, kinds: tuple[Kinds, ...], calls: list[str], check: 
     unprintable = text_literal(characters.unprintable() if program.shows_texts else "")
     lines = [
         "package millstream.generated;",
-        "import millstream.spark.*;",
+        "import millstream.python.*;",
         "public final class Body implements NativeBody {",
         "  static boolean T = true;",
         f"  static final String UNPRINTABLE = {unprintable};",

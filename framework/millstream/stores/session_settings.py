@@ -1,4 +1,4 @@
-"""Settings of a Spark session for a while."""
+"""Settings of a Spark session: for a while, and whether its queries take shortcuts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
+
+from millstream.project.values import Target
+
+_FAST_PATHS = "spark.millstream.fastPaths"
 
 
 @contextmanager
@@ -31,3 +35,13 @@ def restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
             session.conf.unset(name)
         else:
             session.conf.set(name, value)
+
+
+def fast_path_settings(target: Target) -> dict[str, str]:
+    """Return the setting of sessions by which a target's queries take no shortcuts, if it wants none."""
+    return {_FAST_PATHS: "off"} if target.settings.get("fast_paths") == "off" else {}
+
+
+def takes_fast_paths(session: SparkSession) -> bool:
+    """Whether queries do what a batch needs in ways that cost less, and give the same rows as Spark's own."""
+    return session.conf.get(_FAST_PATHS, "on") != "off"

@@ -64,5 +64,5 @@ class Pacing:
 
 
 def _limit(streaming: StreamingQuery, topics: Mapping[str, int]) -> None:
-    limits = own_class(SparkSession.active(), "BatchLimits")
+    limits = own_class(SparkSession.active(), "spark.BatchLimits")
     limits.limit(streaming._jsq, dict(topics))  # noqa: SLF001

@@ -30,7 +30,7 @@ class Commits:
         self, spark: SparkSession, cluster: Cluster, project: str, environment: Environment | None
     ) -> None:
         self._project, self._environment = project, environment
-        self._groups = own_class(spark, "GroupOffsets")(revealed(java_admin_config(cluster)))
+        self._groups = own_class(spark, "kafka.GroupOffsets")(revealed(java_admin_config(cluster)))
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
         lines = [f"{n} {offset} {topic}" for topic, ends in read.items() for n, offset in ends.items()]

@@ -48,5 +48,5 @@ def turnstile(
     `ended` is called once Spark has recorded the end of a batch.
     """
     turnstile = Turnstile(turn, ended)
-    own_class(session, "TurnClock").set(streaming._jsq, turnstile)  # noqa: SLF001 -- as in `pacing`
+    own_class(session, "spark.TurnClock").set(streaming._jsq, turnstile)  # noqa: SLF001 -- as in `pacing`
     return turnstile

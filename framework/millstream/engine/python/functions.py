@@ -31,6 +31,7 @@ from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
 from millstream.queries.emit.draft import LOCATED
 from millstream.queries.python_calls import GUARDED
+from millstream.stores.session_settings import takes_fast_paths
 
 # Workers of a cluster need no Millstream: pickle sends them these modules.
 for module in (calling, checks, columns, decoding, fitting, forwarding, user_code, worker):
@@ -67,14 +68,16 @@ def register(
         )
         failing = _udf(worker.guarded_call(called), f"struct<value:{returned_type},error:string>")
         session.udf.register(f"{name}{GUARDED}", failing.asNondeterministic())
+        if name in encoders or not takes_fast_paths(session):
+            continue
         native = translate_function(function, source.text)
-        if isinstance(native, Translation) and name not in encoders:
+        if isinstance(native, Translation):
             _replace(session, function, native, deterministic=name in within)
 
 
 def _replace(session: SparkSession, function: Function, native: Translation, *, deterministic: bool) -> None:
     """Let the JVM call a function itself, where a call's arguments have the types of its hints."""
-    own_class(session, "NativeFunction").register(
+    own_class(session, "spark.NativeFunction").register(
         session._jsparkSession.sessionState().functionRegistry(),  # noqa: SLF001
         function.name,
         function.path,

@@ -69,7 +69,7 @@ def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMo
     rows: Any = input_rows.select("*", *added)._jdf  # noqa: SLF001 -- as above
     assert step.within is not None
     within = milliseconds(step.within) * 1000
-    passed = DataFrame(jvm.millstream.spark.Deduplicate.of(rows, keys, within, mode), session)
+    passed = DataFrame(jvm.millstream.spark.StatefulRows.deduplicate(rows, keys, within, mode), session)
     return marked(passed.select(*map(quoted, input_rows.columns)), marks_of(input_rows))
 
 

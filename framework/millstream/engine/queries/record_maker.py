@@ -16,6 +16,7 @@ from millstream.engine.queries.deliveries import Stores, send_records
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.spark.jvm import own_class
 from millstream.queries.values import Query, ToKafka
+from millstream.stores.session_settings import takes_fast_paths
 
 
 class RecordMaker(Struct, frozen=True, eq=False):
@@ -38,7 +39,9 @@ class RecordMaker(Struct, frozen=True, eq=False):
             return None
         if stores.hold is not None or stores.without_sent is not None:
             return None
-        maker = own_class(records.sparkSession, "RecordMaker").of(records._jdf)  # noqa: SLF001
+        if not takes_fast_paths(records.sparkSession):
+            return None
+        maker = own_class(records.sparkSession, "spark.RecordMaker").of(records._jdf)  # noqa: SLF001
         if maker is None:
             return None
         return RecordMaker(DataFrame(maker.rows(), records.sparkSession), maker, stores, shared)

@@ -35,7 +35,7 @@ class RecordSizes(Struct, frozen=True):
     def left_out(self, jvm: Any, options: Mapping[str, str]) -> dict[str, int]:
         """Return what a call has counted: records that were computed, but not sent."""
         counts: dict[str, int] = {}
-        for topic, count in jvm.millstream.spark.RecordSizes.leftOut(options["sizes.call"]).items():
+        for topic, count in jvm.millstream.kafka.RecordSizes.leftOut(options["sizes.call"]).items():
             if count:
                 model, name = self.models[topic]
                 counts[name] = counts.get(name, 0) + count

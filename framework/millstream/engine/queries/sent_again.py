@@ -36,7 +36,7 @@ def first_sent(session: SparkSession, step: DedupeView, mode: OutputMode) -> Dat
     marks = marks_of(rows)
     java_rows: Any = marked(rows, dict.fromkeys(marks, NO_MARK))._jdf  # noqa: SLF001 -- as above
     return marked(
-        DataFrame(jvm.millstream.spark.Positions.first(java_rows, group, offset, mode), session), marks
+        DataFrame(jvm.millstream.rows.Positions.first(java_rows, group, offset, mode), session), marks
     )
 
 

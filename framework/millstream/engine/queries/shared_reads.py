@@ -57,7 +57,7 @@ class SharedRead:
 
     def load(self, session: SparkSession, reader: DataStreamReader, *, headers: bool) -> DataFrame:
         """Read the topic as the host."""
-        self._reader = own_class(session, "Host")(self.topic, headers)
+        self._reader = own_class(session, "spark.Host")(self.topic, headers)
         try:
             return reader.format(_SOURCE).options(**self._reader.open()).load()
         finally:

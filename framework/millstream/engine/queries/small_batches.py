@@ -13,10 +13,12 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.engine.spark.jvm import own_class
-from millstream.stores.session_settings import change, restore, using
+from millstream.stores.session_settings import change, restore, takes_fast_paths, using
 
 MOST = 10_000
 """Records that a small batch reads, and rows that come to the driver."""
+_NONE = -1
+"""All rows, if there are any, are stored where they were computed."""
 _BYTES = 4 << 20
 """Bytes of rows that come to the driver, which one task reads again."""
 FEW = 1_000
@@ -42,7 +44,8 @@ class Evaluated(Struct, frozen=True, eq=False):
 def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
     """Run a query once, and yield its rows."""
     session = rows.sparkSession
-    batch = own_class(session, "SmallBatch").of(rows._jdf, MOST, _BYTES)  # noqa: SLF001
+    most = MOST if takes_fast_paths(session) else _NONE
+    batch = own_class(session, "spark.SmallBatch").of(rows._jdf, most, _BYTES)  # noqa: SLF001
     try:
         yield Evaluated(
             DataFrame(batch.rows(), session),
@@ -57,7 +60,10 @@ def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
 @contextmanager
 def planned_small(session: SparkSession, few: bool, *, interpreted: bool = True) -> Iterator[None]:
     """Plan what follows for few rows, if they are; the settings are of the batch's own session."""
-    with using(session, _SETTINGS | (_INTERPRETED if interpreted else {}) if few else {}):
+    if not few or not takes_fast_paths(session):
+        yield
+        return
+    with using(session, _SETTINGS | (_INTERPRETED if interpreted else {})):
         yield
 
 
@@ -72,7 +78,7 @@ class Interpretation:
 
     def follow(self, session: SparkSession, records: int) -> None:
         """Choose for the batch after one of this size."""
-        if records <= FEW and self._before is None:
+        if records <= FEW and self._before is None and takes_fast_paths(session):
             self._before = change(session, _INTERPRETED)
         elif records > FEW and self._before is not None:
             restore(session, self._before)

@@ -77,7 +77,7 @@ def _streamed(
     both = both.select(*map(quoted, keys), *_COLUMNS)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
-    joined = jvm.millstream.spark.TemporalJoin.of(rows, len(keys), step.wait, step.keep, mode, HELD)
+    joined = jvm.millstream.spark.StatefulRows.join(rows, len(keys), step.wait, step.keep, mode, HELD)
     return DataFrame(joined, session)
 
 

@@ -43,12 +43,12 @@ def start_jvm(
 
 
 def own_class(session: SparkSession, name: str) -> Any:
-    """Return a class of Millstream's own jar.
+    """Return a class of Millstream's own jar, by its name below the package `millstream`.
 
     By its whole name, py4j finds a class without looking for packages in all jars.
     """
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public way to a class of the JVM
-    return getattr(jvm, f"millstream.spark.{name}")
+    return getattr(jvm, f"millstream.{name}")
 
 
 def _ignore_signals() -> None:

@@ -103,7 +103,7 @@ def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:
         if "ssl.certificate.location" in settings:
             password = secrets.token_urlsafe()
             identity = _pkcs12(settings, password)
-    own_class(spark, "Registry").use(
+    own_class(spark, "codecs.Registry").use(
         urls, authorization, bytearray(authority), bytearray(identity), password, registry.written
     )
 

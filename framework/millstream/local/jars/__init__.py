@@ -1,7 +1,7 @@
 """Jars with exact coordinates and checksums, in the user's cache."""
 
 from millstream.local.jars.cache import cache_folder, jars_folder
-from millstream.local.jars.catalog import Catalog, Jar, jars_of, read_catalog
+from millstream.local.jars.catalog import Catalog, Jar, catalog_in, jars_of, read_catalog
 from millstream.local.jars.fetch import Progress, fetch, missing
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Jar",
     "Progress",
     "cache_folder",
+    "catalog_in",
     "fetch",
     "jars_folder",
     "jars_of",

@@ -51,7 +51,15 @@ Catalog = Mapping[str, tuple[Jar, ...]]
 @cache
 def read_catalog() -> Catalog:
     """Return the jars by feature; each store that needs jars is a feature with the store's name."""
-    features = _read(FILE) | {store: _read(file) for store, file in jar_files().items()}
+    return _catalog(_read(FILE) | {store: _read(file) for store, file in jar_files().items()})
+
+
+def catalog_in(file: Path) -> Catalog:
+    """Return the jars of another file of features."""
+    return _catalog(_read(file))
+
+
+def _catalog(features: Mapping[str, Any]) -> Catalog:
     return {
         feature: tuple(Jar(*coordinates.split(":"), **entry) for coordinates, entry in jars.items())
         for feature, jars in features.items()

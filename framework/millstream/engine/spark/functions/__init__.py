@@ -21,7 +21,7 @@ from millstream.local.java import java
 
 EXTENSIONS = "millstream.spark.Extensions"
 """The class that adds them to a session."""
-_SOURCES = Path(__file__).with_name("java")
+SOURCES = Path(__file__).with_name("java")
 _COMPILER = "compiler"
 _KAFKA = "kafka"
 """The sink with transactions uses Kafka's producer."""
@@ -34,13 +34,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def functions_jar(progress: Progress | None = None) -> Path:
     """Return the jar of the functions; compile it if the cache has none for these sources and this Spark."""
-    sources = sorted(_SOURCES.rglob("*.java"))
+    sources = sorted(SOURCES.rglob("*.java"))
     file = jars_folder() / f"millstream-functions-{_digest(sources)}.jar"
     if _is_whole(file):
         return file
-    jars = fetch([_COMPILER, _KAFKA], progress)
+    compiler = fetch([_COMPILER], progress)[_COMPILER][0]
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
-        _compile(jars[_COMPILER][0], jars[_KAFKA], sources, Path(folder))
+        _compile(compiler, class_path(progress), sources, Path(folder))
         content = _jar(Path(folder))
     try:
         replace_file(file, content, mode=0o644)
@@ -48,6 +48,13 @@ def functions_jar(progress: Progress | None = None) -> Path:
         raise not_writable(file.parent, error) from None
     mark_verified(file)
     return file
+
+
+def class_path(progress: Progress | None = None) -> list[Path]:
+    """Return the jars that the functions are compiled with: Spark's, and those of its Kafka connector."""
+    jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
+    spark = sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA))
+    return [*spark, *fetch([_KAFKA], progress)[_KAFKA]]
 
 
 def _digest(sources: Iterable[Path]) -> str:
@@ -70,12 +77,10 @@ def _is_whole(file: Path) -> bool:
     return is_intact
 
 
-def _compile(compiler: Path, kafka: Iterable[Path], sources: Sequence[Path], folder: Path) -> None:
-    jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
-    classes = [*sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA)), *kafka]
+def _compile(compiler: Path, libraries: Iterable[Path], sources: Sequence[Path], folder: Path) -> None:
     arguments = folder / "arguments"
-    class_path = ":".join(map(str, classes))
-    arguments.write_text("\n".join(f'"{argument}"' for argument in ("-cp", class_path, *map(str, sources))))
+    paths = ":".join(map(str, libraries))
+    arguments.write_text("\n".join(f'"{argument}"' for argument in ("-cp", paths, *map(str, sources))))
     options = [f"-{_RELEASE}", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
     command = [str(java().program), "-jar", str(compiler), *options, f"@{arguments}"]
     subprocess.run(command, env=for_java(os.environ), check=True, capture_output=True, text=True)  # noqa: S603

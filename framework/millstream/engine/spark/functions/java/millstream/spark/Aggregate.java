@@ -8,6 +8,7 @@ import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
+import millstream.rows.Fold;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.ImperativeAggregate;
@@ -18,23 +19,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * An aggregate of one value. Spark's own way of adding one (V2Aggregator) can't be observed: tasks send it back
- * to the driver, and it is not serializable.
+ * An aggregate of one value. Spark's own way of adding one (V2Aggregator) can't be observed: tasks
+ * send it back to the driver, and it is not serializable.
  */
 final class Aggregate extends TypedImperativeAggregate<Serializable> implements Serializable {
-  /** What an aggregate computes. */
-  interface Fold extends Serializable {
-    Serializable start();
-
-    void add(Serializable state, Object value);
-
-    void merge(Serializable state, Serializable other);
-
-    Object result(Serializable state);
-
-    DataType type();
-  }
-
   private final String name;
   private final Fold fold;
   private final Expression child;
@@ -123,7 +111,8 @@ final class Aggregate extends TypedImperativeAggregate<Serializable> implements 
 
   @Override
   public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
-    return new Aggregate(name, fold, CollectionConverters.asJava(children).get(0), mutableOffset, inputOffset);
+    return new Aggregate(
+        name, fold, CollectionConverters.asJava(children).get(0), mutableOffset, inputOffset);
   }
 
   @Override

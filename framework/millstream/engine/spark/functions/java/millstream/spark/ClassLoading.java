@@ -6,7 +6,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Loads the classes that another JVM loads or has loaded, so that they are in this one's archive. */
+/**
+ * Loads the classes that another JVM loads or has loaded, so that they are in this one's archive.
+ */
 public final class ClassLoading {
   private static final long QUIET = 5_000_000_000L;
   private static final long POLL = 100;
@@ -14,8 +16,9 @@ public final class ClassLoading {
   private ClassLoading() {}
 
   /**
-   * Loads up to so many classes of a file, but ends with an error if there are fewer than the least. With a fourth
-   * argument, the other JVM is still writing the file, until none has been added for a while.
+   * Loads up to so many classes of a file, but ends with an error if there are fewer than the
+   * least. With a fourth argument, the other JVM is still writing the file, until none has been
+   * added for a while.
    */
   public static void main(String[] arguments) throws IOException, InterruptedException {
     int least = Integer.parseInt(arguments[0]);
@@ -23,7 +26,8 @@ public final class ClassLoading {
     boolean grows = arguments.length > 3;
     int read = 0;
     // The names are bytes of Java's own encoding: those that are not ASCII are left out.
-    try (BufferedReader lines = Files.newBufferedReader(Path.of(arguments[2]), StandardCharsets.ISO_8859_1)) {
+    try (BufferedReader lines =
+        Files.newBufferedReader(Path.of(arguments[2]), StandardCharsets.ISO_8859_1)) {
       long last = System.nanoTime();
       while (read < most) {
         String line = lines.readLine();

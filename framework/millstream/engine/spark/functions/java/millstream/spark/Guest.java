@@ -6,16 +6,19 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import millstream.kafka.Sending;
+import millstream.kafka.Several;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
-import org.apache.spark.sql.kafka010.producer.CachedKafkaProducer;
-import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 import org.apache.spark.util.LongAccumulator;
 
-/** A batch of a query without a state, whose records the tasks of another query make while they read them: its host. */
+/**
+ * A batch of a query without a state, whose records the tasks of another query make while they read
+ * them: its host.
+ */
 public final class Guest {
   private final List<Set<KafkaOffsetRange>> reads;
   private final String topic;
@@ -23,13 +26,18 @@ public final class Guest {
   private final Work work;
 
   Guest(
-      RecordMaker.Made made, int[] places, HashMap<String, Object> producer, Dataset<Row> batch, String topic, SparkSession session) {
+      RecordMaker.BatchRecords records,
+      int[] places,
+      HashMap<String, Object> producer,
+      Dataset<Row> batch,
+      String topic,
+      SparkSession session) {
     this.reads = KafkaReads.of(batch, topic);
     this.topic = topic;
     this.session = session;
     LongAccumulator partitions = session.sparkContext().longAccumulator("partitions of a guest");
     LongAccumulator rows = session.sparkContext().longAccumulator("records of a guest");
-    this.work = new Work(made, places, producer, partitions, rows);
+    this.work = new Work(records, places, producer, partitions, rows);
   }
 
   /** Returns what each read of the topic reads in the batch. */
@@ -38,27 +46,38 @@ public final class Guest {
   }
 
   boolean needsHeaders() {
-    return Arrays.stream(work.places).anyMatch(each -> each == Host.HEADERS);
+    return Arrays.stream(work.places).anyMatch(column -> column == Host.HEADERS);
   }
 
   Work work() {
     return work;
   }
 
-  /** Returns whether all records have been made: each partition was read to its end, by a successful task. */
+  /**
+   * Returns whether all records have been made: each partition was read to its end, by a successful
+   * task.
+   */
   public boolean isComplete() {
     return reads.size() == 1 && work.partitions.value() == reads.get(0).size();
   }
 
-  /** Completes a batch that its host has made: Spark learns how many records it has read. Returns what was observed, by name. */
+  /**
+   * Completes a batch that its host has made: Spark learns how many records it has read. Returns
+   * what was observed, by name.
+   */
   public Map<String, Row> complete() {
-    KafkaReads.scans(session, topic).forEach(each -> each.longMetric("numOutputRows").add(work.rows.value()));
-    return work.made.found();
+    KafkaReads.scans(session, topic)
+        .forEach(scan -> scan.longMetric("numOutputRows").add(work.rows.value()));
+    return work.records.metrics();
   }
 
   /** What the tasks of the host do. */
   record Work(
-      RecordMaker.Made made, int[] places, HashMap<String, Object> settings, LongAccumulator partitions, LongAccumulator rows)
+      RecordMaker.BatchRecords records,
+      int[] places,
+      HashMap<String, Object> settings,
+      LongAccumulator partitions,
+      LongAccumulator rows)
       implements Serializable {
     Task begin() {
       return new Task(this);
@@ -66,12 +85,12 @@ public final class Guest {
   }
 
   /**
-   * The records of a partition. Where they fail, their query makes all records of its batch itself, and says why: that must not
-   * fail the host.
+   * The records of a partition. Where they fail, their query makes all records of its batch itself,
+   * and says why: that must not fail the host.
    */
   static final class Task {
     private final Work work;
-    private CachedKafkaProducer producer;
+    private SharedProducer producer;
     private Sending sending;
     private Several several;
     private RecordMaker.Making making;
@@ -80,12 +99,13 @@ public final class Guest {
 
     private Task(Work work) {
       this.work = work;
-      tried(() -> {
-        producer = InternalKafkaProducerPool$.MODULE$.acquire(work.settings);
-        sending = new Sending(producer.producer());
-        several = new Several(sending);
-        making = work.made.begin(several);
-      });
+      tried(
+          () -> {
+            producer = new SharedProducer(work.settings);
+            sending = producer.sending();
+            several = new Several(sending);
+            making = work.records.begin(several);
+          });
     }
 
     void add(InternalRow record) {
@@ -98,19 +118,20 @@ public final class Guest {
       if (producer == null) {
         return;
       }
-      tried(() -> {
-        several.send();
-        sending.finish();
-        making.end();
-        work.partitions.add(1L);
-        work.rows.add(rows);
-      });
+      tried(
+          () -> {
+            several.send();
+            sending.finish();
+            making.end();
+            work.partitions.add(1L);
+            work.rows.add(rows);
+          });
       close();
     }
 
     void close() {
       if (producer != null) {
-        InternalKafkaProducerPool$.MODULE$.release(producer);
+        producer.close();
         producer = null;
       }
     }

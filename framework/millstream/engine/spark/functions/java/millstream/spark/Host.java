@@ -12,22 +12,30 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 
-/** A query with a state, whose tasks make the records of another query from what they read of a topic: of a guest. */
+/**
+ * A query with a state, whose tasks make the records of another query from what they read of a
+ * topic: of a guest.
+ */
 public final class Host {
   static final String OPTION = "millstream.host";
-  private static final Map<String, Place> PLACES = new ConcurrentHashMap<>();
+  private static final Map<String, Slot> PLACES = new ConcurrentHashMap<>();
+
   /** The columns of Spark's source for Kafka; headers are there on request. */
   private static final List<String> COLUMNS =
-      List.of("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers");
+      List.of(
+          "key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers");
+
   static final int HEADERS = COLUMNS.indexOf("headers");
 
   private final String topic;
   private final boolean headers;
   private final String name = UUID.randomUUID().toString();
-  private final Place place = new Place();
+  private final Slot slot = new Slot();
 
-  /** Where a guest's work is between the start of a batch and its tasks, which have copies of it. */
-  static final class Place implements Serializable {
+  /**
+   * Where a guest's work is between the start of a batch and its tasks, which have copies of it.
+   */
+  static final class Slot implements Serializable {
     volatile Guest.Work work;
   }
 
@@ -38,19 +46,19 @@ public final class Host {
   }
 
   /** Returns the place of an open host. */
-  static Place place(String name) {
+  static Slot slot(String name) {
     return PLACES.get(name);
   }
 
   /** Returns where columns are among those of a topic; null if one is none of them. */
   static int[] places(List<Attribute> columns) {
-    int[] found = columns.stream().mapToInt(each -> COLUMNS.indexOf(each.name())).toArray();
-    return Arrays.stream(found).anyMatch(each -> each < 0) ? null : found;
+    int[] indexes = columns.stream().mapToInt(column -> COLUMNS.indexOf(column.name())).toArray();
+    return Arrays.stream(indexes).anyMatch(index -> index < 0) ? null : indexes;
   }
 
   /** Returns the option by which `HostSource` finds it, as long as it is open. */
   public Map<String, String> open() {
-    PLACES.put(name, place);
+    PLACES.put(name, slot);
     return Map.of(OPTION, name);
   }
 
@@ -63,16 +71,20 @@ public final class Host {
     return !KafkaReads.of((Dataset<Row>) batch, topic).isEmpty();
   }
 
-  /** Lets the tasks of a batch make the records of a guest, if both read the same; returns whether they will. */
+  /**
+   * Lets the tasks of a batch make the records of a guest, if both read the same; returns whether
+   * they will.
+   */
   public boolean take(Guest guest, org.apache.spark.sql.Dataset<Row> batch) {
-    List<Set<KafkaOffsetRange>> own = KafkaReads.of((Dataset<Row>) batch, topic);
-    boolean same = own.size() == 1 && own.equals(guest.reads()) && (headers || !guest.needsHeaders());
-    place.work = same ? guest.work() : null;
+    List<Set<KafkaOffsetRange>> ranges = KafkaReads.of((Dataset<Row>) batch, topic);
+    boolean same =
+        ranges.size() == 1 && ranges.equals(guest.reads()) && (headers || !guest.needsHeaders());
+    slot.work = same ? guest.work() : null;
     return same;
   }
 
   /** Ends what a batch does for its guest. */
   public void end() {
-    place.work = null;
+    slot.work = null;
   }
 }

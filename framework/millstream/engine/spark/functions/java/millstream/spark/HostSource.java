@@ -27,10 +27,12 @@ public final class HostSource implements TableProvider {
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    return new Topic((SupportsRead) kafka.getTable(schema, partitioning, options), Host.place(options.get(Host.OPTION)));
+    return new Topic(
+        (SupportsRead) kafka.getTable(schema, partitioning, options),
+        Host.slot(options.get(Host.OPTION)));
   }
 
-  private record Topic(SupportsRead kafka, Host.Place place) implements SupportsRead {
+  private record Topic(SupportsRead kafka, Host.Slot slot) implements SupportsRead {
     @Override
     public String name() {
       return kafka.name();
@@ -48,11 +50,11 @@ public final class HostSource implements TableProvider {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return () -> new Read(kafka.newScanBuilder(options).build(), place);
+      return () -> new Read(kafka.newScanBuilder(options).build(), slot);
     }
   }
 
-  private record Read(Scan kafka, Host.Place place) implements Scan {
+  private record Read(Scan kafka, Host.Slot slot) implements Scan {
     @Override
     public StructType readSchema() {
       return kafka.readSchema();
@@ -65,7 +67,7 @@ public final class HostSource implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
-      return new HostStream(kafka.toMicroBatchStream(checkpoint), place);
+      return new HostStream(kafka.toMicroBatchStream(checkpoint), slot);
     }
 
     @Override

@@ -15,31 +15,39 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
-/** Spark's stream of a topic, whose tasks pass each record that they read on to the work of a guest, if there is one. */
-final class HostStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+/**
+ * Spark's stream of a topic, whose tasks pass each record that they read on to the work of a guest,
+ * if there is one.
+ */
+final class HostStream
+    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final MicroBatchStream kafka;
-  private final Host.Place place;
+  private final Host.Slot slot;
 
-  HostStream(MicroBatchStream kafka, Host.Place place) {
+  HostStream(MicroBatchStream kafka, Host.Slot slot) {
     this.kafka = kafka;
-    this.place = place;
+    this.slot = slot;
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new Factory(kafka.createReaderFactory(), place);
+    return new Factory(kafka.createReaderFactory(), slot);
   }
 
-  /** Made when a batch is planned, and serialized when its tasks start: its guest comes in between. */
-  private record Factory(PartitionReaderFactory kafka, Host.Place place) implements PartitionReaderFactory {
+  /**
+   * Made when a batch is planned, and serialized when its tasks start: its guest comes in between.
+   */
+  private record Factory(PartitionReaderFactory kafka, Host.Slot slot)
+      implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
       PartitionReader<InternalRow> reader = kafka.createReader(partition);
-      return place.work == null ? reader : new Reader(reader, place.work.begin());
+      return slot.work == null ? reader : new Reader(reader, slot.work.begin());
     }
   }
 
-  private record Reader(PartitionReader<InternalRow> kafka, Guest.Task guest) implements PartitionReader<InternalRow> {
+  private record Reader(PartitionReader<InternalRow> kafka, Guest.Task guest)
+      implements PartitionReader<InternalRow> {
     @Override
     public boolean next() throws IOException {
       if (kafka.next()) {
@@ -67,6 +75,7 @@ final class HostStream implements MicroBatchStream, SupportsTriggerAvailableNow,
     }
 
     @Override
+    @SuppressWarnings("deprecation") // Spark still calls it
     public void initMetricsValues(CustomTaskMetric[] metrics) {
       kafka.initMetricsValues(metrics);
     }

@@ -30,49 +30,54 @@ final class KafkaReads {
 
   /** Returns what each read of a topic reads in a batch. */
   static List<Set<KafkaOffsetRange>> of(Dataset<Row> batch, String topic) {
-    List<Set<KafkaOffsetRange>> found = new ArrayList<>();
+    List<Set<KafkaOffsetRange>> reads = new ArrayList<>();
     if (batch.queryExecution().analyzed() instanceof LogicalRDD rows) {
-      Set<Integer> known = new HashSet<>();
+      Set<Integer> visited = new HashSet<>();
       Deque<RDD<?>> next = new ArrayDeque<>(List.of(rows.rdd()));
       while (!next.isEmpty()) {
-        RDD<?> each = next.pop();
-        if (!known.add(each.id())) {
+        RDD<?> rdd = next.pop();
+        if (!visited.add(rdd.id())) {
           continue;
         }
-        Set<KafkaOffsetRange> own = each instanceof DataSourceRDD ? ranges(each.partitions(), topic) : Set.of();
-        if (!own.isEmpty()) {
-          found.add(own);
+        Set<KafkaOffsetRange> offsets =
+            rdd instanceof DataSourceRDD ? ranges(rdd.partitions(), topic) : Set.of();
+        if (!offsets.isEmpty()) {
+          reads.add(offsets);
         }
-        for (Dependency<?> below : CollectionConverters.asJava(each.dependencies())) {
+        for (Dependency<?> below : CollectionConverters.asJava(rdd.dependencies())) {
           next.push(below.rdd());
         }
       }
     }
-    return found;
+    return reads;
   }
 
   private static Set<KafkaOffsetRange> ranges(Partition[] partitions, String topic) {
-    Set<KafkaOffsetRange> found = new HashSet<>();
-    for (Partition each : partitions) {
-      if (each instanceof DataSourceRDDPartition read && read.inputPartition().isDefined()
-          && read.inputPartition().get() instanceof KafkaBatchInputPartition records && records.offsetRange().topic().equals(topic)) {
-        found.add(records.offsetRange());
+    Set<KafkaOffsetRange> ranges = new HashSet<>();
+    for (Partition partition : partitions) {
+      if (partition instanceof DataSourceRDDPartition read
+          && read.inputPartition().isDefined()
+          && read.inputPartition().get() instanceof KafkaBatchInputPartition records
+          && records.offsetRange().topic().equals(topic)) {
+        ranges.add(records.offsetRange());
       }
     }
-    return found;
+    return ranges;
   }
 
   /** Returns what reads a topic in the batch that the only query of a session runs. */
   static List<MicroBatchScanExec> scans(SparkSession session, String topic) {
-    List<MicroBatchScanExec> found = new ArrayList<>();
-    for (StreamingQuery each : session.streams().active()) {
-      StreamExecution running = ((StreamingQueryWrapper) each).streamingQuery();
-      for (SparkPlan leaf : CollectionConverters.asJava(running.lastExecution().executedPlan().collectLeaves())) {
-        if (leaf instanceof MicroBatchScanExec scan && scan.stream().toString().equals("KafkaV2[Subscribe[" + topic + "]]")) {
-          found.add(scan);
+    List<MicroBatchScanExec> scans = new ArrayList<>();
+    for (StreamingQuery query : session.streams().active()) {
+      StreamExecution running = ((StreamingQueryWrapper) query).streamingQuery();
+      for (SparkPlan leaf :
+          CollectionConverters.asJava(running.lastExecution().executedPlan().collectLeaves())) {
+        if (leaf instanceof MicroBatchScanExec scan
+            && scan.stream().toString().equals("KafkaV2[Subscribe[" + topic + "]]")) {
+          scans.add(scan);
         }
       }
     }
-    return found;
+    return scans;
   }
 }

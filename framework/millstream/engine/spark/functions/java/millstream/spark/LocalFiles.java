@@ -10,10 +10,14 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
-/** The files of this machine. Hadoop starts `chmod` and `readlink` for many of them; this asks Java instead. */
+/**
+ * The files of this machine. Hadoop starts `chmod` and `readlink` for many of them; this asks Java
+ * instead.
+ */
 public final class LocalFiles extends LocalFileSystem {
   private static final String MODE = "unix:mode";
-  private static final boolean HAS_MODES = FileSystems.getDefault().supportedFileAttributeViews().contains("unix");
+  private static final boolean HAS_MODES =
+      FileSystems.getDefault().supportedFileAttributeViews().contains("unix");
 
   public LocalFiles() {
     super(new WithoutChecksums());
@@ -33,7 +37,9 @@ public final class LocalFiles extends LocalFileSystem {
     @Override
     public FileStatus getFileLinkStatus(Path path) throws IOException {
       File file = pathToFile(path);
-      return Files.isSymbolicLink(file.toPath()) ? super.getFileLinkStatus(path) : getFileStatus(path);
+      return Files.isSymbolicLink(file.toPath())
+          ? super.getFileLinkStatus(path)
+          : getFileStatus(path);
     }
   }
 }

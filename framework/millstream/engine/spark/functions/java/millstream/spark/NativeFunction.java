@@ -4,6 +4,12 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import millstream.codecs.Failure;
+import millstream.python.NativeBody;
+import millstream.python.NativeCode;
+import millstream.python.PythonArgument;
+import millstream.python.PythonError;
+import millstream.python.Unfit;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
@@ -24,24 +30,34 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
-/** A Python function of the project, translated to Java: it is called as its Arrow form is, and says the same. */
+/**
+ * A Python function of the project, translated to Java: it is called as its Arrow form is, and says
+ * the same.
+ */
 public final class NativeFunction implements ScalarFunction<Object> {
   private final Code code;
   private final Form form;
-  private final StructType given;
+  private final StructType parameters;
   private final boolean deterministic;
   private transient NativeBody body;
   private transient PythonArgument[] readers;
 
-  private NativeFunction(Code code, Form form, StructType given, boolean deterministic) {
+  private NativeFunction(Code code, Form form, StructType parameters, boolean deterministic) {
     this.code = code;
     this.form = form;
-    this.given = given;
+    this.parameters = parameters;
     this.deterministic = deterministic;
   }
 
-  /** What a call has before its arguments: nothing, the location of the row, or whether the function is called. */
-  private enum Form { PLAIN, LOCATED, GUARDED }
+  /**
+   * What a call has before its arguments: nothing, the location of the row, or whether the function
+   * is called.
+   */
+  private enum Form {
+    PLAIN,
+    LOCATED,
+    GUARDED
+  }
 
   /** What is called. Equal ones do the same. */
   private static final class Code implements Serializable {
@@ -62,7 +78,9 @@ public final class NativeFunction implements ScalarFunction<Object> {
 
     @Override
     public boolean equals(Object other) {
-      return other instanceof Code && name.equals(((Code) other).name) && source.equals(((Code) other).source);
+      return other instanceof Code
+          && name.equals(((Code) other).name)
+          && source.equals(((Code) other).source);
     }
 
     @Override
@@ -72,14 +90,21 @@ public final class NativeFunction implements ScalarFunction<Object> {
   }
 
   /**
-   * Replaces the forms of a function that are registered under their names. Calls whose arguments have other types
-   * than the translation knows go to the registered ones.
+   * Replaces the forms of a function that are registered under their names. Calls whose arguments
+   * have other types than the translation knows go to the registered ones.
    */
   public static void register(
-      FunctionRegistry registry, String name, String file, String source, List<String> kinds, String returns,
-      boolean deterministic, String located, String guarded) {
+      FunctionRegistry registry,
+      String name,
+      String file,
+      String source,
+      List<String> kinds,
+      String returns,
+      boolean deterministic,
+      String located,
+      String guarded) {
     Code code = new Code(name, file, source, new ArrayList<>(kinds), DataType.fromDDL(returns));
-    NativeCode.of(source);  // a mistake of the translation is found before any query starts
+    NativeCode.of(source); // a mistake of the translation is found before any query starts
     replace(registry, name, code, Form.PLAIN, deterministic);
     replace(registry, located, code, Form.LOCATED, false);
     replace(registry, guarded, code, Form.GUARDED, false);
@@ -88,20 +113,24 @@ public final class NativeFunction implements ScalarFunction<Object> {
   private static void replace(
       FunctionRegistry registry, String called, Code code, Form form, boolean deterministic) {
     Function1<Seq<Expression>, Expression> python = registered(registry, called);
-    Function1<Seq<Expression>, Expression> builder = new AbstractFunction1<>() {
-      @Override
-      public Expression apply(Seq<Expression> arguments) {
-        List<Expression> parts = new ArrayList<>(CollectionConverters.asJava(arguments));
-        if (form == Form.GUARDED && !parts.isEmpty() && isLocation(parts.get(0).dataType())) {
-          parts.set(0, new IsNotNull(parts.get(0)));  // a native function logs nothing
-        }
-        return fits(parts, code, form) ? call(parts, code, form, deterministic) : python.apply(arguments);
-      }
-    };
+    Function1<Seq<Expression>, Expression> builder =
+        new AbstractFunction1<>() {
+          @Override
+          public Expression apply(Seq<Expression> arguments) {
+            List<Expression> parts = new ArrayList<>(CollectionConverters.asJava(arguments));
+            if (form == Form.GUARDED && !parts.isEmpty() && isLocation(parts.get(0).dataType())) {
+              parts.set(0, new IsNotNull(parts.get(0))); // a native function logs nothing
+            }
+            return fits(parts, code, form)
+                ? call(parts, code, form, deterministic)
+                : python.apply(arguments);
+          }
+        };
     registry.createOrReplaceTempFunction(called, builder, "scala_udf");
   }
 
-  private static Function1<Seq<Expression>, Expression> registered(FunctionRegistry registry, String called) {
+  private static Function1<Seq<Expression>, Expression> registered(
+      FunctionRegistry registry, String called) {
     for (FunctionIdentifier name : CollectionConverters.asJava(registry.listFunction())) {
       if (name.funcName().equals(called) && name.database().contains("session")) {
         return registry.lookupFunctionBuilder(name).get();
@@ -110,18 +139,19 @@ public final class NativeFunction implements ScalarFunction<Object> {
     throw new IllegalStateException(called + " is not registered");
   }
 
-  private static Expression call(List<Expression> parts, Code code, Form form, boolean deterministic) {
+  private static Expression call(
+      List<Expression> parts, Code code, Form form, boolean deterministic) {
     List<Expression> struct = new ArrayList<>();
-    StructType given = new StructType();
+    StructType parameters = new StructType();
     for (int index = 0; index < parts.size(); index++) {
       struct.add(Literal.create("_" + index, DataTypes.StringType));
       struct.add(parts.get(index));
-      given = given.add("_" + index, parts.get(index).dataType(), parts.get(index).nullable());
+      parameters =
+          parameters.add("_" + index, parts.get(index).dataType(), parts.get(index).nullable());
     }
     Expression row = new CreateNamedStruct(Extensions.seq(struct));
     return V2ExpressionUtils.resolveScalarFunction(
-        new NativeFunction(code, form, given, deterministic),
-        Extensions.seq(row));
+        new NativeFunction(code, form, parameters, deterministic), Extensions.seq(row));
   }
 
   private static boolean fits(List<Expression> parts, Code code, Form form) {
@@ -130,7 +160,9 @@ public final class NativeFunction implements ScalarFunction<Object> {
       return false;
     }
     for (int index = before; index < parts.size(); index++) {
-      if (!code.kinds.get(index - before).equals(PythonArgument.kind(parts.get(index).dataType()))) {
+      if (!code.kinds
+          .get(index - before)
+          .equals(PythonArgument.kind(parts.get(index).dataType()))) {
         return false;
       }
     }
@@ -166,7 +198,7 @@ public final class NativeFunction implements ScalarFunction<Object> {
     try {
       return result(row, 0);
     } catch (Unfit | PythonError error) {
-      throw Failure.of("a function failed: " + told(error));
+      throw Failure.of("a function failed: " + explain(error));
     }
   }
 
@@ -174,7 +206,7 @@ public final class NativeFunction implements ScalarFunction<Object> {
     try {
       return result(row, 1);
     } catch (Unfit | PythonError error) {
-      throw Failure.of("a function failed: " + location(row) + ": " + told(error));
+      throw Failure.of("a function failed: " + location(row) + ": " + explain(error));
     }
   }
 
@@ -185,36 +217,39 @@ public final class NativeFunction implements ScalarFunction<Object> {
     try {
       return new GenericInternalRow(new Object[] {result(row, 1), null});
     } catch (Unfit | PythonError error) {
-      return new GenericInternalRow(new Object[] {null, UTF8String.fromString(told(error))});
+      return new GenericInternalRow(new Object[] {null, UTF8String.fromString(explain(error))});
     }
   }
 
-  private String told(RuntimeException error) {
+  private String explain(RuntimeException error) {
     return error instanceof PythonError
-        ? ((PythonError) error).told(code.name, code.file)
-        : code.name + "(): " + ((Unfit) error).told(body.unprintable());
+        ? ((PythonError) error).explain(code.name, code.file)
+        : code.name + "(): " + ((Unfit) error).explain(body.unprintable());
   }
 
   private String location(InternalRow row) {
-    StructField[] fields = ((StructType) given.fields()[0].dataType()).fields();
-    InternalRow place = row.getStruct(0, fields.length);
-    StringBuilder found = new StringBuilder();
+    StructField[] fields = ((StructType) parameters.fields()[0].dataType()).fields();
+    InternalRow location = row.getStruct(0, fields.length);
+    StringBuilder text = new StringBuilder();
     for (int index = 0; index < fields.length; index++) {
-      found.append(index > 0 ? ", " : "").append(fields[index].name()).append(' ')
-          .append(place.isNullAt(index) ? "None" : place.get(index, fields[index].dataType()));
+      text.append(index > 0 ? ", " : "")
+          .append(fields[index].name())
+          .append(' ')
+          .append(
+              location.isNullAt(index) ? "None" : location.get(index, fields[index].dataType()));
     }
-    return found.toString();
+    return text.toString();
   }
 
   private Object result(InternalRow row, int before) {
     if (body == null) {
-      readers = new PythonArgument[given.length()];
+      readers = new PythonArgument[parameters.length()];
       for (int index = 0; index < readers.length; index++) {
-        readers[index] = PythonArgument.of(given.fields()[index].dataType());
+        readers[index] = PythonArgument.of(parameters.fields()[index].dataType());
       }
       body = NativeCode.of(code.source);
     }
-    Object[] arguments = new Object[given.length() - before];
+    Object[] arguments = new Object[parameters.length() - before];
     for (int index = 0; index < arguments.length; index++) {
       arguments[index] = readers[index + before].read(row, index + before);
     }
@@ -223,12 +258,12 @@ public final class NativeFunction implements ScalarFunction<Object> {
 
   @Override
   public Object produceResult(InternalRow input) {
-    return invoke(input.getStruct(0, given.length()));
+    return invoke(input.getStruct(0, parameters.length()));
   }
 
   @Override
   public DataType[] inputTypes() {
-    return new DataType[] {given};
+    return new DataType[] {parameters};
   }
 
   @Override
@@ -250,12 +285,14 @@ public final class NativeFunction implements ScalarFunction<Object> {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof NativeFunction && code.equals(((NativeFunction) other).code)
-        && form == ((NativeFunction) other).form && given.equals(((NativeFunction) other).given);
+    return other instanceof NativeFunction
+        && code.equals(((NativeFunction) other).code)
+        && form == ((NativeFunction) other).form
+        && parameters.equals(((NativeFunction) other).parameters);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(code, form, given);
+    return Objects.hash(code, form, parameters);
   }
 }

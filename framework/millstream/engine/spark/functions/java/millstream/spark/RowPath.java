@@ -14,7 +14,7 @@ import scala.Function2;
 
 /** Compiled steps, which one task at a time runs. */
 final class RowPath {
-  private final Function2<SpecializedGetters, Object, Object>[] given;
+  private final Function2<SpecializedGetters, Object, Object>[] leaf;
   private final Object[] frame;
   private final InternalRow row;
   private final List<RowFunction> functions = new ArrayList<>();
@@ -23,21 +23,26 @@ final class RowPath {
   private List<AggregatingAccumulator> observed;
 
   /** `given` are the types of the rows, which are in the first columns of a frame of some width. */
-  RowPath(DataType[] given, int width, List<RowStep> steps) {
-    this.given = readers(given);
+  RowPath(DataType[] types, int width, List<RowStep> steps) {
+    this.leaf = readers(types);
     this.frame = new Object[width];
     this.row = new GenericInternalRow(frame);
     Runnable next = () -> last.run();
-    for (int each = steps.size() - 1; each >= 0; each--) {
-      next = steps.get(each).over(this, next);
+    for (int i = steps.size() - 1; i >= 0; i--) {
+      next = steps.get(i).over(this, next);
     }
     this.first = next;
   }
 
-  /** Returns what reads the values of a row, by their types: `InternalRow.get` looks at Spark's configuration for each. */
+  /**
+   * Returns what reads the values of a row, by their types: `InternalRow.get` looks at Spark's
+   * configuration for each.
+   */
   @SuppressWarnings("unchecked")
   static Function2<SpecializedGetters, Object, Object>[] readers(DataType[] types) {
-    return Arrays.stream(types).map(each -> InternalRow.getAccessor(each, true)).toArray(Function2[]::new);
+    return Arrays.stream(types)
+        .map(type -> InternalRow.getAccessor(type, true))
+        .toArray(Function2[]::new);
   }
 
   Object[] frame() {
@@ -50,9 +55,9 @@ final class RowPath {
   }
 
   RowFunction compiled(List<Expression> bound, Object[] values, int first) {
-    RowFunction made = RowFunction.of(bound, values, first);
-    functions.add(made);
-    return made;
+    RowFunction function = RowFunction.of(bound, values, first);
+    functions.add(function);
+    return function;
   }
 
   void observe(int number) {
@@ -63,15 +68,15 @@ final class RowPath {
   void begin(int partition, List<AggregatingAccumulator> observed, Runnable last) {
     this.observed = observed;
     this.last = last;
-    functions.forEach(each -> each.initialize(partition));
+    functions.forEach(function -> function.initialize(partition));
   }
 
   /** Runs the steps for all rows. */
   void run(Iterator<InternalRow> rows) {
     while (rows.hasNext()) {
       InternalRow next = rows.next();
-      for (int each = 0; each < given.length; each++) {
-        frame[each] = given[each].apply(next, each);
+      for (int i = 0; i < leaf.length; i++) {
+        frame[i] = leaf[i].apply(next, i);
       }
       first.run();
     }
@@ -79,8 +84,8 @@ final class RowPath {
 
   /** Runs the steps for a row that has their columns at some places among others. */
   void run(InternalRow row, int[] places) {
-    for (int each = 0; each < given.length; each++) {
-      frame[each] = given[each].apply(row, places[each]);
+    for (int i = 0; i < leaf.length; i++) {
+      frame[i] = leaf[i].apply(row, places[i]);
     }
     first.run();
   }

@@ -11,9 +11,15 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataType;
 import scala.Function2;
 
-/** One thing that is done with each row. Its columns, and all that steps compute of them, are in one frame. */
+/**
+ * One thing that is done with each row. Its columns, and all that steps compute of them, are in one
+ * frame.
+ */
 interface RowStep extends Serializable {
-  /** Compiles it; what it returns is run once for each row, and runs what follows for each row that this gives. */
+  /**
+   * Compiles it; what it returns is run once for each row, and runs what follows for each row that
+   * this gives.
+   */
   Runnable over(RowPath path, Runnable next);
 
   /** Returns the same for readers that leave out rows of null structs. */
@@ -34,31 +40,34 @@ interface RowStep extends Serializable {
   }
 
   /** Leaves out rows. */
-  record Kept(Expression condition) implements RowStep {
+  record Filtered(Expression condition) implements RowStep {
     @Override
     public Runnable over(RowPath path, Runnable next) {
-      Object[] kept = new Object[1];
-      RowFunction function = path.compiled(List.of(condition), kept, 0);
+      Object[] holds = new Object[1];
+      RowFunction function = path.compiled(List.of(condition), holds, 0);
       return () -> {
         function.apply(path.row());
-        if (Boolean.TRUE.equals(kept[0])) {
+        if (Boolean.TRUE.equals(holds[0])) {
           next.run();
         }
       };
     }
   }
 
-  /** Gives a row for each of some structs, with its fields from a column on; all are null for one that is null. */
+  /**
+   * Gives a row for each of some structs, with its fields from a column on; all are null for one
+   * that is null.
+   */
   record Unfolded(List<Expression> structs, Fields fields) implements RowStep {
     @Override
     public Runnable over(RowPath path, Runnable next) {
-      Object[] found = new Object[structs.size()];
-      RowFunction function = path.compiled(structs, found, 0);
+      Object[] values = new Object[structs.size()];
+      RowFunction function = path.compiled(structs, values, 0);
       Consumer<InternalRow> put = fields.put(path, next);
       return () -> {
         function.apply(path.row());
-        for (Object each : found) {
-          put.accept((InternalRow) each);
+        for (Object value : values) {
+          put.accept((InternalRow) value);
         }
       };
     }
@@ -73,15 +82,15 @@ interface RowStep extends Serializable {
   record Inlined(Expression array, Fields fields) implements RowStep {
     @Override
     public Runnable over(RowPath path, Runnable next) {
-      Object[] found = new Object[1];
-      RowFunction function = path.compiled(List.of(array), found, 0);
+      Object[] values = new Object[1];
+      RowFunction function = path.compiled(List.of(array), values, 0);
       Consumer<InternalRow> put = fields.put(path, next);
       return () -> {
         function.apply(path.row());
-        ArrayData structs = (ArrayData) found[0];
+        ArrayData structs = (ArrayData) values[0];
         int count = structs == null ? 0 : structs.numElements();
-        for (int each = 0; each < count; each++) {
-          put.accept(structs.isNullAt(each) ? null : structs.getStruct(each, fields.types().length));
+        for (int i = 0; i < count; i++) {
+          put.accept(structs.isNullAt(i) ? null : structs.getStruct(i, fields.types().length));
         }
       };
     }
@@ -108,8 +117,8 @@ interface RowStep extends Serializable {
         if (struct instanceof GenericInternalRow generic) {
           System.arraycopy(generic.values(), 0, frame, first, types.length);
         } else {
-          for (int each = 0; each < types.length; each++) {
-            frame[first + each] = struct == null ? null : readers[each].apply(struct, each);
+          for (int i = 0; i < types.length; i++) {
+            frame[first + i] = struct == null ? null : readers[i].apply(struct, i);
           }
         }
         next.run();

@@ -37,17 +37,18 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * An optimized plan above the rows of a leaf, as steps. The first columns of the frame are those of the leaf that the
- * steps need.
+ * An optimized plan above the rows of a leaf, as steps. The first columns of the frame are those of
+ * the leaf that the steps need.
  */
 final class RowSteps implements Serializable {
   private final List<RowStep> steps = new ArrayList<>();
-  private DataType[] given;
+  private DataType[] leafTypes;
   private final transient List<Attribute> columns = new ArrayList<>();
   private final transient Map<ExprId, Integer> places = new HashMap<>();
   private final transient Map<String, AggregatingAccumulator> observed = new LinkedHashMap<>();
   private int width;
   private transient int unfolded = -1;
+
   /** The fields of the structs that the last such step gives. */
   private transient Set<ExprId> fields = Set.of();
 
@@ -55,16 +56,22 @@ final class RowSteps implements Serializable {
 
   /** Returns the steps; null if the plan has other operators than those that steps exist for. */
   static RowSteps of(LogicalPlan plan) {
-    RowSteps made = new RowSteps();
-    return made.add(plan, plan.outputSet()) ? made : null;
+    RowSteps steps = new RowSteps();
+    return steps.add(plan, plan.outputSet()) ? steps : null;
   }
 
-  /** Returns a fresh path: the functions that expressions call have states, so tasks can't share one. */
+  /**
+   * Returns a fresh path: the functions that expressions call have states, so tasks can't share
+   * one.
+   */
   RowPath path() {
-    return new RowPath(given, width, steps);
+    return new RowPath(leafTypes, width, steps);
   }
 
-  /** Whether the JVM takes the code: it limits the size of methods and classes. Spark interprets what it does not take. */
+  /**
+   * Whether the JVM takes the code: it limits the size of methods and classes. Spark interprets
+   * what it does not take.
+   */
   boolean compiles() {
     try {
       path();
@@ -78,13 +85,15 @@ final class RowSteps implements Serializable {
   }
 
   /** Returns the columns of the leaf that are needed. */
-  List<Attribute> given() {
-    return columns.subList(0, given.length);
+  List<Attribute> needed() {
+    return columns.subList(0, leafTypes.length);
   }
 
   /** Returns where the columns of a plan are in the frame. */
   int[] places(LogicalPlan plan) {
-    return CollectionConverters.asJava(plan.output()).stream().mapToInt(each -> places.get(each.exprId())).toArray();
+    return CollectionConverters.asJava(plan.output()).stream()
+        .mapToInt(column -> places.get(column.exprId()))
+        .toArray();
   }
 
   /** Returns what is observed, by name. */
@@ -95,10 +104,11 @@ final class RowSteps implements Serializable {
   /** Adds what a plan does; `read` are columns that operators above it read. */
   private boolean add(LogicalPlan plan, AttributeSet read) {
     if (plan instanceof Filter filter) {
-      return add(filter.child(), with(read, plan)) && kept(filter.condition());
+      return add(filter.child(), with(read, plan)) && filter(filter.condition());
     }
     if (plan instanceof Project project) {
-      return add(project.child(), with(read, plan)) && computed(CollectionConverters.asJava(project.projectList()));
+      return add(project.child(), with(read, plan))
+          && computed(CollectionConverters.asJava(project.projectList()));
     }
     if (plan instanceof Generate generate) {
       return unfolded(generate, with(read, plan));
@@ -109,8 +119,9 @@ final class RowSteps implements Serializable {
     if (!(plan instanceof LogicalRDD)) {
       return false;
     }
-    List<Attribute> needed = CollectionConverters.asJava(plan.output()).stream().filter(read::contains).toList();
-    given = needed.stream().map(Attribute::dataType).toArray(DataType[]::new);
+    List<Attribute> needed =
+        CollectionConverters.asJava(plan.output()).stream().filter(read::contains).toList();
+    leafTypes = needed.stream().map(Attribute::dataType).toArray(DataType[]::new);
     needed.forEach(this::put);
     return true;
   }
@@ -125,7 +136,7 @@ final class RowSteps implements Serializable {
     return width++;
   }
 
-  private boolean kept(Expression condition) {
+  private boolean filter(Expression condition) {
     Expression bound = bound(condition);
     if (bound == null) {
       return false;
@@ -134,36 +145,40 @@ final class RowSteps implements Serializable {
     if (last == unfolded && needsAny(condition, fields)) {
       steps.set(last, steps.get(last).withoutNulls());
     }
-    steps.add(new RowStep.Kept(bound));
+    steps.add(new RowStep.Filtered(bound));
     return true;
   }
 
   private boolean computed(List<NamedExpression> items) {
-    List<Expression> made = new ArrayList<>();
+    List<Expression> values = new ArrayList<>();
     int first = width;
-    for (NamedExpression each : items) {
-      Expression value = each instanceof Alias alias ? alias.child() : (Expression) each;
+    for (NamedExpression expression : items) {
+      Expression value =
+          expression instanceof Alias alias ? alias.child() : (Expression) expression;
       if (value instanceof AttributeReference column) {
         if (!places.containsKey(column.exprId())) {
           return false;
         }
-        places.put(each.exprId(), places.get(column.exprId()));
+        places.put(expression.exprId(), places.get(column.exprId()));
         continue;
       }
       Expression bound = bound(value);
       if (bound == null) {
         return false;
       }
-      made.add(bound);
-      put(each.toAttribute());
+      values.add(bound);
+      put(expression.toAttribute());
     }
-    if (!made.isEmpty()) {
-      steps.add(new RowStep.Computed(made, first));
+    if (!values.isEmpty()) {
+      steps.add(new RowStep.Computed(values, first));
     }
     return true;
   }
 
-  /** The structs of `inline(array(…))`, also of an array that is a column, are not put into an array. */
+  /**
+   * The structs of `inline(array(…))`, also of an array that is a column, are not put into an
+   * array.
+   */
   private boolean unfolded(Generate generate, AttributeSet read) {
     if (generate.outer() || !(generate.generator() instanceof Inline inline)) {
       return false;
@@ -173,10 +188,12 @@ final class RowSteps implements Serializable {
     List<NamedExpression> others = List.of();
     if (below instanceof Project project) {
       others = new ArrayList<>(CollectionConverters.asJava(project.projectList()));
-      for (NamedExpression each : List.copyOf(others)) {
-        if (each instanceof Alias alias && array instanceof AttributeReference column && column.exprId().equals(each.exprId())) {
+      for (NamedExpression expression : List.copyOf(others)) {
+        if (expression instanceof Alias alias
+            && array instanceof AttributeReference column
+            && column.exprId().equals(expression.exprId())) {
           array = alias.child();
-          others.remove(each);
+          others.remove(expression);
         }
       }
       read = with(read, project);
@@ -185,51 +202,73 @@ final class RowSteps implements Serializable {
     if (!add(below, read) || !computed(others)) {
       return false;
     }
-    List<Expression> parts = array instanceof CreateArray made ? CollectionConverters.asJava(made.children()) : List.of(array);
+    List<Expression> parts =
+        array instanceof CreateArray created
+            ? CollectionConverters.asJava(created.children())
+            : List.of(array);
     List<Expression> bound = new ArrayList<>();
-    parts.forEach(each -> bound.add(bound(each)));
-    List<Attribute> made = CollectionConverters.asJava(generate.generatorOutput());
-    RowStep.Fields own = new RowStep.Fields(made.stream().map(Attribute::dataType).toArray(DataType[]::new), width, false);
-    made.forEach(this::put);
+    parts.forEach(part -> bound.add(bound(part)));
+    List<Attribute> attributes = CollectionConverters.asJava(generate.generatorOutput());
+    RowStep.Fields structFields =
+        new RowStep.Fields(
+            attributes.stream().map(Attribute::dataType).toArray(DataType[]::new), width, false);
+    attributes.forEach(this::put);
     if (bound.contains(null)) {
       return false;
     }
     unfolded = steps.size();
-    fields = made.stream().map(Attribute::exprId).collect(Collectors.toSet());
-    steps.add(array instanceof CreateArray ? new RowStep.Unfolded(bound, own) : new RowStep.Inlined(bound.get(0), own));
+    fields = attributes.stream().map(Attribute::exprId).collect(Collectors.toSet());
+    steps.add(
+        array instanceof CreateArray
+            ? new RowStep.Unfolded(bound, structFields)
+            : new RowStep.Inlined(bound.get(0), structFields));
     return true;
   }
 
   private boolean observed(CollectMetrics metrics) {
     List<Expression> functions = new ArrayList<>();
-    for (NamedExpression each : CollectionConverters.asJava(metrics.metrics())) {
-      functions.add(replaced((Expression) each, column -> columns.get(places.get(column.exprId()))));
+    for (NamedExpression expression : CollectionConverters.asJava(metrics.metrics())) {
+      functions.add(
+          replaced((Expression) expression, column -> columns.get(places.get(column.exprId()))));
     }
     steps.add(new RowStep.Observed(observed.size()));
-    return !functions.contains(null) && observed.put(
-        metrics.name(), AggregatingAccumulator.apply(Extensions.seq(functions), Extensions.seq(columns))) == null;
+    return !functions.contains(null)
+        && observed.put(
+                metrics.name(),
+                AggregatingAccumulator.apply(Extensions.seq(functions), Extensions.seq(columns)))
+            == null;
   }
 
   /** Returns an expression over the frame, or null if it reads something else. */
   private Expression bound(Expression expression) {
-    return replaced(expression, column ->
-        new BoundReference(places.get(column.exprId()), column.dataType(), column.nullable()));
+    return replaced(
+        expression,
+        column ->
+            new BoundReference(places.get(column.exprId()), column.dataType(), column.nullable()));
   }
 
-  private Expression replaced(Expression expression, Function<AttributeReference, Expression> replacement) {
-    boolean known = CollectionConverters.asJava(expression.references().toSeq()).stream()
-        .allMatch(each -> places.containsKey(each.exprId()));
-    return !known ? null : expression.transform(new AbstractPartialFunction<Expression, Expression>() {
-      @Override
-      public boolean isDefinedAt(Expression each) {
-        return each instanceof AttributeReference;
-      }
+  private Expression replaced(
+      Expression expression, Function<AttributeReference, Expression> replacement) {
+    boolean isBound =
+        CollectionConverters.asJava(expression.references().toSeq()).stream()
+            .allMatch(column -> places.containsKey(column.exprId()));
+    return !isBound
+        ? null
+        : expression.transform(
+            new AbstractPartialFunction<Expression, Expression>() {
+              @Override
+              public boolean isDefinedAt(Expression part) {
+                return part instanceof AttributeReference;
+              }
 
-      @Override
-      public <A extends Expression, B> B applyOrElse(A each, Function1<A, B> other) {
-        return each instanceof AttributeReference column ? (B) replacement.apply(column) : other.apply(each);
-      }
-    });
+              @Override
+              @SuppressWarnings("unchecked")
+              public <A extends Expression, B> B applyOrElse(A a, Function1<A, B> other) {
+                return a instanceof AttributeReference column
+                    ? (B) replacement.apply(column)
+                    : other.apply(a);
+              }
+            });
   }
 
   /** Whether a condition does not hold if some columns are null. */
@@ -240,7 +279,8 @@ final class RowSteps implements Serializable {
     if (condition instanceof Or either) {
       return needsAny(either.left(), columns) && needsAny(either.right(), columns);
     }
-    return condition instanceof IsNotNull there && there.child() instanceof AttributeReference column
+    return condition instanceof IsNotNull there
+        && there.child() instanceof AttributeReference column
         && columns.contains(column.exprId());
   }
 }

@@ -20,25 +20,33 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The rows of a query that ran once. If they are few, plans read them from the driver, without shuffles and caches. */
+/**
+ * The rows of a query that ran once. If they are few, plans read them from the driver, without
+ * shuffles and caches.
+ */
 public final class SmallBatch {
   private final QueryExecution execution;
   private final JavaRDD<InternalRow> stored;
   private final Dataset<Row> rows;
   private final int local;
 
-  private SmallBatch(QueryExecution execution, JavaRDD<InternalRow> stored, Dataset<Row> rows, int local) {
+  private SmallBatch(
+      QueryExecution execution, JavaRDD<InternalRow> stored, Dataset<Row> rows, int local) {
     this.execution = execution;
     this.stored = stored;
     this.rows = rows;
     this.local = local;
   }
 
-  /** Runs a query. At most so many rows and bytes come to the driver; more are stored where they were computed. */
+  /**
+   * Runs a query. At most so many rows and bytes come to the driver; more are stored where they
+   * were computed.
+   */
   public static SmallBatch of(org.apache.spark.sql.Dataset<Row> query, int most, int bytes) {
-    Dataset<Row> given = (Dataset<Row>) query;
-    QueryExecution execution = given.queryExecution();
-    return SQLExecution.withNewExecutionId(execution, Option.apply("rows"), () -> run(given, execution, most, bytes));
+    Dataset<Row> rows = (Dataset<Row>) query;
+    QueryExecution execution = rows.queryExecution();
+    return SQLExecution.withNewExecutionId(
+        execution, Option.apply("rows"), () -> run(rows, execution, most, bytes));
   }
 
   private static SmallBatch run(Dataset<Row> query, QueryExecution execution, int most, int bytes) {
@@ -77,10 +85,13 @@ public final class SmallBatch {
     return stored == null ? local : stored.count();
   }
 
-  /** Returns the only number that was observed under a name while the query ran; Spark drops plans without rows. */
+  /**
+   * Returns the only number that was observed under a name while the query ran; Spark drops plans
+   * without rows.
+   */
   public long observed(String name) {
-    Row found = CollectionConverters.asJava(execution.observedMetrics()).get(name);
-    return found == null ? 0 : found.getLong(0);
+    Row row = CollectionConverters.asJava(execution.observedMetrics()).get(name);
+    return row == null ? 0 : row.getLong(0);
   }
 
   public void close() {
@@ -115,7 +126,8 @@ public final class SmallBatch {
   }
 
   /** Returns the rows of a partition, or null if there are more. */
-  private static final class AtMost implements FlatMapFunction<Iterator<InternalRow>, List<InternalRow>> {
+  private static final class AtMost
+      implements FlatMapFunction<Iterator<InternalRow>, List<InternalRow>> {
     private final int most;
     private final int bytes;
 
@@ -126,18 +138,18 @@ public final class SmallBatch {
 
     @Override
     public Iterator<List<InternalRow>> call(Iterator<InternalRow> rows) {
-      List<InternalRow> found = new ArrayList<>();
+      List<InternalRow> elements = new ArrayList<>();
       Room room = new Room(most, bytes);
-      boolean few = true;
+      boolean few = most >= 0;
       while (rows.hasNext()) {
         InternalRow row = rows.next();
         few = few && room.takes(row);
         if (few) {
-          found.add(row);
+          elements.add(row);
         }
       }
       List<List<InternalRow>> result = new ArrayList<>();
-      result.add(few ? found : null);
+      result.add(few ? elements : null);
       return result.iterator();
     }
   }

@@ -11,8 +11,8 @@ import org.apache.spark.util.SystemClock;
 /**
  * The clock of a running query, which lets a batch begin when it is due and the query has its turn.
  *
- * <p>Spark chooses the records of a batch as it begins. A batch that waited for its turn later would leave out all records
- * that arrive meanwhile.
+ * <p>Spark chooses the records of a batch as it begins. A batch that waited for its turn later
+ * would leave out all records that arrive meanwhile.
  */
 public final class TurnClock implements Clock {
   /** Where a query waits for its turn. */
@@ -34,7 +34,8 @@ public final class TurnClock implements Clock {
   }
 
   /** Lets all batches of a query but the first wait for their turns before they begin. */
-  public static void set(StreamingQueryWrapper query, Turns turns) throws ReflectiveOperationException, InterruptedException {
+  public static void set(StreamingQueryWrapper query, Turns turns)
+      throws ReflectiveOperationException, InterruptedException {
     StreamExecution execution = query.streamingQuery();
     while (execution.isActive()) {
       if (execution instanceof MicroBatchExecution batches && batches.triggerExecutor() != null) {

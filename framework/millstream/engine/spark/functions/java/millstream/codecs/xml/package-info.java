@@ -1,0 +1,2 @@
+/** Elements of XML as rows. */
+package millstream.codecs.xml;
