@@ -60,7 +60,7 @@ def base_catalog(
         hints=_hints(project),
         target={
             name: value
-            for name in ("optimization", "grouping", "timezone", "trigger", "guarantee")
+            for name in ("optimization", "grouping", "timezone", "trigger", "guarantee", "fast_paths")
             if (value := project.target.settings.get(name)) is not None
         }
         | {"shuffle_partitions": shuffle_partitions(project.target)}

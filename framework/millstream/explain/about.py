@@ -56,6 +56,8 @@ def about_of(
 
 
 def _obstacles(compiled: Compiled, topology: Topology, root: Path) -> dict[str, str]:
+    if topology.catalog.target.get("fast_paths") == "off":
+        return dict.fromkeys(topology.catalog.functions, "fast_paths: off")
     paths = {name: function.path for name, function in compiled.manifest.functions.items()}
     functions = {name: (paths[name], function.runs) for name, function in topology.catalog.functions.items()}
     return {name: str(obstacle) for name, obstacle in obstacles(root, functions).items()}

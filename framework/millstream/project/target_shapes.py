@@ -203,6 +203,10 @@ class TargetShape(Shape):
     environment: Annotated[
         str | None, about("an isolated environment in which all commands work, such as the user's name")
     ] = None
+    fast_paths: Annotated[
+        Literal["on", "off"] | None,
+        about("off: run every query without shortcuts, to find out whether one gives other rows"),
+    ] = None
     jars: Annotated[
         Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
     ] = None

@@ -39,6 +39,7 @@ def target_of(target: Target, *, jars: bool) -> Target:
     unit = {
         "master": "local[2]",
         "timezone": target.settings.get("timezone", "UTC"),
+        "fast_paths": target.settings.get("fast_paths"),
         "spark": {
             **sql_settings,
             **_SETTINGS,

@@ -20,7 +20,7 @@ generated:
   target: all
   outputs:
     all: {master: "local[2]", kafka: embedded, optimization: all}
-    none: {master: "local[2]", kafka: embedded, optimization: none, grouping: 'off'}
+    none: {master: "local[2]", kafka: embedded, optimization: none, grouping: 'off', fast_paths: 'off'}
 """
 USERS, RECORDS = 6, 12
 """Users in all topics, and records of each topic."""

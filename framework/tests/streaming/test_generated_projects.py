@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 
 @pytest.mark.parametrize("seed", range(1, 1 + GENERATED_SEEDS))
-def test_a_generated_project_builds_and_has_the_same_rows_without_optimization(
+def test_a_generated_project_builds_and_has_the_same_rows_without_optimization_and_fast_paths(
     tmp_path, broker_server, first_spark, seed
 ):
     rows = {}

@@ -33,12 +33,17 @@ def doubled(value: int | None) -> int:
 _OUTPUTS = [("all", "all"), ("none", "off"), ("all", "off"), ("none", "all")]
 
 
-def write(folder: Path, project: Project) -> Path:
+def write(folder: Path, project: Project, *, fast_paths: str = "on") -> Path:
     """Write a project that has a target for each way to optimize and to group."""
     files = {
         "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n',
         "profiles.yml": json.dumps(
-            {"shop": {"target": "all_all", "outputs": {f"{o}_{g}": _target(o, g) for o, g in _OUTPUTS}}}
+            {
+                "shop": {
+                    "target": "all_all",
+                    "outputs": {f"{o}_{g}": _target(o, g) | {"fast_paths": fast_paths} for o, g in _OUTPUTS},
+                }
+            }
         ),
         "macros/functions.py": _FUNCTIONS,
         "models/sources.yml": json.dumps(

@@ -21,6 +21,17 @@ from millstream.engine.queries.small_batches import MOST, Interpretation, evalua
 from millstream.outputs.kinds import BATCH
 from millstream.outputs.registry import writer_of
 from millstream.queries.values import Delivery, PerBatch, TableOutput, sinks_in
+from millstream.outputs.kinds import BATCH
+from millstream.queries.values import (
+    DeadLetters,
+    Delivery,
+    PerBatch,
+    SinkOutput,
+    TableOutput,
+    Target,
+    ViewOutput,
+)
+from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import MAINTAINED, Batch
 
 
@@ -73,7 +84,7 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
     def each_batch(batch: DataFrame, number: int) -> None:
         again = number == stores.again
         records = stores.records(number) if several or tables else None
-        if records is not None and records <= MOST:
+        if records is not None and records <= MOST and takes_fast_paths(batch.sparkSession):
             with evaluated(batch) as computed, planned_small(batch.sparkSession, computed.few):
                 store(computed.rows, delivery, stores, number, small=computed.few)
             return

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from millstream.engine.queries.tables import Tables
 from millstream.queries.values import StaticRead
+from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import Version
 
 
@@ -26,7 +27,9 @@ class Lookups:
         self._schemas: dict[str, StructType] = {}
 
     def refresh(self, session: SparkSession) -> None:
-        """Let all views show the newest versions."""
+        """Let all views show the newest versions; those that Spark reads itself show them in each batch."""
+        if not takes_fast_paths(session):
+            return
         for read in self._reads:
             version = self._copied.get(read.view)
             copied = self._tables.copied(read.relation, version)

@@ -37,6 +37,7 @@ from millstream.plan.nodes.maintenance import (
 from millstream.queries.values import Maintaining, StaticRead, TableOutput
 from millstream.results.results import TableChanges
 from millstream.stores.key_ranges import key_ranges
+from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import Version
 
 _COMPUTED = "_millstream_computed"
@@ -122,7 +123,7 @@ def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> Da
 
 def _touched_rows(session: SparkSession, maintenance: Maintenance, stack: ExitStack) -> DataFrame:
     """Return the rows with touched keys, by weights if that is certain."""
-    if maintenance.weighted:
+    if maintenance.weighted and takes_fast_paths(session):
         weighted = stack.enter_context(evaluated(session.sql(maintenance.weighted))).rows
         if weighted.where(UNSURE).isEmpty():
             return weighted

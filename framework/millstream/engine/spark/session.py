@@ -35,6 +35,7 @@ from millstream.project.spark_settings import TIMEZONE, flat
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
 from millstream.stores.registry import configured, declaration
+from millstream.stores.session_settings import fast_path_settings
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXTENSIONS = "spark.sql.extensions"
@@ -123,6 +124,7 @@ def spark_settings(
     options += f" -Xlog:disable {classes}" if classes else ""
     settings = _ALWAYS | _of_stores(target) | (_LOCAL if local else {})
     settings |= {
+        **fast_path_settings(target),
         HEAP: f"{heap_of(target, queries, memory_of_machine())}m",
         TIMEZONE: str(target.settings.get("timezone", "UTC")),
         "spark.sql.shuffle.partitions": str(shuffle_partitions(target)),

@@ -20,7 +20,7 @@ Waits = dict[str, frozenset[str]]
 
 def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> list[SharedRead]:
     """Return the pairs of queries that could share the read of a topic, where that is worth it."""
-    if job.catalog.target.get("grouping") == "off":
+    if job.catalog.target.get("grouping") == "off" or job.project.target.settings.get("fast_paths") == "off":
         return []
     cores = spark.sparkContext.defaultParallelism
     return [

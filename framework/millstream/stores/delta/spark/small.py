@@ -42,6 +42,7 @@ from millstream.core.types import (
 from millstream.plan.nodes import Column
 from millstream.project.folders import local_path
 from millstream.queries.values import TableOutput
+from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import Batch, Copied, Version
 from millstream.stores.tables.words import quoted as standard
 
@@ -83,8 +84,8 @@ def opened(session: SparkSession, table: TableOutput, path: str) -> DeltaTable |
 
 
 def shared(session: SparkSession, table: TableOutput, path: str) -> DeltaTable | None:
-    """Return a table that both engines write alike, of any size; None if only Spark can write it."""
-    if not _is_possible(session, table, path):
+    """Return a table that both engines write alike, of any size; None if Spark must write it."""
+    if not takes_fast_paths(session) or not _is_possible(session, table, path):
         return None
     delta_table = DeltaTable(str(local_path(path)))
     names = {field.name for field in delta_table.schema().fields}

@@ -1,0 +1,94 @@
+"""`fast_paths: off` runs every query without shortcuts, also in turns with builds that take them."""
+
+import json
+
+import pytest
+from support.runs import built, problems, table_rows
+from support.shops import SHARE, TOTALS, event
+from support.spark import SPARK_WARNINGS
+
+from millstream.engine.python import functions
+from millstream.engine.queries.small_batches import evaluated
+from millstream.project.load import load_project
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.session_settings import fast_path_settings
+
+pytestmark = SPARK_WARNINGS
+
+SHARES = """
+    {{ config(materialized='sink') }}
+    select id, share(value) as share, t.total from {{ source('web', 'events') }} e
+    left join {{ ref('totals') }} t on t.user = e.user
+"""
+PLAIN = """
+    {{ config(materialized='sink') }}
+    select id, share(value) as share from {{ source('web', 'events') }}
+"""
+USERS = """
+    {{ config(materialized='table', unique_key='total') }}
+    select cast(total as bigint) as total, count(*) as users from {{ ref('totals') }} group by cast(total as bigint)
+"""
+
+
+def use_fast_paths(shop, setting):
+    shop.write(
+        "profiles.yml",
+        f"""
+        shop: {{target: local, outputs: {{local: {{master: "local[2]", kafka: embedded, fast_paths: {setting}}}}}}}
+        """,
+    )
+
+
+def writers(shop, model):
+    """Return the engine of each commit of a table that stored rows."""
+    folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(f"model.{model}")
+    return [
+        "Spark" if "Apache-Spark" in info["commitInfo"].get("engineInfo", "") else "delta-rs"
+        for commit in sorted(shop.root.glob("**/_delta_log/*.json"))
+        if str(commit).startswith(str(folder).removeprefix("file:"))
+        for info in map(json.loads, commit.read_text().splitlines())
+        if info.get("commitInfo", {}).get("operation") in ("MERGE", "WRITE")
+    ]
+
+
+def test_builds_with_and_without_fast_paths_take_turns(shop, first_spark):
+    shop.write("macros/shares.py", SHARE)
+    shop.model("totals", TOTALS)
+    shop.model("shares", SHARES)
+    shop.model("plain", PLAIN)
+    shop.model("users", USERS)
+    sent = []
+    for number, setting in enumerate(["on", "off", "on", "off"]):
+        use_fast_paths(shop, setting)
+        records = [event(10 * number + i, user=f"u{i % 3}", value=1.0 + i % 2) for i in range(6)]
+        shop.send(*records)
+        sent += [value for _, value in records]
+        _, events = built(shop.root, first_spark)
+        assert problems(events) == []
+    assert sorted((row["id"], row["share"]) for row in shop.values("plain")) == [
+        (value["id"], 1 / value["value"]) for value in sent
+    ]
+    assert sorted((row["id"], row["share"]) for row in shop.values("shares")) == [
+        (value["id"], 1 / value["value"]) for value in sent
+    ]
+    totals = {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")}
+    assert totals == {"u0": 12.0, "u1": 12.0, "u2": 12.0}
+    assert table_rows(shop.root, "model.users") == [{"total": 12, "users": 3}]
+    assert writers(shop, "totals") == ["delta-rs", "Spark", "delta-rs", "Spark"]
+    assert writers(shop, "users") == ["delta-rs", "Spark", "delta-rs", "Spark"]
+
+
+@pytest.mark.parametrize("setting", ["on", "off"])
+def test_a_session_follows_the_setting(shop, first_spark, setting):
+    use_fast_paths(shop, setting)
+    shop.write("macros/shares.py", SHARE)
+    project = load_project(shop.root, None, None, None)
+    session = first_spark.newSession()
+    for name, value in fast_path_settings(project.target).items():
+        session.conf.set(name, value)
+    functions.register(session, project, ["share"])
+    rows = session.sql("select share(value) from values (1.0D), (2.0D) as t(value)")
+    assert ("ArrowEvalPython" in rows._jdf.queryExecution().executedPlan().toString()) == (setting == "off")
+    with evaluated(rows) as computed:
+        assert computed.few == (setting == "on")
+        assert sorted(row[0] for row in computed.rows.collect()) == [0.5, 1.0]
