@@ -1,7 +1,9 @@
 """Only one package of the Java code depends on Spark's internals."""
 
 import re
+from pathlib import Path
 
+import millstream
 from millstream.engine.spark.functions import SOURCES
 
 INTERNALS = SOURCES / "millstream" / "spark"
@@ -29,3 +31,17 @@ def test_only_the_package_spark_imports_internals():
         if not PUBLIC.match(name) and not VALUES.match(name)
     }
     assert internal == set()
+
+
+NAMED = re.compile(r"""own_class\(\w[^,]*, "([\w.]+)"\)|\bmillstream\.((?:\w+\.)+[A-Z]\w+)(?=[."$'])""")
+
+
+def test_python_names_classes_that_exist():
+    sources = [file.read_text(encoding="utf-8") for file in Path(millstream.__file__).parent.rglob("*.py")]
+    names = {own or name for text in sources for own, name in NAMED.findall(text)}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not _source(name).is_file()] == []
+
+
+def _source(name):
+    return SOURCES.joinpath("millstream", *name.split(".")).with_suffix(".java")
