@@ -139,10 +139,18 @@ class Relations:
         return self.builder.timed(node, name, delay, relation.start, relation.stop)
 
     def _add(self, scope: Scope, relation: From, names: dict[str, Column], node: Node) -> None:
-        """Add a relation's columns by position, since an alias, `as t(a, b)`, may rename them."""
-        # Rows at rest lack the metadata of records, which comes last.
-        for written, column in zip(relation.columns, node.columns, strict=False):
-            scope.add(relation.alias, written, names[column.name])
+        """Add a relation's columns: by position, since an alias, `as t(a, b)`, may rename them.
+
+        A model that is read can have more columns, or another order of them, than when this SQL was compiled.
+        """
+        if isinstance(relation.input, Scan):
+            # Rows at rest lack the metadata of records.
+            read = [node.by_name.get(written.lower()) for written in relation.columns]
+        else:
+            read = [*node.columns]
+        for written, column in zip(relation.columns, read, strict=False):
+            if column is not None:
+                scope.add(relation.alias, written, names[column.name])
 
     def _first(self, node: Node, relation: From) -> Node:
         self._add(self.scope, relation, {c.name: c for c in node.columns}, node)
