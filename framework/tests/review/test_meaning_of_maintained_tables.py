@@ -20,6 +20,11 @@ MODELS = {
     "never": TABLE.format("'user_id'")
     + "select user_id from {{ ref('purchases') }} p where not exists (select 1 from {{ ref('rates') }} r where r.user_id = p.user_id)",
     "counted": TABLE.format("'n'") + "select n, count(*) as days from {{ ref('daily') }} group by n",
+    "visits": TABLE.format("'user_id'") + "select user_id, type, at from {{ source('shop', 'events') }}",
+    "prices": TABLE.format("'type', versions='30 days', order_by='at'")
+    + "select type, amount, at from {{ source('shop', 'events') }}",
+    "priced": TABLE.format("'user_id'")
+    + "select v.user_id, p.amount from {{ ref('visits') }} v left join {{ ref('prices') }} for system_time as of v.at p on p.type = v.type",
     "pairs": TABLE.format("'user_id'")
     + "select a.user_id, a.amount, b.amount as other from {{ ref('purchases') }} a join {{ ref('purchases') }} b on a.type = b.user_id",
 }  # fmt: skip
@@ -82,6 +87,8 @@ def test_an_added_or_removed_column_changes_no_other(tmp_path, name, before, aft
         ("usd", "p.amount * r.rate", "r.rate * p.amount"),
         ("usd", "r.type = p.type", "p.type = r.type"),
         ("usd", MODELS["usd"], MODELS["usd"].replace("select p", "with c as (select * from {{ ref('purchases') }}) select p").replace("from {{ ref('purchases') }} p", "from c p")),
+        ("priced", MODELS["priced"], MODELS["priced"].replace("v.", "x.").replace(" v ", " x ")),
+        ("priced", MODELS["priced"], MODELS["priced"].replace("select v", "with c as (select * from {{ ref('visits') }}) select v").replace("from {{ ref('visits') }} v", "from c v")),
         ("daily", "group by type", "group by 1"),
         ("daily", "count(*)", "count(1)"),
         ("ranked", MODELS["ranked"], MODELS["ranked"].replace("user_id, type, row", "q.user_id, q.type, row") + " q"),
@@ -98,6 +105,8 @@ def test_other_words_for_the_same_rows_change_nothing(tmp_path, name, before, af
         ("pairs", "on a.type = b.user_id", "on b.type = a.user_id", {"rows"}),
         ("usd", " join ", " left join ", {"rows"}),
         ("usd", "on r.type", "on r.rate > 1 and r.type", {"rows"}),
+        ("priced", " for system_time as of v.at", "", {"rows"}),
+        ("priced", "left join", "join", {"rows"}),
         ("daily", "sum(usd)", "max(usd)", {"meaning revenue"}),
         ("never", "not exists", "exists", {"rows", "meaning user_id"}),
         ("ranked", "order by amount", "order by at", {"meaning place"}),

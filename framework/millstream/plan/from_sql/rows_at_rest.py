@@ -76,7 +76,7 @@ def _is_whole(query: Query, text: str) -> bool:
             return False
         if select.windows and _QUALIFY.search(text):
             return False
-        if any(relation.as_of is not None or relation.watermark is not None for relation in select.relations):
+        if any(relation.watermark is not None for relation in select.relations):
             return False
     return all(body.operator == "union" for body in _bodies(query) if isinstance(body, Union))
 
