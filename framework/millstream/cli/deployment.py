@@ -24,12 +24,16 @@ class Deployment(Struct, frozen=True):
     rebuilds: tuple[QueryChange, ...]
     first: bool
     """The target has no queries yet."""
+    leftovers: tuple[str, ...] = ()
+    """Models that were removed before all models were last started, and whose checkpoints are still there."""
 
 
 def plan_deployment(
     common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
 ) -> Deployment:
     """Return what an apply does if users accept what the job accepts."""
+    import msgspec
+
     from millstream.deploy.checkpoints.deployed import deployed
     from millstream.deploy.planning.intents import Apply, accepted_by
     from millstream.deploy.planning.reuse_running import with_kept
@@ -45,8 +49,23 @@ def plan_deployment(
     accepted = accepted_by(job.intent)
     reused_plan = with_kept(job.topology, physical, running, Apply(accepted=accepted))
     statistics = statistics_of(common, root, now, ask_kafka=ask_kafka)
-    review = deployment(deployed_version(running, compiled), now, reused_plan, statistics, accepted)
-    return Deployment(review, rebuilds(review), not running.records)
+    left = _left_over(running, compiled)
+    still = msgspec.structs.replace(
+        running, records={name: record for name, record in running.records.items() if name not in left}
+    )
+    review = deployment(deployed_version(still, compiled), now, reused_plan, statistics, accepted, left)
+    leftovers = (model.partition(".")[2] for name in left for model in running.records[name].stored)
+    return Deployment(review, rebuilds(review), not running.records, tuple(leftovers))
+
+
+def _left_over(running: Deployed, compiled: Compiled) -> frozenset[str]:
+    """Return the queries of which no model existed when all models of the project were last started."""
+    saved = _saved_version(running)
+    if saved is None:
+        return frozenset()
+    existing = saved.manifest.nodes.keys() | compiled.manifest.nodes.keys()
+    records = running.records.items()
+    return frozenset(name for name, r in records if r.stored and existing.isdisjoint(r.stored))
 
 
 def only_built(compiled: Compiled, job: Job) -> Compiled:
@@ -96,6 +115,11 @@ def summarize(deployment: Deployment, target: TargetOptions) -> str:
     if deployment.first:
         return "Nothing runs on this target yet. All models start from the beginning of their topics."
     queries = _summarize_queries(deployment)
+    if deployment.leftovers:
+        command = for_target("millstream clean --orphans", target)
+        queries += (
+            f"\nLeft over of models removed earlier: {', '.join(deployment.leftovers)}. To remove: {command}"
+        )
     if not (sinks := sent_before(deployment.review)):
         return queries
     command = for_target(f"millstream build --rebuild {' '.join(sinks)}", target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -27,10 +27,14 @@ def deployment(
     reused: ReusedPlan,
     statistics: Statistics,
     accepted: Accepted,
+    leftovers: Collection[str] = (),
 ) -> Review:
-    """Return what changes on a target; `old` is the version that was started there, if it is known."""
+    """Return what changes on a target; `old` is the version that was started there, if it is known.
+
+    `leftovers` are the queries of models that were removed before that version was started.
+    """
     manifest = new.manifest
-    queries = deployed_changes(reused, statistics, accepted)
+    queries = [q for q in deployed_changes(reused, statistics, accepted) if q.name not in leftovers]
     changed = tuple(query for query in queries if query.status != "same" or query.notes)
     base = Base(f"what runs on {manifest.target}")
     if old is None:

@@ -193,6 +193,22 @@ def test_a_checkpoint_that_nobody_needs_any_more(shop, running, run):
     (shop / "models/totals.sql").unlink()
     (shop / "models/totals.yml").unlink()
     assert "totals: removed (totals)" in run("plan").out
+    started(shop)
+    out = run("plan").out
+    assert out.startswith("No effect on what runs\n")
+    assert out.endswith(
+        "Left over of models removed earlier: totals. To remove: millstream clean --orphans\n"
+    )
+
+
+def test_a_reader_of_all_columns_that_was_not_built_since_a_column_was_added(shop, running, run):
+    (shop / "models/copied.sql").write_text(CONFIG + "select * from {{ ref('totals') }}\n")
+    started(shop)
+    edit(shop, TOTALS.replace("select user_id", "select upper(user_id) as name, user_id"))
+    started(shop, only={"totals"}, all_succeeded=False)
+    (copied,) = run("plan", "--output", "json").json["nodes"]
+    columns = [(column["name"], column["kind"]) for column in copied["columns"]]
+    assert (copied["id"], copied["rows"], columns) == ("model.copied", False, [("name", "added")])
 
 
 def test_mistakes_of_the_project_come_first(shop, running, run):
