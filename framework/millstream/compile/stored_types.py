@@ -10,8 +10,6 @@ from millstream.core.types import NULL, VARIANT, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.sql.query import Select
-from millstream.outputs.kinds import Sink, Table
 from millstream.sql.query import Select, Union
 from millstream.stores.declaration import Declaration
 

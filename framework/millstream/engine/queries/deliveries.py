@@ -20,16 +20,11 @@ from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
 from millstream.outputs.kinds import BATCH
 from millstream.outputs.registry import writer_of
-from millstream.queries.values import Delivery, PerBatch, TableOutput, sinks_in
-from millstream.outputs.kinds import BATCH
 from millstream.queries.values import (
-    DeadLetters,
     Delivery,
     PerBatch,
-    SinkOutput,
     TableOutput,
-    Target,
-    ViewOutput,
+    sinks_in,
 )
 from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import MAINTAINED, Batch

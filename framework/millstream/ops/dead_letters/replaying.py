@@ -25,7 +25,6 @@ from millstream.kafka.topics import configs
 from millstream.ops.dead_letters.choosing import letters_of
 from millstream.ops.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
 from millstream.ops.dead_letters.letter import DeadLetter, with_original
-from millstream.outputs.kinds import OWN_HEADERS
 from millstream.ops.dead_letters.read_again import ReadAgain
 from millstream.outputs.kinds import OWN_HEADERS
 
