@@ -38,7 +38,7 @@ NAMED = re.compile(r"""own_class\(\w[^,]*, "([\w.]+)"\)|\bmillstream\.((?:\w+\.)
 
 def test_python_names_classes_that_exist():
     sources = [file.read_text(encoding="utf-8") for file in Path(millstream.__file__).parent.rglob("*.py")]
-    names = {own or name for text in sources for own, name in NAMED.findall(text)}
+    names = {called or named for text in sources for called, named in NAMED.findall(text)}
     assert len(names) > 10
     assert [name for name in sorted(names) if not _source(name).is_file()] == []
 
