@@ -119,7 +119,7 @@ def readers_of(
     above = {id_: graph.ancestors(id_) for id_ in stored}
     readers: dict[str, list[str]] = {}
     for topic in sorted(topics):
-        sources = {f"source.{source.id}" for source in project.sources.values() if source.topic == topic}
+        sources = {f"source.{source.id}" for source in project.topics.values() if source.topic == topic}
         readers[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
     return readers
 

@@ -47,19 +47,19 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
 def named_source(project: Project, names: Sequence[str]) -> SourceTopic:
     """Return the one source that is named, by its ID, its name or its topic."""
     by_name = {
-        name: topic for topic in project.sources.values() for name in (topic.name, topic.topic, topic.id)
+        name: topic for topic in project.topics.values() for name in (topic.name, topic.topic, topic.id)
     }
     if len(names) != 1:
         message = f"--value sends to one source, not to {len(names)}"
         raise MillstreamError(Diagnostic("MS834", message, None, "name one source or its topic"))
     if names[0] not in by_name:
-        remedy = did_you_mean(names[0], by_name, f"sources: {', '.join(project.sources)}")
+        remedy = did_you_mean(names[0], by_name, f"sources: {', '.join(project.topics)}")
         raise MillstreamError(Diagnostic("MS834", f"there is no source '{names[0]}'", None, remedy))
     return by_name[names[0]]
 
 
 def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTopic]]) -> Diagnostic:
-    sources = {alias for topic in project.sources.values() for alias in (topic.id, topic.name, topic.topic)}
+    sources = {alias for topic in project.topics.values() for alias in (topic.id, topic.name, topic.topic)}
     if name in sources:
         remedy = f"write `def {name.rpartition('.')[2]}(random, now)` in a file of seeds/"
         return Diagnostic("MS834", f"the source '{name}' has no generator", None, remedy)

@@ -13,10 +13,12 @@ from millstream.formats.registry import KEY, Encoding, functions_of
 from millstream.project.values import (
     Column,
     DataTest,
+    DeclaredSource,
     Function,
     FunctionUse,
     Project,
     RegistryUse,
+    RowSource,
     SchemaUse,
     Seed,
     Topic,
@@ -27,7 +29,7 @@ _TOPIC_OPTIONS = ("partitions", "topic_config", "starting")
 """Options of a topic that the manifest includes."""
 
 
-def source_node(project: Project, topic: Topic, relation: InputRelation) -> ManifestNode:
+def source_node(project: Project, topic: DeclaredSource, relation: InputRelation) -> ManifestNode:
     described = {column.name.lower(): column for column in topic.columns}
     path = topic.location.path
     return ManifestNode(
@@ -37,32 +39,46 @@ def source_node(project: Project, topic: Topic, relation: InputRelation) -> Mani
         path=path,
         fqn=(project.settings.name, *_folders_of(path), topic.source, topic.name),
         tags=topic.tags,
-        config={
-            "topic": topic.topic,
-            "format": topic.format.name,
-            "table": topic.table,
-            **({"versions": topic.versions} if topic.versions else {}),
-            "on_bad_record": topic.on_bad_record,
-            **({"deduplicate": "position"} if topic.deduplicate else {}),
-            **_schema(topic.schema, topic.format),
-            **_key(topic),
-            **(
-                {"watermark": {"column": topic.watermark.column, "delay": topic.watermark.delay}}
-                if topic.watermark
-                else {}
-            ),
-            **{name: topic.options[name] for name in _TOPIC_OPTIONS if topic.options.get(name) is not None},
-        },
+        config=_config(topic),
         description=topic.description,
         owner=topic.owner,
         meta=topic.meta,
-        functions=functions_of(topic.format, topic.key.format if topic.key else None),
+        functions=_functions_of(topic),
         columns=tuple(
             column_of(column, described.get(column.name.lower()), frozenset())
             for column in relation.columns
             if not column.hidden
         ),
     )
+
+
+def _config(source: DeclaredSource) -> dict[str, Any]:
+    watermark = source.watermark
+    timed = {"watermark": {"column": watermark.column, "delay": watermark.delay}} if watermark else {}
+    match source:
+        case Topic() as topic:
+            return {
+                "topic": topic.topic,
+                "format": topic.format.name,
+                "table": topic.table,
+                **({"versions": topic.versions} if topic.versions else {}),
+                "on_bad_record": topic.on_bad_record,
+                **({"deduplicate": "position"} if topic.deduplicate else {}),
+                **_schema(topic.schema, topic.format),
+                **_key(topic),
+                **timed,
+                **{n: topic.options[n] for n in _TOPIC_OPTIONS if topic.options.get(n) is not None},
+            }
+        case RowSource():
+            return {"kind": source.kind, **source.settings, **timed}
+
+
+def _functions_of(source: DeclaredSource) -> tuple[str, ...]:
+    match source:
+        case Topic():
+            return functions_of(source.format, source.key.format if source.key else None)
+        case RowSource():
+            return ()
 
 
 def _schema(use: SchemaUse | RegistryUse | FunctionUse | None, encoding: Encoding) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from millstream.core.expressions import Expression
 from millstream.core.types import STRING
 from millstream.formats.registry import KEY
@@ -17,6 +19,7 @@ from millstream.plan.from_sql.catalog import (
     FunctionSpec,
     Hints,
     ModelSpec,
+    RowSpec,
     SeedSpec,
     TopicSpec,
 )
@@ -24,7 +27,7 @@ from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
 from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
 from millstream.project.table_places import table_places
-from millstream.project.values import Project, Topic, shuffle_partitions
+from millstream.project.values import Project, RowSource, Topic, shuffle_partitions
 from millstream.sql.query import Query
 from millstream.sql.values import InputRelation
 
@@ -42,7 +45,7 @@ def base_catalog(
     return Catalog(
         topics={
             f"source.{topic.id}": _topic(topic, relations[f"source.{topic.id}"], derived.get(topic.id, ()))
-            for topic in project.sources.values()
+            for topic in project.topics.values()
         },
         seeds={
             f"seed.{seed.name}": SeedSpec(
@@ -51,6 +54,13 @@ def base_catalog(
             for seed in project.seeds.values()
         },
         models={},
+        row_sources={
+            f"source.{source.id}": _row_source(
+                source, relations[f"source.{source.id}"], derived.get(source.id, ())
+            )
+            for source in project.sources.values()
+            if isinstance(source, RowSource)
+        },
         functions={
             f.name: FunctionSpec(
                 f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs, f.logs
@@ -80,7 +90,7 @@ def _isolation_levels(project: Project) -> dict[str, str]:
         f"source.{topic.id}": str(
             {**consumer, **(topic.options.get("options") or {})}.get(_ISOLATION, DEFAULT_ISOLATION)
         )
-        for topic in project.sources.values()
+        for topic in project.topics.values()
     }
     return {id_: level for id_, level in levels.items() if level != DEFAULT_ISOLATION}
 
@@ -109,6 +119,22 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
         on_bad_record=topic.on_bad_record,
         deduplicate=topic.deduplicate,
+    )
+
+
+def _row_source(
+    source: RowSource, relation: InputRelation, derived: tuple[tuple[str, Expression], ...]
+) -> RowSpec:
+    columns = [(Column(c.name, c.type, c.nullable), c.hidden) for c in relation.columns]
+    return RowSpec(
+        id=relation.id,
+        name=source.name,
+        kind=source.kind,
+        settings=msgspec.json.encode(source.settings, order="deterministic").decode(),
+        columns=tuple(column for column, hidden in columns if not hidden),
+        metadata=tuple(column for column, hidden in columns if hidden),
+        derived=derived,
+        watermark=(source.watermark.column, source.watermark.delay) if source.watermark else None,
     )
 
 

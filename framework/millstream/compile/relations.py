@@ -4,13 +4,22 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
-from millstream.core.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, UNKNOWN, Array, Field, Row
+from millstream.core.types import UNKNOWN
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
-from millstream.project.values import Column, Project, Seed, Topic
+from millstream.project.values import Column, DeclaredSource, Project, RowSource, Seed, Topic
+from millstream.sources.registry import declaration
 from millstream.sql.values import InputRelation, RelationColumn
 
-HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
+
+def source_relation(source: DeclaredSource, broken: frozenset[str]) -> InputRelation:
+    """Return a source's declared columns, and its metadata, which `*` excludes."""
+    match source:
+        case Topic():
+            return topic_relation(source, broken)
+        case RowSource():
+            columns = (*map(_declared, source.columns), *metadata_of(source))
+            return InputRelation(f"source.{source.id}", columns, source.location.path in broken)
 
 
 def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
@@ -32,14 +41,16 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
 
 
-def metadata_of(topic: Topic) -> tuple[RelationColumn, ...]:
-    return (
-        RelationColumn("_key", topic.key.type if topic.key else STRING, hidden=True),
-        RelationColumn("_topic", STRING, nullable=False, hidden=True),
-        RelationColumn("_partition", INT, nullable=False, hidden=True),
-        RelationColumn("_offset", BIGINT, nullable=False, hidden=True),
-        RelationColumn("_timestamp", TIMESTAMP, nullable=False, hidden=True),
-        RelationColumn("_headers", HEADERS, hidden=True),
+def metadata_of(source: DeclaredSource) -> tuple[RelationColumn, ...]:
+    key = source.key.type if isinstance(source, Topic) and source.key else None
+    return tuple(
+        RelationColumn(
+            column.name,
+            key if key is not None and column.name == "_key" else column.type,
+            nullable=column.nullable,
+            hidden=True,
+        )
+        for column in declaration(source.kind).metadata
     )
 
 
@@ -64,5 +75,7 @@ def _declared(column: Column) -> RelationColumn:
 
 def input_relations(project: Project, broken: frozenset[str]) -> dict[str, InputRelation]:
     """Return every source and seed by node id."""
-    relations = {f"source.{topic.id}": topic_relation(topic, broken) for topic in project.sources.values()}
+    relations = {
+        f"source.{source.id}": source_relation(source, broken) for source in project.sources.values()
+    }
     return relations | {f"seed.{seed.name}": seed_relation(seed, broken) for seed in project.seeds.values()}

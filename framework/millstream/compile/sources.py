@@ -13,9 +13,9 @@ from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
 from millstream.core.text import Location
 from millstream.core.types import NULL, UNKNOWN
+from millstream.outputs.kinds import RENAMED_IN_TABLE
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
-from millstream.project.sources import RENAMED_IN_TABLE
-from millstream.project.values import Column, Project, Topic
+from millstream.project.values import Column, DeclaredSource, Project, Topic
 from millstream.sql.values import InputRelation, RelationColumn, SqlDiagnostic
 
 _BEFORE = "select "
@@ -38,7 +38,9 @@ def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Der
     return derived
 
 
-def _derived(project: Project, topic: Topic, relation: InputRelation, into: Derived) -> InputRelation:
+def _derived(
+    project: Project, topic: DeclaredSource, relation: InputRelation, into: Derived
+) -> InputRelation:
     from millstream.sql.analyze import analyze  # imports sqlglot, which an unchanged project does not need
 
     expressions = {column.name: column for column in topic.columns if column.expression}
@@ -73,20 +75,25 @@ def _derived(project: Project, topic: Topic, relation: InputRelation, into: Deri
 
 
 def _of_records(
-    topic: Topic, relation: InputRelation, derived: Collection[str]
+    topic: DeclaredSource, relation: InputRelation, derived: Collection[str]
 ) -> tuple[RelationColumn, ...]:
     """Return what `from` can read: columns of records, which tables of versions show in part."""
     columns = tuple(column for column in relation.columns if column.name not in derived)
-    if not topic.versions:
+    if not isinstance(topic, Topic) or not topic.versions:
         return columns
     times = {column.name for column in VERSION_COLUMNS}
     return (*(column for column in columns if column.name not in times), *metadata_of(topic))
 
 
-def _time_of_versions(topic: Topic, diagnostic: Diagnostic) -> Diagnostic | None:
+def _time_of_versions(topic: DeclaredSource, diagnostic: Diagnostic) -> Diagnostic | None:
     """Return the error of a column that `from` can't read; None if it is reported where it is declared."""
     name = diagnostic.message.partition("'")[2].partition("'")[0].lower()
-    if diagnostic.code != "MS402" or not topic.versions or name not in {c.name for c in VERSION_COLUMNS}:
+    if (
+        not isinstance(topic, Topic)
+        or not topic.versions
+        or diagnostic.code != "MS402"
+        or name not in {c.name for c in VERSION_COLUMNS}
+    ):
         return diagnostic
     if any(column.name.lower() == name for column in topic.columns):
         return None
@@ -111,5 +118,5 @@ def _located(column: Column, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
         location = Location(location.path, location.line, first, end)
     remedy = sql_diagnostic.help
     if sql_diagnostic.code == "MS402":
-        remedy = f"{remedy} ('from' reads the other columns of the topic; declare those that it needs)"
+        remedy = f"{remedy} ('from' reads the other columns of the source; declare those that it needs)"
     return Diagnostic(sql_diagnostic.code, sql_diagnostic.message, location, remedy)

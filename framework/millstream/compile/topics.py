@@ -72,7 +72,7 @@ def topic_problems(models: Models) -> list[Diagnostic]:
 class _Topics:
     def __init__(self, models: Models) -> None:
         self.models = models
-        self.sources = tuple(models.project.sources.values())
+        self.sources = tuple(models.project.topics.values())
         self.lines = Lines(Path(models.project.root))
         self.sinks = [
             _Sink(model, sink)

@@ -126,7 +126,7 @@ class Engine(Struct, frozen=True, eq=False):
 
     def topic_options(self, source: TopicRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
-        topic = self.job.project.sources.get(source.relation.removeprefix("source."))
+        topic = self.job.project.topic(source.relation)
         if topic is not None:
             return topic.options
         environment = self.job.project.target.environment

@@ -35,5 +35,5 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
 
 def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
     read = {source.relation for query in queries for source in query.sources}
-    topics = [topic for topic in project.sources.values() if f"source.{topic.id}" in read]
+    topics = [topic for topic in project.topics.values() if f"source.{topic.id}" in read]
     return list({topic.topic: source_topic(topic) for topic in topics}.values())

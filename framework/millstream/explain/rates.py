@@ -13,6 +13,7 @@ from millstream.plan.nodes import (
     Join,
     Node,
     Opaque,
+    SourceScan,
     Stateful,
     TemporalJoin,
     TopicScan,
@@ -40,7 +41,7 @@ def rates(order: Iterable[Node], hints: Hints) -> dict[int, float | None]:
 
 def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
     match node:
-        case TopicScan():
+        case TopicScan() | SourceScan():
             return _Rate(hints.rows_per_second.get(node.relation))
         case Filter():
             return _filtered(node, inputs[0], hints)

@@ -12,7 +12,17 @@ from msgspec.structs import asdict
 
 from millstream.explain.rates import rates
 from millstream.explain.sizes import row_size
-from millstream.plan.nodes import Decode, Node, Output, Plan, Project, Repartition, TopicScan, Watermark
+from millstream.plan.nodes import (
+    Decode,
+    Node,
+    Output,
+    Plan,
+    Project,
+    Repartition,
+    SourceScan,
+    TopicScan,
+    Watermark,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.context import Hints
 from millstream.plan.traits import KnownTraits
@@ -124,6 +134,8 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
         case TopicScan():
             yield "reads", 1
             yield "topics_read_back", int(node.relation.startswith("model."))
+        case SourceScan():
+            yield "reads", 1
         case Decode():
             yield "decodes", 1
             yield "decoded_fields", len(node.fields)
@@ -142,7 +154,7 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
 def _flowing(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
     """Yield the cost of each input row of a node."""
     match node:
-        case TopicScan():
+        case TopicScan() | SourceScan():
             yield "rows_read", 1
         case Decode():
             yield "rows_decoded", 1

@@ -49,8 +49,8 @@ def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
     """Return the generator of each source that has one, by the source's id."""
     generators: dict[str, tuple[Generator, Topic]] = {}
     for generator in project.generators:
-        for id_ in topics_of(generator.topic, project.sources):
-            generators.setdefault(id_, (generator, project.sources[id_]))
+        for id_ in topics_of(generator.topic, project.topics):
+            generators.setdefault(id_, (generator, project.topics[id_]))
     return generators
 
 

@@ -18,7 +18,7 @@ def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[
     for node in nodes.values():
         if node.sink is not None:
             readings[node.name] = of_sink(node)
-    sources = [(source, of_source(source)) for source in project.sources.values()]
+    sources = [(source, of_source(source)) for source in project.topics.values()]
     for source, reading in sources:
         readings.setdefault(source.id, reading)
     for source, reading in sources:
@@ -34,7 +34,7 @@ def readings_of(
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     readings = known_readings(project, nodes)
     on_cluster = user_topics(admin)
-    sources = {name for source in project.sources.values() for name in (source.id, source.name, source.topic)}
+    sources = {name for source in project.topics.values() for name in (source.id, source.name, source.topic)}
     named: dict[str, Reading] = {}
     diagnostics: list[Diagnostic] = []
     for name in names:

@@ -47,6 +47,11 @@ CHANGES = "changes"
 """As `emit` of a sink: each record has the row before and after a change."""
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 """The columns of a table that keeps versions: the time from which a version is valid, and until which."""
+RENAMED_IN_TABLE = (
+    "remove `versions`, and keep versions in a table that selects this column by another name: "
+    "config(materialized='table', unique_key=…, versions=…, order_by=…)"
+)
+"""What a topic with versions needs if its records have a field of the name of one of their times."""
 ALL = "all"
 """As `versions`: none of them is ever removed."""
 REGISTRY = "registry"

@@ -15,7 +15,15 @@ from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
 from millstream.project.properties import PropertiesFile
 from millstream.project.references import reference
-from millstream.project.values import DataTest, Generator, ModelProperties, Project, Seed, Topic, UnitTest
+from millstream.project.values import (
+    DataTest,
+    DeclaredSource,
+    Generator,
+    ModelProperties,
+    Project,
+    Seed,
+    UnitTest,
+)
 
 
 class Lines(Struct):
@@ -129,7 +137,7 @@ def _inputs(body: dict[str, Any]) -> Iterator[str]:
 
 
 def _tests(project: Project) -> Iterator[DataTest]:
-    owners: list[Topic | ModelProperties | Seed] = [
+    owners: list[DeclaredSource | ModelProperties | Seed] = [
         *project.sources.values(),
         *project.properties.values(),
         *project.seeds.values(),
@@ -141,9 +149,9 @@ def _tests(project: Project) -> Iterator[DataTest]:
 
 
 def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Diagnostic]:
-    sources = topics_of(generator.topic, project.sources)
+    sources = topics_of(generator.topic, project.topics)
     if not sources:
-        names = [topic.name for topic in project.sources.values()]
+        names = [topic.name for topic in project.topics.values()]
         hint = did_you_mean(generator.topic, names, "name it like the topic of a source")
         message = f"no source has a topic '{generator.topic}'"
         yield lines.diagnostic(generator.location, "MS117", message, hint)

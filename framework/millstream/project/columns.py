@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from yaml.nodes import Node, ScalarNode
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at
+from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.core.text import Location
 from millstream.core.type_names import type_remedy
-from millstream.core.types import Type, TypeSyntaxError, parse_type
+from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type, TypeSyntaxError, parse_type
 from millstream.project.data_tests import read_tests
 from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
 from millstream.project.schema import Raw, Reader, Shape
-from millstream.project.shapes import ColumnShape
-from millstream.project.values import Column, DataTest
+from millstream.project.shapes import ColumnShape, WatermarkShape
+from millstream.project.values import Column, DataTest, Watermark
 from millstream.project.yaml import offset_inside, span
 
-METADATA = frozenset(("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers"))
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _QUOTABLE = re.compile(r"[^`\x00-\x20\x7f](?:[^`\x00-\x1f\x7f]*[^`\x00-\x20\x7f])?")
 Named = TypeVar("Named", bound=Shape)
 
@@ -53,17 +53,19 @@ class ColumnReader(Reader):
                 self.report_at(self.location(shape), "MS109", message, "keep one of them", note)
             seen.setdefault(key, shape)
 
-    def columns(self, shapes: list[ColumnShape], *, metadata: bool = False) -> tuple[Column, ...]:
-        """Read columns; those of a topic (`metadata`) can't have the names of its metadata columns."""
+    def columns(
+        self, shapes: list[ColumnShape], of: str = "", metadata: Collection[str] = ()
+    ) -> tuple[Column, ...]:
+        """Read columns; those of a source, such as a topic, can't have the names of its metadata columns."""
         self.check_unique(shapes, lambda shape: shape.name, "column")
         for shape in shapes:
             self.check_column(shape, shape.name)
-            if metadata and shape.name.lower() in METADATA:
-                message = f"'{shape.name}' is a metadata column of every topic"
+            if shape.name.lower() in metadata:
+                message = f"'{shape.name}' is a metadata column of every {of}"
                 self.report_at(
                     self.location(shape), "MS110", message, "remove it, or give the column another name"
                 )
-            elif metadata and shape.name.lower() in RESERVED_COLUMNS:
+            elif of and shape.name.lower() in RESERVED_COLUMNS:
                 message = f"'{shape.name}' is a reserved column that queries add to rows"
                 self.report_at(self.location(shape), "MS110", message, "remove it, or rename the column")
         return tuple(map(self.column, shapes))
@@ -129,6 +131,21 @@ class ColumnReader(Reader):
             stop = first + max(1, len(error.name))
             self.diagnostics.append(diagnostic_at(self.text, first, stop, "MS107", str(error), remedy))
             return None
+
+    def watermark(
+        self, shape: WatermarkShape | None, columns: Sequence[Column], others: Mapping[str, Type]
+    ) -> Watermark | None:
+        """Read a watermark over columns, or over others that rows have."""
+        if shape is None:
+            return None
+        names = [*(column.name for column in columns), *others]
+        if columns and shape.column.lower() not in {name.lower() for name in names}:
+            times = [column.name for column in columns if column.type in (*_TIMES, UNKNOWN, None)]
+            times += [name for name, type_ in others.items() if type_ in _TIMES]
+            hint = did_you_mean(shape.column, times, f"name a timestamp: {', '.join(times)}")
+            message = f"column '{shape.column}' does not exist"
+            self.report_at(self.location(shape, "column"), "MS117", message, hint)
+        return Watermark(shape.column, shape.delay, shape.location)
 
     def tests(self, *raws: Raw | None, column: bool = False) -> tuple[DataTest, ...]:
         return tuple(

@@ -10,7 +10,7 @@ import msgspec
 from millstream.project.data_tests import KINDS
 from millstream.project.options import ModelConfig
 from millstream.project.settings import ProjectShape
-from millstream.project.shapes import PropertiesShape
+from millstream.project.source_shapes import properties_shape
 from millstream.project.target_shapes import TargetShape
 
 Schema = dict[str, Any]
@@ -29,7 +29,7 @@ def json_schemas() -> dict[str, Schema]:
 
 
 def _properties() -> Schema:
-    root, definitions = _components(PropertiesShape)
+    root, definitions = _components(properties_shape())
     config, more = _components(ModelConfig)
     for name, kind in KINDS.items():
         definitions[name], _ = _components(kind.arguments)

@@ -33,7 +33,17 @@ from millstream.project.seeds import read_seed
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.selectors_file import read_selectors
 from millstream.project.settings import FILE, read_settings
-from millstream.project.values import Function, Generator, Project, Seed, Settings, SqlFile, Target, Topic
+from millstream.project.values import (
+    DeclaredSource,
+    Function,
+    Generator,
+    Project,
+    Seed,
+    Settings,
+    SqlFile,
+    Target,
+    Topic,
+)
 from millstream.project.variables import RecordedVariables, merge_variables
 from millstream.project.yaml_templates import yaml_renderer
 
@@ -103,7 +113,8 @@ def load_topics(
 ) -> tuple[dict[str, Topic], list[Diagnostic]]:
     """Load the topics as the YAML files declare them, without their schemas."""
     loader = _Loader(root, settings, target, variables, {}, {}, Lines(root))
-    topics = loader.declared_topics(loader.properties())
+    sources = loader.declared_sources(loader.properties())
+    topics = {id_: source for id_, source in sources.items() if isinstance(source, Topic)}
     return topics, list(dict.fromkeys(loader.diagnostics))
 
 
@@ -286,15 +297,18 @@ class _Loader(Struct):
         read = partial(read_properties, render=render)
         return self._cached("properties", file, PropertiesFile, read, variables, environment)
 
-    def declared_topics(self, properties: list[PropertiesFile]) -> dict[str, Topic]:
-        return self._once((t for p in properties for t in p.sources), "source", lambda topic: topic.id)
+    def declared_sources(self, properties: list[PropertiesFile]) -> dict[str, DeclaredSource]:
+        return self._once((s for p in properties for s in p.sources), "source", lambda source: source.id)
 
     def _sources(
         self, properties: list[PropertiesFile], files: dict[str, File], functions: dict[str, Function]
-    ) -> dict[str, Topic]:
-        topics = self.declared_topics(properties)
+    ) -> dict[str, DeclaredSource]:
+        sources = self.declared_sources(properties)
         schemas = TopicSchemas(files, self.settings, self.lines, self.memo, functions)
-        completed = {id_: schemas.complete(topic) for id_, topic in topics.items()}
+        completed = {
+            id_: schemas.complete(source) if isinstance(source, Topic) else source
+            for id_, source in sources.items()
+        }
         self.diagnostics += schemas.diagnostics
         return completed
 

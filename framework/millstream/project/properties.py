@@ -22,19 +22,19 @@ from millstream.project.shapes import (
     MetricShape,
     ModelShape,
     OwnerShape,
-    PropertiesShape,
     SeedShape,
     UnitTestShape,
 )
+from millstream.project.source_shapes import PropertiesShape, kinds_for, properties_shape
 from millstream.project.sources import read_sources
 from millstream.project.values import (
     Column,
     DataTest,
+    DeclaredSource,
     Exposure,
     Metric,
     ModelLog,
     ModelProperties,
-    Topic,
     UnitTest,
 )
 from millstream.project.yaml import parse_yaml, plain
@@ -65,7 +65,7 @@ class FunctionProperties(Struct, frozen=True):
 class PropertiesFile(Struct, frozen=True):
     """The contents of one YAML file."""
 
-    sources: tuple[Topic, ...] = ()
+    sources: tuple[DeclaredSource, ...] = ()
     models: tuple[ModelProperties, ...] = ()
     seeds: tuple[SeedProperties, ...] = ()
     functions: tuple[FunctionProperties, ...] = ()
@@ -83,21 +83,22 @@ def read_properties(
         return PropertiesFile(), diagnostics
     reader = _Properties(text, render)
     reader.diagnostics += diagnostics
-    shape = reader.read(node, PropertiesShape)
+    kinds = kinds_for(node)
+    shape = reader.read(node, properties_shape(kinds))
     if shape is None:
         return PropertiesFile(), reader.diagnostics
-    return reader.file(shape), reader.diagnostics
+    return reader.file(shape, kinds), reader.diagnostics
 
 
 class _Properties(ColumnReader):
     """Reads the parts of one file."""
 
-    def file(self, shape: PropertiesShape) -> PropertiesFile:
+    def file(self, shape: PropertiesShape, kinds: tuple[str, ...]) -> PropertiesFile:
         for what in ("model", "seed", "function", "exposure", "metric"):
             self.check_unique(getattr(shape, f"{what}s"), lambda shape: str(shape.name), what)
         self.check_unique(shape.unit_tests, lambda test: f"{test.model}.{test.name}", "unit test")
         return PropertiesFile(
-            sources=read_sources(self, shape.sources),
+            sources=read_sources(self, shape.sources, kinds),
             models=tuple(map(self.model, shape.models)),
             seeds=tuple(map(self.seed, shape.seeds)),
             functions=tuple(map(self.function, shape.functions)),

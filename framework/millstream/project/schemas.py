@@ -14,14 +14,13 @@ from millstream.core.errors import did_you_mean
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, format_of
-from millstream.outputs.kinds import VALID_FROM, VALID_TO
+from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
 from millstream.project.checks import Lines
 from millstream.project.files import File
 from millstream.project.format_functions import CODE, source_format
 from millstream.project.format_functions import Unusable as UnusableFunction
 from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
 from millstream.project.pins import pins_folder, read_pins
-from millstream.project.sources import RENAMED_IN_TABLE
 from millstream.project.values import (
     Column,
     Function,

@@ -1,180 +1,25 @@
-"""Sources of a properties file: topics, with the defaults of their source."""
+"""Sources of a properties file, of all kinds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from millstream.core.errors import did_you_mean
-from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
-from millstream.formats.registry import Encoding, format_of, function_of
-from millstream.outputs.kinds import VALID_FROM, VALID_TO
-from millstream.project.columns import ColumnReader, names
-from millstream.project.encodings import read_encoding, read_key, read_schema_use
-from millstream.project.kafka_places import check_source
-from millstream.project.shapes import SourceShape, TopicShape, WatermarkShape
-from millstream.project.values import Column, Key, Topic, Watermark
-
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_OPTIONS = (
-    "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
-    "min_rows_per_trigger", "max_trigger_delay", "rows_per_second",
-)  # fmt: skip
+from millstream.project.columns import ColumnReader
+from millstream.project.schema import Shape
+from millstream.project.source_shapes import SourceShape
+from millstream.project.values import DeclaredSource
+from millstream.sources.registry import KINDS, declaration
 
 
-def read_sources(reader: ColumnReader, shapes: list[SourceShape]) -> tuple[Topic, ...]:
-    """Return the topics of all sources; a source may be written in several parts."""
+def read_sources(
+    reader: ColumnReader, shapes: list[SourceShape], kinds: tuple[str, ...] = KINDS
+) -> tuple[DeclaredSource, ...]:
+    """Return what all sources declare; a source may be written in several parts."""
+    declared: list[tuple[str, SourceShape, Shape]] = []
     for source in shapes:
         reader.check_name(source, source.name, "source")
-    for shape in (part for source in shapes for part in (source, *source.topics)):
-        check_source(reader, reader.location(shape, "options"), shape.options)
-    owners = {id(topic): source for source in shapes for topic in source.topics}
-    reader.check_unique(
-        [topic for source in shapes for topic in source.topics],
-        lambda topic: f"{owners[id(topic)].name}.{topic.name}",
-        "topic",
-    )
-    return tuple(_topic(reader, source, topic) for source in shapes for topic in source.topics)
-
-
-def _topic(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Topic:
-    reader.check_name(shape, shape.name, "source's topic")
-    format_ = read_encoding(reader, source, shape)
-    columns = reader.columns(shape.columns, metadata=True)
-    key = read_key(reader, shape.key or source.key, format_.decoding, shape.topic or shape.name)
-    if shape.table and key is None:
-        message = f"reference table '{shape.name}' has no key"
-        remedy = "add `key: {name: …}`: a table keeps the latest value per key"
-        reader.report_at(reader.location(shape), "MS108", message, remedy)
-    _check_columns(reader, shape, columns, format_)
-    return Topic(
-        source=source.name,
-        name=shape.name,
-        topic=_kafka_name(reader, shape),
-        location=reader.location(shape),
-        columns=columns,
-        key=key,
-        format=format_,
-        schema=read_schema_use(
-            reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
-        ),
-        table=shape.table,
-        versions=_versions(reader, shape, [*columns, *((key,) if key else ())]),
-        watermark=_watermark(reader, shape.watermark or source.watermark, columns, key),
-        on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
-        deduplicate=_deduplicate(reader, source, shape),
-        description=shape.description,
-        tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
-        owner=shape.owner or source.owner,
-        meta=source.meta | shape.meta,
-        tests=reader.tests(shape.tests, shape.data_tests),
-        options=_options(source, shape),
-    )
-
-
-def _deduplicate(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> bool:
-    if shape.deduplicate and shape.table:
-        message = f"'{shape.name}' is a reference table: a record that is sent again changes nothing in it"
-        reader.report_at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
-    return bool(shape.deduplicate or source.deduplicate) and not shape.table
-
-
-def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
-    if not shape.versions:
-        return ""
-    location = reader.location(shape, "versions")
-    if not shape.table:
-        message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
-        reader.report_at(location, "MS683", message, "add `table: true`, or remove `versions`")
-        return ""
-    for column in columns:
-        if (name := column.name.lower()) in {VALID_FROM, VALID_TO}:
-            message = f"a topic with `versions` gets a column '{name}', and declares another one"
-            at_column = column.location if isinstance(column, Column) else location
-            reader.report_at(at_column, "MS682", message, RENAMED_IN_TABLE)
-    return shape.versions
-
-
-RENAMED_IN_TABLE = (
-    "remove `versions`, and keep versions in a table that selects this column by another name: "
-    "config(materialized='table', unique_key=…, versions=…, order_by=…)"
-)
-"""What a topic with versions needs if its records have a field of the name of one of their times."""
-
-
-def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
-    if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
-        message = "a Kafka topic's name has at most 249 characters"
-        reader.report_at(reader.location(shape), "MS110", message, "shorten it")
-    return shape.topic or shape.name
-
-
-def _check_columns(
-    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
-) -> None:
-    if format_of(format_).columns or function_of(format_.name) or "schema" in shape.locations:
-        return
-    language = format_of(format_).schemas
-    if language is not None and language.required:
-        message = f"topic '{shape.name}' has no schema, which {format_} needs"
-        remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
-        reader.report_at(reader.location(shape), "MS108", message, remedy)
-        return
-    _check_single(reader, shape, columns, format_)
-    if not columns and "columns" not in shape.locations:
-        message = f"topic '{shape.name}' has no columns"
-        remedy = "add `columns: [{name: …, type: …}]`"
-        reader.report_at(reader.location(shape), "MS108", message, remedy)
-    for written, column in zip(shape.columns, columns, strict=True):
-        if not (written.type or written.data_type or written.from_ or "type" in written.locations):
-            message = f"column '{column.name}' has no type"
-            reader.report_at(
-                column.location, "MS108", message, f"add `type: …`: {format_} values have no types"
-            )
-
-
-def _check_single(
-    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
-) -> None:
-    """Report columns that a value which is one column can't have."""
-    decoded = [
-        column.name for column, written in zip(columns, shape.columns, strict=True) if not written.from_
-    ]
-    if not format_of(format_).single or len(decoded) < 2:
-        return
-    message = f"a value in {format_} is one column, and {' and '.join(decoded)} are declared"
-    remedy = "declare one column of the value's type, and others with `from`"
-    reader.report_at(reader.location(shape, "columns"), "MS107", message, remedy)
-
-
-def _watermark(
-    reader: ColumnReader, shape: WatermarkShape | None, columns: tuple[Column, ...], key: Key | None
-) -> Watermark | None:
-    if shape is None:
-        return None
-    names = [column.name for column in columns] + ([key.name] if key else []) + ["_timestamp"]
-    if columns and shape.column.lower() not in {name.lower() for name in names}:
-        times = [column.name for column in columns if column.type in (*_TIMES, UNKNOWN, None)]
-        times += [key.name] if key and key.type in _TIMES else []
-        hint = did_you_mean(shape.column, times, f"name a timestamp: {', '.join([*times, '_timestamp'])}")
-        reader.report_at(
-            reader.location(shape, "column"), "MS117", f"column '{shape.column}' does not exist", hint
-        )
-    return Watermark(shape.column, shape.delay, shape.location)
-
-
-def _options(source: SourceShape, shape: TopicShape) -> dict[str, Any]:
-    """Merge mappings, and let the topic override the rest."""
-    options: dict[str, Any] = {}
-    for part in (source, shape):
-        for name in _OPTIONS:
-            value = getattr(part, name)
-            if isinstance(value, dict):
-                value = options.get(name, {}) | value
-            if value not in (None, {}):
-                options[name] = value
-        if part.hints:
-            options |= {
-                k: v for k in ("rows_per_second", "distinct", "keeps") if (v := getattr(part.hints, k))
-            }
-    return options
+        for kind in kinds:
+            declaration(kind).check(reader, source)
+            declared += [(kind, source, shape) for shape in getattr(source, declaration(kind).key)]
+    names = {id(shape): f"{source.name}.{getattr(shape, 'name', '')}" for _, source, shape in declared}
+    titles = " or ".join(dict.fromkeys(declaration(kind).title for kind, _, _ in declared))
+    reader.check_unique([shape for _, _, shape in declared], lambda shape: names[id(shape)], titles)
+    return tuple(declaration(kind).read(reader, source, shape) for kind, source, shape in declared)

@@ -113,7 +113,7 @@ class Key(Struct, frozen=True):
     """Where the project declares the type, if it does."""
 
 
-class Topic(Struct, frozen=True):
+class Topic(Struct, frozen=True, tag="topic"):
     """A source: a Kafka topic as a relation."""
 
     source: str
@@ -150,6 +150,38 @@ class Topic(Struct, frozen=True):
         """The subjects of its values and keys."""
         both = (self.schema, self.key.schema if self.key else None)
         return tuple(use for use in both if isinstance(use, RegistryUse))
+
+    @property
+    def kind(self) -> str:
+        return "topic"
+
+
+class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
+    """A source whose rows have their columns: files, a table of another system."""
+
+    kind: str
+    """Its name in the registry of kinds of sources."""
+    source: str
+    name: str
+    location: Location
+    columns: tuple[Column, ...] = ()
+    watermark: Watermark | None = None
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+    meta: dict[str, Any] = {}
+    tests: tuple[DataTest, ...] = ()
+    settings: dict[str, Any] = {}
+    """What its kind reads it by, such as the path of a folder."""
+    options: dict[str, Any] = {}
+    """Hints for the optimizer."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.source}.{self.name}"
+
+
+DeclaredSource = Topic | RowSource
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -412,8 +444,8 @@ class Project(Struct, frozen=True):
     settings: Settings
     target: Target
     vars: dict[str, Any]
-    sources: dict[str, Topic]
-    """By `source.topic`."""
+    sources: dict[str, DeclaredSource]
+    """By `source.name`."""
     models: dict[str, SqlFile]
     properties: dict[str, ModelProperties]
     seeds: dict[str, Seed]
@@ -434,3 +466,13 @@ class Project(Struct, frozen=True):
     """The libraries that functions import, by name, with their versions."""
     contents: dict[str, bytes] = {}
     """The files that queries execute or read, by path, if they were read once for all (`contents`)."""
+
+    @property
+    def topics(self) -> dict[str, Topic]:
+        """Return the sources that are topics."""
+        return {id_: source for id_, source in self.sources.items() if isinstance(source, Topic)}
+
+    def topic(self, id_: str) -> Topic | None:
+        """Return the topic of a source, by the id of the relation; None if the relation is something else."""
+        source = self.sources.get(id_.removeprefix("source."))
+        return source if isinstance(source, Topic) else None

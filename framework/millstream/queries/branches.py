@@ -18,6 +18,7 @@ from millstream.plan.nodes import (
     Plan,
     Project,
     Repartition,
+    SourceScan,
     Stateful,
     TableScan,
     TopicScan,
@@ -117,7 +118,7 @@ _NOTHING = _Below()
 
 def _node_summary(node: Node) -> _Below:
     match node:
-        case TopicScan():
+        case TopicScan() | SourceScan():
             return _Below({node.relation: node})
         case TableScan(changes=True):
             return _Below({f"changes of {node.relation}": node})
@@ -144,7 +145,7 @@ def _rows(node: Node) -> str:
     waiting = [node]
     while waiting:
         below = waiting.pop()
-        if not isinstance(below, Project | Repartition | Decode | TopicScan | TableScan):
+        if not isinstance(below, Project | Repartition | Decode | TopicScan | SourceScan | TableScan):
             fingerprints.append(below.fingerprint)
             continue
         waiting += below.inputs

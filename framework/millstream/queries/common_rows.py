@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.plan.nodes import Decode, Node, Output, TableScan, TopicScan, Watermark
+from millstream.plan.nodes import Decode, Node, Output, SourceScan, TableScan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.queries.branches import Branch
 from millstream.queries.view_names import merged
@@ -75,7 +75,7 @@ def _through(output: Node, trunk: Node) -> bool:
         if node is trunk or id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, TopicScan) or (isinstance(node, TableScan) and node.changes):
+        if isinstance(node, TopicScan | SourceScan) or (isinstance(node, TableScan) and node.changes):
             return False
         waiting += node.inputs
     return True

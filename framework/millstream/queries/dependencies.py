@@ -23,7 +23,7 @@ from millstream.plan.nodes import (
     Node,
     Output,
     Project,
-    SeedScan,
+    RowsScan,
     Stateful,
     TableScan,
     TopicScan,
@@ -125,7 +125,7 @@ class Dependencies:
                 return _NONE  # after an edit, its differences come as changes
             case TableScan() if (table := self._references.get(node.relation)) is not None:
                 return self._reference(table)
-            case TableScan() | SeedScan():
+            case RowsScan():
                 return self._relation(node.relation)
             case Binary():
                 return self.expressions(node, node.on)
@@ -268,7 +268,7 @@ class Dependencies:
             case Union():
                 index = [column.name.lower() for column in node.columns].index(name.lower())
                 return _NONE.union(*(self._column(side, side.columns[index].name) for side in node.sides))
-            case Decode() | TableScan() | SeedScan():
+            case Decode() | RowsScan():
                 return self._read(node, name)
         return _NONE.union(*(self._all(child, child.names) for child in node.inputs))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from millstream.plan.nodes import Dedupe, Node, Opaque
 from millstream.queries.signature import operator_name, states_in
-from millstream.queries.values import ChangesRead, PerBatch, StreamRead, ToKafka
+from millstream.queries.values import ChangesRead, PerBatch, SourceRead, StreamRead, ToKafka
 
 
 def realtime_obstacles(
@@ -40,6 +40,7 @@ def realtime_obstacles(
         for s in sources
         if isinstance(s, ChangesRead)
     ]
+    obstacles += [f"rows of {s.title} arrive in batches" for s in sources if isinstance(s, SourceRead)]
     if not sources:
         obstacles.append("it reads no stream")
     if any(isinstance(node, Opaque) for node in order):

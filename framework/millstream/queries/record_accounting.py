@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import Dedupe, Node, Output, TopicScan
+from millstream.plan.nodes import Dedupe, Node, Output, SourceScan, TopicScan
 from millstream.plan.row_by_row import input_of_rows
 
 
@@ -11,7 +11,7 @@ def counted_source(output: Output) -> str:
     node: Node | None = output.input
     while node is not None:
         match node:
-            case TopicScan():
+            case TopicScan() | SourceScan():
                 return node.relation
             case Dedupe(by_position=False, exact_by=""):
                 node = node.input

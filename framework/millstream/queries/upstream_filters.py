@@ -21,9 +21,8 @@ from millstream.plan.nodes import (
     Filter,
     Join,
     Node,
-    SeedScan,
+    RowsScan,
     Stateful,
-    TableScan,
     TopicScan,
     TraitsLeaf,
     Union,
@@ -100,7 +99,7 @@ class Passing:
                 ]
             case Aggregate() | Dedupe() | Stateful():
                 return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
-            case SeedScan() | TableScan() | TraitsLeaf():
+            case RowsScan() | TraitsLeaf():
                 return [type(node).__name__, node.relation]
             case _:
                 return [*below, as_written(node).fingerprint]

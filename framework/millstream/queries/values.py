@@ -60,6 +60,26 @@ class TopicRead(Struct, frozen=True):
         return self.topic
 
 
+class SourceRead(Struct, frozen=True):
+    """The rows of a source that is no topic, which a query reads as they come."""
+
+    view: str
+    relation: str
+    kind: str
+    """Its kind in the registry of kinds of sources."""
+    columns: tuple[Column, ...] = ()
+    """The columns that are read."""
+
+    @property
+    def stream(self) -> str:
+        """The name by which positions are stored; no topic can have it."""
+        return f"{self.kind}:{self.relation.removeprefix('source.')}"
+
+    @property
+    def title(self) -> str:
+        return self.relation.removeprefix("source.")
+
+
 class ChangesRead(Struct, frozen=True):
     """The changes of a table that a query reads as they come, with `_deleted` for deleted rows."""
 
@@ -78,7 +98,7 @@ class ChangesRead(Struct, frozen=True):
         return f"changes of {self.relation.removeprefix('model.')}"
 
 
-StreamRead = TopicRead | ChangesRead
+StreamRead = TopicRead | SourceRead | ChangesRead
 """What a query reads as a stream."""
 
 
@@ -527,6 +547,11 @@ class Query(Struct, frozen=True):
     def topics_read(self) -> tuple[str, ...]:
         """The topics of its sources."""
         return tuple(dict.fromkeys(read.topic for read in self.topic_reads))
+
+    @property
+    def source_reads(self) -> tuple[SourceRead, ...]:
+        """The sources that are no topics."""
+        return tuple(source for source in self.sources if isinstance(source, SourceRead))
 
     @property
     def table_reads(self) -> tuple[ChangesRead, ...]:

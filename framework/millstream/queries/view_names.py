@@ -12,13 +12,14 @@ from millstream.plan.nodes import (
     Maintained,
     Node,
     SeedScan,
+    SourceScan,
     TableScan,
     TemporalJoin,
     TopicScan,
 )
 from millstream.queries.emit.bad_records import bad_by
 from millstream.queries.emit.fuse import unused
-from millstream.queries.values import ChangesRead, StaticRead, StreamRead, TopicRead
+from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead
 
 
 class Views:
@@ -43,6 +44,8 @@ class Views:
         match node:
             case TopicScan():
                 return self.of(node.relation, "records")
+            case SourceScan():
+                return self.of(node.relation, "rows")
             case TableScan(changes=True):
                 return self.of(node.relation, "changes")
             case Maintained():
@@ -60,6 +63,7 @@ def sources(
 ) -> tuple[StreamRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""
     records: dict[str, TopicRead] = {}
+    rows: dict[str, SourceRead] = {}
     reads: dict[str, StreamRead] = {}
     order = tuple(order)
     versions = {
@@ -84,6 +88,11 @@ def sources(
                 )
                 records[view] = read if view not in records else _both(records[view], read)
                 reads[view] = records[view]
+            case SourceScan():
+                view = views.of(node.relation, "rows")
+                before = rows[view].columns if view in rows else ()
+                rows[view] = SourceRead(view, node.relation, node.kind, merged(before, node.columns))
+                reads[view] = rows[view]
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")
                 reads.setdefault(view, ChangesRead(view, node.relation, node.columns))

@@ -39,7 +39,7 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
         was, now = before[id_], after[id_]
         columns = column_changes(was, now, readers)
         what = options_sentences(was.config, now.config)
-        if old.topology and new.topology:
+        if old.topology and new.topology and _is_topic(id_, old, new):
             specs = old.topology.catalog.topics[id_], new.topology.catalog.topics[id_]
             what = topic_sentences(*specs)
             if derived := _derived(*specs):
@@ -54,6 +54,10 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
                 what=tuple(what), rows=kept_rows(was) != kept_rows(now), columns=columns,
                 edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
+
+
+def _is_topic(id_: str, *versions: Version) -> bool:
+    return all(version.topology and id_ in version.topology.catalog.topics for version in versions)
 
 
 def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.core.expressions import Expression, render
 from millstream.core.types import Field
 from millstream.formats.reading import reading_of
-from millstream.plan.from_sql.catalog import Catalog, TopicSpec
+from millstream.plan.from_sql.catalog import Catalog, RowSpec, TopicSpec
 from millstream.plan.nodes import Node, TableScan
 from millstream.queries.meanings import digest
 
@@ -50,7 +50,18 @@ def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> Leaves:
         columns[id_] = columns_of_topic(topic, functions)
         if topic.table:
             tables[id_] = _table(topic, rows[id_], columns[id_])
+    for id_, source in catalog.row_sources.items():
+        rows[id_] = f"{source.kind} {source.settings}"
+        columns[id_] = _columns_of_rows(source, functions)
     return Leaves(rows, columns, tables)
+
+
+def _columns_of_rows(source: RowSpec, functions: Mapping[str, str]) -> dict[str, str]:
+    columns = {c.name.lower(): f"{c.type} {c.nullable}" for c in (*source.columns, *source.metadata)}
+    calculated = {
+        name.lower(): _calculation(expression, columns, functions) for name, expression in source.derived
+    }
+    return columns | calculated
 
 
 def columns_of_topic(topic: TopicSpec, functions: Mapping[str, str]) -> dict[str, str]:

@@ -28,7 +28,9 @@ from millstream.plan.nodes import (
     Maintained,
     Node,
     Opaque,
+    RowsScan,
     SeedScan,
+    SourceScan,
     Stateful,
     TableScan,
     TopicScan,
@@ -150,7 +152,7 @@ class Depths(Meanings):
                 return self._leaf(below, way)
             case TableScan() if self._leaves and below.relation in self._leaves.tables:
                 return self._leaf(below, way)
-            case SeedScan():
+            case SeedScan() | SourceScan():
                 return self._leaf(below, way)
             case Stateful() | Opaque():
                 return f"{self.rows(below)}.{way.lower()}"
@@ -271,7 +273,7 @@ class Depths(Meanings):
     def _reads(self, node: Node) -> frozenset[str]:
         """Return the relations that a node reads."""
         for current in in_order((node,), self._read):
-            if isinstance(current, TopicScan | TableScan | SeedScan):
+            if isinstance(current, TopicScan | RowsScan):
                 self._read[id(current)] = frozenset((current.relation,))
             else:
                 self._read[id(current)] = frozenset[str]().union(*(self._read[id(e)] for e in current.inputs))
@@ -289,7 +291,7 @@ class Depths(Meanings):
             case TopicScan() | TableScan() if (root := self._roots.get(node.relation)) is not None:
                 retention = self.retention(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
                 return [self.rows(root), type(node).__name__, retention]
-            case TopicScan() | TableScan() | SeedScan():
+            case TopicScan() | RowsScan():
                 return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
                 # A record in a model's topic is a row of the model.

@@ -75,4 +75,4 @@ def _declared(catalog: Catalog, relation: str) -> object:
     """Return what can make the rows of a relation others, or the columns of what a model stores."""
     if (model := catalog.models.get(relation)) is not None:
         return model.columns
-    return catalog.topics.get(relation) or catalog.seeds.get(relation)
+    return catalog.sources.get(relation) or catalog.seeds.get(relation)

@@ -37,6 +37,7 @@ from millstream.plan.nodes import (
     Maintenance,
     MatchedGroups,
     Node,
+    SourceScan,
     Stateful,
     TraitsLeaf,
 )
@@ -51,6 +52,7 @@ EXAMPLES: list[Node] = [
     *in_order([EVENTS]),
     TraitsLeaf(relation="model.x", columns=EVENTS.columns),
     seed("a"),
+    SourceScan(relation="source.lake.orders", kind="parquet_folder", columns=EVENTS.columns),
     table("a"),
     where(EVENTS, "a > 1", "b = 2"),
     MatchedGroups(input=EVENTS, conditions=(sql("a > 1"),), hides=("b",)),

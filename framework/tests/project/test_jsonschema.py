@@ -8,8 +8,10 @@ from millstream.core.text import Text
 from millstream.project.config import OPTIONS
 from millstream.project.jsonschema import json_schemas
 from millstream.project.schema import keys_of
-from millstream.project.shapes import ColumnShape, ModelShape, PropertiesShape, SourceShape, TopicShape
+from millstream.project.shapes import ColumnShape, ModelShape
+from millstream.project.source_shapes import properties_shape, source_shape
 from millstream.project.yaml import parse_yaml, plain
+from millstream.sources.topic.shapes import TopicShape
 
 ROOT = Path(__file__).parents[3]
 TYPES = {
@@ -83,7 +85,7 @@ def test_every_schema_is_json_and_all_it_refers_to_is_there(kind):
 
 @pytest.mark.parametrize(
     ("shape", "name"),
-    [(SourceShape, "Source"), (TopicShape, "Topic"), (ColumnShape, "Column"), (ModelShape, "Model")],
+    [(source_shape(), "Source"), (TopicShape, "Topic"), (ColumnShape, "Column"), (ModelShape, "Model")],
 )
 def test_the_keys_are_those_that_are_read(shape, name):
     definition = json_schemas()["properties"]["$defs"][name]
@@ -94,7 +96,7 @@ def test_the_keys_are_those_that_are_read(shape, name):
 def test_the_top_level_is_closed():
     properties = json_schemas()["properties"]
     assert (set(properties["properties"]), properties["additionalProperties"]) == (
-        set(keys_of(PropertiesShape)),
+        set(keys_of(properties_shape())),
         False,
     )
 

@@ -114,7 +114,7 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         root, target_path = Path(job.project.root), job.project.settings.target_path
         folder = root / target_path / "docs"
         site, _ = generate_site(root, compiled, target_path, folder)  # the page links to it
-        sources = {f"source.{id_}": topic.topic for id_, topic in job.project.sources.items()}
+        sources = {f"source.{id_}": topic.topic for id_, topic in job.project.topics.items()}
         with ExitStack() as stack:
             admin = stack.enter_context(connected(job.project))
             writers = stack.enter_context(asked_writers(job.project))

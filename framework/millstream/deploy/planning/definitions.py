@@ -56,6 +56,7 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -
             catalog,
             topics={id_: topic for id_, topic in catalog.topics.items() if id_ in nodes},
             seeds={id_: seed for id_, seed in catalog.seeds.items() if id_ in nodes},
+            row_sources={id_: source for id_, source in catalog.row_sources.items() if id_ in nodes},
             models={id_: model for id_, model in catalog.models.items() if id_ in nodes},
             functions={name: function for name, function in catalog.functions.items() if name in called},
         ),

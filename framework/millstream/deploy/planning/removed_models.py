@@ -66,7 +66,7 @@ def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Form
 
 def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, ModelSpec] | None:
     """Return the former models of a query under ids of their own; None if what they read is gone."""
-    relations = {*catalog.topics, *catalog.seeds, *catalog.models}
+    relations = {*catalog.sources, *catalog.seeds, *catalog.models}
     for relation, columns in former.reads.items():
         if relation not in relations or not columns.items() <= dict(columns_of(catalog, relation)).items():
             return None
@@ -119,7 +119,7 @@ def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
         fields = (*topic.fields, topic.key) if topic.key else topic.fields
         derived = {(name.lower(), str(expression.type)) for name, expression in topic.derived}
         return frozenset(derived.union((field.name.lower(), str(field.type)) for field in fields))
-    spec = catalog.seeds.get(relation) or catalog.models.get(relation)
+    spec = catalog.row_sources.get(relation) or catalog.seeds.get(relation) or catalog.models.get(relation)
     columns = spec.columns if spec is not None else ()
     return frozenset((column.name.lower(), str(column.type)) for column in columns)
 

@@ -54,10 +54,12 @@ from millstream.queries.values import (
     OutputMode,
     PerBatch,
     Query,
+    SourceRead,
     StreamRead,
     ToKafka,
     TopicRead,
 )
+from millstream.sources.spark import spark_source
 from millstream.stores.spark import MAINTAINED, Version
 
 _WINDOW = "spark.timeWindow"
@@ -243,6 +245,8 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
         match source:
             case TopicRead():
                 reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
+            case SourceRead():
+                raise AssertionError(f"{source.title} can't be read between two positions")
             case ChangesRead():
                 context.tables.view_as_changes(session, source)
 
@@ -289,6 +293,10 @@ def _streamed(
                 source_host = host if host is not None and host.topic == source.topic else None
                 reading.records(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
+                )
+            case SourceRead():
+                spark_source(session, context.project, source.relation).stream().createOrReplaceTempView(
+                    source.view
                 )
             case ChangesRead():
                 context.tables.stream(session, source)

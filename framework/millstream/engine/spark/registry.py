@@ -34,7 +34,7 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
 
     The local one runs until the end.
     """
-    if not any(map(_asks, project.sources.values())) and not any(map(_writes, catalog.models.values())):
+    if not any(map(_asks, project.topics.values())) and not any(map(_writes, catalog.models.values())):
         yield UsedRegistry()
         return
     from millstream.kafka.registry.client import Registry
@@ -67,7 +67,7 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
 
 def uses_of_registry(project: Project, catalog: Catalog) -> frozenset[str]:
     """Return what needs the registry: sources that read by its schemas, and sinks with what they register."""
-    asks = {f"source {topic.id}" for topic in project.sources.values() if _asks(topic)}
+    asks = {f"source {topic.id}" for topic in project.topics.values() if _asks(topic)}
     writes = {
         f"{model.id} {model.columns!r} {model.materialization!r}"
         for model in catalog.models.values()

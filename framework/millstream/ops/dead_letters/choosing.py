@@ -76,7 +76,7 @@ class LetterNames(Struct, frozen=True):
 
 def names_of(project: Project, nodes: Mapping[str, ManifestNode]) -> LetterNames:
     """Return what can be named in a project."""
-    sources = project.sources.values()
+    sources = project.topics.values()
     topics: dict[str, str] = {}
 
     def topic_of(topic: str) -> str:

@@ -45,7 +45,7 @@ def read_again(project: Project, checkpoints: str) -> Iterator[ReadAgain]:
         return
     earliest = {
         source.topic
-        for source in project.sources.values()
+        for source in project.topics.values()
         if source.options.get("starting", "earliest") == "earliest"
     }
     files = LocalFiles()

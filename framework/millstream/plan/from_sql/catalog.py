@@ -63,6 +63,21 @@ class TopicSpec(Struct, frozen=True):
         return self.dead_letters or f"{self.topic}{DEAD_LETTER_SUFFIX}"
 
 
+class RowSpec(Struct, frozen=True):
+    """A source whose rows have their columns."""
+
+    id: str
+    name: str
+    kind: str
+    settings: str
+    """What its kind reads it by, as JSON."""
+    columns: tuple[Column, ...]
+    metadata: tuple[Column, ...] = ()
+    derived: tuple[tuple[str, Expression], ...] = ()
+    """Columns that are computed from others."""
+    watermark: tuple[str, str] | None = None
+
+
 class SeedSpec(Struct, frozen=True):
     id: str
     name: str
@@ -186,6 +201,8 @@ class Catalog(Struct, frozen=True):
     """The project's name."""
     environment: Environment | None = None
     """Where the project is planned for; its models have the names of what they store there."""
+    row_sources: dict[str, RowSpec] = {}
+    """The sources that are no topics."""
 
     def defers(self, relation: str) -> bool:
         """Return whether an environment reads what a relation stores from production."""
@@ -195,6 +212,10 @@ class Catalog(Struct, frozen=True):
     def references(self) -> dict[str, TopicSpec]:
         """Return the topics that can be stored as tables of their newest rows."""
         return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
+
+    @property
+    def sources(self) -> dict[str, TopicSpec | RowSpec]:
+        return {**self.topics, **self.row_sources}
 
     def own_store(self, relation: str) -> str | None:
         """Return the store that a model names for its table."""

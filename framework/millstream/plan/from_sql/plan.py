@@ -18,6 +18,7 @@ from millstream.plan.from_sql.carried import (
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
+from millstream.plan.from_sql.row_sources import row_source_node
 from millstream.plan.from_sql.shared_states import with_shared_states
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.unchanged import Unchanged
@@ -186,6 +187,8 @@ class _Building:
                 columns = tuple(c for c in topic_node(topic).columns if not c.name.startswith("_"))
                 return TableScan(relation=relation, columns=columns, label=topic.name)
             return topic_node(topic)
+        if source := self.catalog.row_sources.get(relation):
+            return row_source_node(source)
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
         model = self.catalog.models[relation]

@@ -5,7 +5,7 @@ Columns of a node have unique names, ignoring case. Its expressions read the col
 """
 
 from millstream.plan.nodes.base import Binary, Node, Unary
-from millstream.plan.nodes.leaves import SeedScan, TableScan, TopicScan, TraitsLeaf
+from millstream.plan.nodes.leaves import RowsScan, SeedScan, SourceScan, TableScan, TopicScan, TraitsLeaf
 from millstream.plan.nodes.maintenance import Maintenance
 from millstream.plan.nodes.parts import (
     CARRIED,
@@ -58,6 +58,7 @@ AnyNode = (
     TopicScan
     | TraitsLeaf
     | SeedScan
+    | SourceScan
     | TableScan
     | Decode
     | Filter
@@ -120,7 +121,9 @@ __all__ = [
     "ReadColumns",
     "Repartition",
     "RowLog",
+    "RowsScan",
     "SeedScan",
+    "SourceScan",
     "Stateful",
     "TableScan",
     "TemporalJoin",

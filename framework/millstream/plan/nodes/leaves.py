@@ -47,9 +47,28 @@ class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):
         return f"given {self.relation}: {columns_text(self.columns)}"
 
 
-class SeedScan(Node, frozen=True, eq=False, kw_only=True):
+class RowsScan(Node, frozen=True, eq=False, kw_only=True):
+    """What has rows with columns, not records that have to be decoded."""
+
     relation: str
 
+
+class SourceScan(RowsScan, frozen=True, eq=False, kw_only=True):
+    """The rows of a source that is no topic, as they come."""
+
+    kind: str
+    """Its kind in the registry of kinds of sources."""
+    settings: str = ""
+    """What it is read by, as text: another path is another source."""
+
+    operator = "source"
+
+    @property
+    def summary(self) -> str:
+        return f"{self.kind} {self.relation}: {columns_text(self.columns)}"
+
+
+class SeedScan(RowsScan, frozen=True, eq=False, kw_only=True):
     operator = "seed"
 
     @property
@@ -57,10 +76,9 @@ class SeedScan(Node, frozen=True, eq=False, kw_only=True):
         return f"seed {self.relation}: {columns_text(self.columns)}"
 
 
-class TableScan(Node, frozen=True, eq=False, kw_only=True):
+class TableScan(RowsScan, frozen=True, eq=False, kw_only=True):
     """The newest rows of a state table or reference topic, or its stream of changes."""
 
-    relation: str
     changes: bool = False
     keys: tuple[str, ...] = ()
     stored: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.plan.nodes import Decode, Node, Repartition, SeedScan, TableScan
+from millstream.plan.nodes import Decode, Node, Repartition, RowsScan
 
 
 def models_of(*nodes: Node) -> tuple[str, ...]:
@@ -13,7 +13,7 @@ def kind(node: Node) -> str:
     """Return the name of a node in a sentence."""
     if isinstance(node, Repartition):
         return f"the repartition by {', '.join(node.keys) or 'nothing'}"
-    if isinstance(node, Decode | TableScan | SeedScan):
+    if isinstance(node, Decode | RowsScan):
         name = node.label or node.relation.rpartition(".")[2]
         return f"the decoding of {name}" if isinstance(node, Decode) else name
     return f"the {node.noun} of {node.label}" if node.label else f"the {node.noun}"

@@ -19,6 +19,7 @@ from millstream.plan.nodes import (
     Project,
     Repartition,
     SeedScan,
+    SourceScan,
     Stateful,
     TableScan,
     TemporalJoin,
@@ -95,7 +96,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 node.changes_by_itself,
                 node.looks_up,
             )
-        case TopicScan():
+        case TopicScan() | SourceScan():
             return Traits("append")
         case SeedScan():
             return Traits("static")

@@ -43,9 +43,10 @@ from millstream.queries.maintaining import maintaining_functions
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings, written_plan
-from millstream.queries.values import ChangesRead, StaticRead, StreamRead, TopicRead
+from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead
 from millstream.queries.view_names import Views, sources, static_reads
 from millstream.runner.samples.streaming_checks import check_streaming
+from millstream.sources.spark import spark_source
 from millstream.stores.tables.values import Answer
 
 
@@ -126,10 +127,18 @@ def _output(question: Question) -> Output:
 
 
 def _source(session: SparkSession, source: StreamRead, question: Question, admin: Admin) -> None:
-    if isinstance(source, ChangesRead):
-        # The changes of a table so far are its rows.
-        _at_rest(session, StaticRead(source.view, source.relation), question)
-        return
+    match source:
+        case ChangesRead():
+            # The changes of a table so far are its rows.
+            _at_rest(session, StaticRead(source.view, source.relation), question)
+        case SourceRead():
+            rows = spark_source(session, question.project, source.relation).rows()
+            rows.createOrReplaceTempView(source.view)
+        case TopicRead():
+            _records(session, source, question, admin)
+
+
+def _records(session: SparkSession, source: TopicRead, question: Question, admin: Admin) -> None:
     offsets = bounds(admin, [source.topic])
     if not offsets:
         message = f"the topic '{source.topic}' does not exist yet"
@@ -143,7 +152,7 @@ def _source(session: SparkSession, source: StreamRead, question: Question, admin
 def read_records(
     session: SparkSession, source: TopicRead, project: Project, admin: Admin, ranges: Ranges
 ) -> None:
-    topic = project.sources.get(source.relation.removeprefix("source."))
+    topic = project.topic(source.relation)
     reader_options = topic.options.get("options") if topic else None
     options = revealed(source_options(admin.cluster, reader_options or {}, "available_now"))
     reading.bounded(session, source, options, ranges)

@@ -31,6 +31,7 @@ from millstream.queries.format_functions import decoders
 from millstream.queries.values import StaticRead, TopicRead
 from millstream.queries.view_names import Views, sources
 from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
+from millstream.sources.spark import spark_source
 
 _TRIES = 10
 _PAUSE = 0.5
@@ -59,6 +60,8 @@ class StoredRelations(Struct, frozen=True):
         if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
             reading.seed(session, "seed_rows", self.project, self.project.seeds[name])
             return session.table("seed_rows")
+        if relation in self.catalog.row_sources:
+            return spark_source(session, self.project, relation).rows()
         if kind == "source":
             topic = self.catalog.topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)

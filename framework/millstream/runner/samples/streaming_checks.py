@@ -19,7 +19,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.queries.references import reference_outputs
-from millstream.queries.values import ChangesRead, OutputMode, Query, StreamRead, TopicRead
+from millstream.queries.values import ChangesRead, OutputMode, Query, SourceRead, StreamRead, TopicRead
 from millstream.runner.samples import trial
 from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
 
@@ -60,6 +60,8 @@ def _feed(source: StreamRead, catalog: Catalog) -> Feed:
     match source:
         case TopicRead():
             return Feed(source.view, RECORDS, ())
+        case SourceRead():
+            return Feed(source.view, ddl(source.columns), ())
         case ChangesRead():
             return Feed(source.view, f"{ddl(catalog.models[source.relation].columns)}, {_DELETED}", ())
 

@@ -96,7 +96,7 @@ class _Read(Struct, frozen=True):
             relations = relations.union(*map(self.above, relations))
             yield catalog.functions  # some may decode records
         for id_ in sorted(relations):
-            yield id_, catalog.topics.get(id_), catalog.seeds.get(id_)
+            yield id_, catalog.sources.get(id_), catalog.seeds.get(id_)
             if (model := catalog.models.get(id_)) is not None:
                 yield replace(model, checks=(), promised=(), metrics=(), log=None)
 

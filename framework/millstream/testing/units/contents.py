@@ -71,7 +71,7 @@ class _Dependencies:
     def _relation(self, id_: str) -> str | None:
         if id_ not in self._digests:
             catalog = self._catalog
-            spec = (id_, catalog.topics.get(id_), catalog.seeds.get(id_), catalog.models.get(id_))
+            spec = (id_, catalog.sources.get(id_), catalog.seeds.get(id_), catalog.models.get(id_))
             # Expressions are also in data tests and options.
             texts = (self._compiled.sql.get(id_, ""), str(spec).translate(_UNQUOTED))
             self._digests[id_] = None if any(map(changing_function, texts)) else digest(spec)

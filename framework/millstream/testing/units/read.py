@@ -104,7 +104,7 @@ class _Reader(RowReader):
         id_ = reference(str(body["input"]))
         relation = self.relations.find(id_, f"model.{self.unit.model}") if id_ else None
         if relation is None:
-            relations = [*self.relations.catalog.models, *self.relations.catalog.topics]
+            relations = [*self.relations.catalog.models, *self.relations.catalog.sources]
             remedy = did_you_mean(id_ or str(body["input"]), relations, "write ref('model')")
             self.report((*path, "input"), "MS654", f"'{body['input']}' is not a relation", remedy)
             return None

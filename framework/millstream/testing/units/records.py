@@ -61,7 +61,7 @@ class RecordEncoder:
         }
 
     def _key(self, relation: str, row: GivenRow) -> bytes | None:
-        source = self.project.sources.get(relation.removeprefix("source."))
+        source = self.project.topic(relation)
         if source is None or source.key is None:
             return None
         value = next((v for k, v in row.values.items() if k.lower() == source.key.name.lower()), None)

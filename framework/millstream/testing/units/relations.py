@@ -54,6 +54,10 @@ class Relations:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
             return Relation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
+        if (source := self.catalog.row_sources.get(id_)) is not None:
+            derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in source.derived}
+            read = (*source.columns, *source.metadata)
+            return Relation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             spec = self.catalog.models[id_]
@@ -69,6 +73,8 @@ class Relations:
         if (topic := self.catalog.topics.get(id_)) is not None:
             versions = stored_versions(topic, at_rest=False)
             return (versions.columns, versions.keys) if topic.versions else None
+        if (source := self.catalog.row_sources.get(id_)) is not None:
+            return (*source.columns, *source.metadata), ()
         if (seed := self.catalog.seeds.get(id_)) is not None:
             return seed.columns, ()
         model = self.catalog.models[id_]

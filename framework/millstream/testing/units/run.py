@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.queries.values import Query, TopicRead
+from millstream.queries.values import ChangesRead, Query, TopicRead
 from millstream.testing.units.clock import freeze_clock
 from millstream.testing.units.convert import convert
 from millstream.testing.units.plan import UnitTestPlan
@@ -166,12 +166,13 @@ class UnitTestRun:
                     self.encoder.records(source.relation, source.topic, batch_rows) for batch_rows in rows
                 ]
                 feeds.append(Feed(source.view, RECORDS, tuple(records)))
-            else:
-                stored = self.context.relations.stored(source.relation)
-                assert stored is not None
-                columns, _ = stored
-                arrow = [arrow_rows(batch_rows, columns, deletes=True) for batch_rows in rows]
-                feeds.append(Feed(source.view, f"{ddl(columns)}, {DELETED} boolean", tuple(arrow)))
+                continue
+            stored = self.context.relations.stored(source.relation)
+            assert stored is not None
+            columns, deletes = stored[0], isinstance(source, ChangesRead)
+            arrow = [arrow_rows(batch_rows, columns, deletes=deletes) for batch_rows in rows]
+            names = f"{ddl(columns)}, {DELETED} boolean" if deletes else ddl(columns)
+            feeds.append(Feed(source.view, names, tuple(arrow)))
         return tuple(feeds)
 
     def _all_at_rest(self, query: Query, visible: Sequence[Batch]) -> tuple[AtRest, ...]:

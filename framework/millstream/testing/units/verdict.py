@@ -201,7 +201,7 @@ class _Comparison(Struct, frozen=True):
     def _record_keys(self) -> dict[str, tuple[str, ...]]:
         keys: dict[str, tuple[str, ...]] = {}
         for relation in self.test.relations:
-            source = self.context.project.sources.get(relation.removeprefix("source."))
+            source = self.context.project.topic(relation)
             model = self.context.relations.catalog.models.get(relation)
             if source is not None and source.key is not None:
                 keys[relation] = (source.key.name,)

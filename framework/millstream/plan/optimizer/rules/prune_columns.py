@@ -26,8 +26,7 @@ from millstream.plan.nodes import (
     Plan,
     Project,
     Repartition,
-    SeedScan,
-    TableScan,
+    RowsScan,
     TemporalJoin,
     Union,
     is_hidden,
@@ -108,7 +107,7 @@ def _narrowed(node: Node, needed: Names) -> Node:
             return node if len(measures) == len(node.measures) else replace(node, measures=measures)
         case Decode():
             return _decode(node, needed)
-        case SeedScan() | TableScan():
+        case RowsScan():
             columns = tuple(c for c in node.columns if c.name.lower() in needed)
             return node if len(columns) == len(node.columns) else replace(node, columns=columns)
         case Binary():

@@ -22,14 +22,15 @@ from millstream.formats.registry import (
     function_of,
 )
 from millstream.project.columns import ColumnReader
-from millstream.project.shapes import KeyShape, SourceShape, SubjectShape, TopicShape
+from millstream.project.shapes import KeyShape, SubjectShape
 from millstream.project.values import FunctionUse, Key, RegistryUse, SchemaUse
+from millstream.sources.topic.shapes import TopicDefaults, TopicShape
 
-_Parts = Sequence[SourceShape | TopicShape | KeyShape]
+_Parts = Sequence[TopicDefaults | KeyShape]
 """What says how something is encoded; of several, the last one counts."""
 
 
-def read_encoding(reader: ColumnReader, source: SourceShape, shape: TopicShape) -> Encoding:
+def read_encoding(reader: ColumnReader, source: TopicDefaults, shape: TopicShape) -> Encoding:
     """Return how the values of a topic are encoded."""
     parts, name = (source, shape), shape.format or source.format or DEFAULT.name
     framing = shape.framing or source.framing

@@ -1,0 +1,1 @@
+"""Where a project reads from: a folder for each kind of source, and what they share."""

@@ -1,0 +1,43 @@
+"""The declaration of a kind of source, from which YAML, its JSON schema and the docs are derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from millstream.core.types import Type
+from millstream.project.values import DeclaredSource
+
+
+class MetadataColumn(Struct, frozen=True):
+    """A column that each row has besides the declared ones; `*` leaves it out."""
+
+    name: str
+    type: Type
+    nullable: bool = False
+
+
+class Declaration(Struct, frozen=True):
+    title: str
+    """What one such source is called in messages: `topic`."""
+    key: str
+    """The key of a source in YAML with the list of these: `topics`."""
+    shape: type[Struct]
+    """The keys of one of them."""
+    read: Callable[[Any, Any, Any], DeclaredSource]
+    """Makes the value of one of them from a `ColumnReader`, the shape of its source, and its own shape."""
+    defaults: type[Struct] | None = None
+    """Keys that a source can set once for all of them."""
+    check: Callable[[Any, Any], None] = lambda _reader, _source: None
+    """Checks what a source sets once for all of them."""
+    words: tuple[tuple[str, str], ...] = ()
+    """Keys of a source that users may know from other tools, with what to write instead."""
+    metadata: tuple[MetadataColumn, ...] = ()
+    rows: Literal["records", "typed"] = "typed"
+    """Records are bytes that queries decode; typed rows have their columns."""
+    replays: bool = True
+    """A rebuild can read what was read before, as long as the source has it."""
+    cuts: bool = False
+    """A batch can be made to end at a position of another query."""

@@ -1,0 +1,33 @@
+"""The registry of kinds of sources. Everything that depends on a kind's name starts here."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from millstream.sources.declaration import Declaration
+
+KINDS = ("topic",)
+
+GROUP = "millstream.sources"
+"""The entry points by which installed packages add kinds: the kind's name, and the package of its modules."""
+
+
+@cache
+def installed() -> dict[str, str]:
+    """Return the packages of kinds that others have added; this reads what is installed, which takes time."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=GROUP) if point.name not in KINDS}
+
+
+def part(kind: str, module: str) -> Any:
+    package = f"{__package__}.{kind}" if kind in KINDS else installed()[kind]
+    return import_module(f"{package}.{module}")
+
+
+@cache
+def declaration(kind: str) -> Declaration:
+    declared: Declaration = part(kind, "declaration").DECLARATION
+    return declared

@@ -1,0 +1,77 @@
+"""The keys that all sources of rows have in YAML: a kind adds its settings to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from millstream.project.columns import ColumnReader, names
+from millstream.project.schema import Shape
+from millstream.project.shapes import (
+    ColumnShape,
+    Description,
+    HintsShape,
+    Names,
+    Tests,
+    WatermarkShape,
+    about,
+)
+from millstream.project.values import RowSource
+from millstream.sources.registry import declaration
+
+
+class RowShape(Shape):
+    """The keys of a source of rows; the shape of a kind extends it."""
+
+    name: Annotated[str, about("the name in source('source', 'name')")]
+    description: Description = ""
+    columns: Annotated[list[ColumnShape], about("its columns, with their types")] = []
+    watermark: Annotated[WatermarkShape | None, about("the event time column, and how late rows may be")] = (
+        None
+    )
+    tests: Tests = None
+    data_tests: Tests = None
+    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
+    tags: Annotated[Names, about("labels to select by")] = []
+    owner: Annotated[str | None, about("who to contact")] = None
+    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
+
+
+def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], RowSource]:
+    """Return a function that reads sources of a kind; `settings` are the keys that its shape adds."""
+
+    def read(reader: ColumnReader, source: Any, shape: Any) -> RowSource:
+        declared = declaration(kind)
+        reader.check_name(shape, shape.name, declared.title)
+        metadata = {column.name: column.type for column in declared.metadata}
+        columns = reader.columns(shape.columns, declared.title, metadata)
+        if not columns:
+            message = f"{declared.title} '{shape.name}' has no columns"
+            reader.report_at(reader.location(shape), "MS108", message, "add `columns: [{name: …, type: …}]`")
+        for column in columns:
+            if column.type is None and column.expression is None:
+                message = f"column '{column.name}' has no type"
+                reader.report_at(column.location, "MS108", message, "add `type: …`")
+        values = {name: getattr(shape, name) for name in settings}
+        hints = shape.hints
+        return RowSource(
+            kind=kind,
+            source=source.name,
+            name=shape.name,
+            location=reader.location(shape),
+            columns=columns,
+            watermark=reader.watermark(shape.watermark, columns, metadata),
+            description=shape.description,
+            tags=names(shape.tags),
+            owner=shape.owner,
+            meta=shape.meta,
+            tests=reader.tests(shape.tests, shape.data_tests),
+            settings={name: value for name, value in values.items() if value is not None},
+            options={
+                key: value
+                for key in ("rows_per_second", "distinct", "keeps")
+                if hints is not None and (value := getattr(hints, key))
+            },
+        )
+
+    return read

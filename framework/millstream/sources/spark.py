@@ -1,0 +1,28 @@
+"""The port for the Spark part of a kind of source: its module `spark` has `connect`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.project.values import Project, RowSource
+from millstream.sources.registry import part
+
+
+class SparkSource(Protocol):
+    """One source, in a session of Spark."""
+
+    def stream(self) -> DataFrame:
+        """Return its rows as they come, with metadata columns; a checkpoint says where it continues."""
+
+    def rows(self) -> DataFrame:
+        """Return the rows that it has now, with metadata columns."""
+
+
+def spark_source(session: SparkSession, project: Project, relation: str) -> SparkSource:
+    """Return the source of a relation; `relation` is its id."""
+    source = project.sources[relation.removeprefix("source.")]
+    assert isinstance(source, RowSource), f"{relation} is read as records"
+    connected: SparkSource = part(source.kind, "spark").connect(session, source, project)
+    return connected

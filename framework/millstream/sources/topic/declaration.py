@@ -1,0 +1,193 @@
+"""Kafka topics as sources: their keys in YAML, and the columns of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from millstream.core.types import (
+    BIGINT,
+    BINARY,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Field,
+    Row,
+)
+from millstream.formats.registry import Encoding, format_of, function_of
+from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
+from millstream.project.columns import ColumnReader, names
+from millstream.project.kafka_places import check_source
+from millstream.project.values import Column, Key, Topic
+from millstream.sources.declaration import Declaration, MetadataColumn
+from millstream.sources.topic.encodings import read_encoding, read_key, read_schema_use
+from millstream.sources.topic.shapes import NO_CONFIG, TopicDefaults, TopicShape
+
+_HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
+METADATA = (
+    MetadataColumn("_key", STRING, nullable=True),
+    MetadataColumn("_topic", STRING),
+    MetadataColumn("_partition", INT),
+    MetadataColumn("_offset", BIGINT),
+    MetadataColumn("_timestamp", TIMESTAMP),
+    MetadataColumn("_headers", _HEADERS, nullable=True),
+)
+"""The key is text unless the topic declares another type."""
+
+_OPTIONS = (
+    "partitions", "replication", "topic_config", "options", "starting", "max_rows_per_trigger",
+    "min_rows_per_trigger", "max_trigger_delay", "rows_per_second",
+)  # fmt: skip
+
+
+def _check(reader: ColumnReader, source: Any) -> None:
+    """Check options of Kafka's consumer, of a source and its topics."""
+    for shape in (source, *source.topics):
+        check_source(reader, reader.location(shape, "options"), shape.options)
+
+
+def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
+    reader.check_name(shape, shape.name, "source's topic")
+    format_ = read_encoding(reader, source, shape)
+    columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
+    key = read_key(reader, shape.key or source.key, format_.decoding, shape.topic or shape.name)
+    if shape.table and key is None:
+        message = f"reference table '{shape.name}' has no key"
+        remedy = "add `key: {name: …}`: a table keeps the latest value per key"
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
+    _check_columns(reader, shape, columns, format_)
+    return Topic(
+        source=source.name,
+        name=shape.name,
+        topic=_kafka_name(reader, shape),
+        location=reader.location(shape),
+        columns=columns,
+        key=key,
+        format=format_,
+        schema=read_schema_use(
+            reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
+        ),
+        table=shape.table,
+        versions=_versions(reader, shape, [*columns, *((key,) if key else ())]),
+        watermark=reader.watermark(
+            shape.watermark or source.watermark,
+            columns,
+            {**({key.name: key.type} if key else {}), "_timestamp": TIMESTAMP},
+        ),
+        on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
+        deduplicate=_deduplicate(reader, source, shape),
+        description=shape.description,
+        tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
+        owner=shape.owner or source.owner,
+        meta=source.meta | shape.meta,
+        tests=reader.tests(shape.tests, shape.data_tests),
+        options=_options(source, shape),
+    )
+
+
+def _deduplicate(reader: ColumnReader, source: Any, shape: TopicShape) -> bool:
+    if shape.deduplicate and shape.table:
+        message = f"'{shape.name}' is a reference table: a record that is sent again changes nothing in it"
+        reader.report_at(reader.location(shape, "deduplicate"), "MS680", message, "remove `deduplicate`")
+    return bool(shape.deduplicate or source.deduplicate) and not shape.table
+
+
+def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
+    if not shape.versions:
+        return ""
+    location = reader.location(shape, "versions")
+    if not shape.table:
+        message = f"'{shape.name}' is not a reference topic: each of its records is a row of its own"
+        reader.report_at(location, "MS683", message, "add `table: true`, or remove `versions`")
+        return ""
+    for column in columns:
+        if (name := column.name.lower()) in {VALID_FROM, VALID_TO}:
+            message = f"a topic with `versions` gets a column '{name}', and declares another one"
+            at_column = column.location if isinstance(column, Column) else location
+            reader.report_at(at_column, "MS682", message, RENAMED_IN_TABLE)
+    return shape.versions
+
+
+def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
+    if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
+        message = "a Kafka topic's name has at most 249 characters"
+        reader.report_at(reader.location(shape), "MS110", message, "shorten it")
+    return shape.topic or shape.name
+
+
+def _check_columns(
+    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
+) -> None:
+    if format_of(format_).columns or function_of(format_.name) or "schema" in shape.locations:
+        return
+    language = format_of(format_).schemas
+    if language is not None and language.required:
+        message = f"topic '{shape.name}' has no schema, which {format_} needs"
+        remedy = f"add `schema: schemas/{shape.name}{language.suffix}`"
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
+        return
+    _check_single(reader, shape, columns, format_)
+    if not columns and "columns" not in shape.locations:
+        message = f"topic '{shape.name}' has no columns"
+        remedy = "add `columns: [{name: …, type: …}]`"
+        reader.report_at(reader.location(shape), "MS108", message, remedy)
+    for written, column in zip(shape.columns, columns, strict=True):
+        if not (written.type or written.data_type or written.from_ or "type" in written.locations):
+            message = f"column '{column.name}' has no type"
+            reader.report_at(
+                column.location, "MS108", message, f"add `type: …`: {format_} values have no types"
+            )
+
+
+def _check_single(
+    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
+) -> None:
+    """Report columns that a value which is one column can't have."""
+    decoded = [
+        column.name for column, written in zip(columns, shape.columns, strict=True) if not written.from_
+    ]
+    if not format_of(format_).single or len(decoded) < 2:
+        return
+    message = f"a value in {format_} is one column, and {' and '.join(decoded)} are declared"
+    remedy = "declare one column of the value's type, and others with `from`"
+    reader.report_at(reader.location(shape, "columns"), "MS107", message, remedy)
+
+
+def _options(source: Any, shape: TopicShape) -> dict[str, Any]:
+    """Merge mappings, and let the topic override the rest."""
+    options: dict[str, Any] = {}
+    for part in (source, shape):
+        for name in _OPTIONS:
+            value = getattr(part, name)
+            if isinstance(value, dict):
+                value = options.get(name, {}) | value
+            if value not in (None, {}):
+                options[name] = value
+        if part.hints:
+            options |= {
+                k: v for k in ("rows_per_second", "distinct", "keeps") if (v := getattr(part.hints, k))
+            }
+    return options
+
+
+DECLARATION = Declaration(
+    title="topic",
+    key="topics",
+    shape=TopicShape,
+    read=_topic,
+    defaults=TopicDefaults,
+    check=_check,
+    words=(
+        ("tables", "write topics: …"),
+        ("schema", "set the schema of each of its topics: schema: schemas/orders.json"),
+        ("database", "a source is a set of topics of the target's Kafka"),
+        ("freshness", "write below each topic: tests: [{freshness: {within: 1 hour}}]"),
+        ("loaded_at_field", "write below each topic: tests: [{freshness: {within: 1 hour, column: …}}]"),
+        ("loaded_at_query", "write below each topic: tests: [{freshness: {within: 1 hour, column: …}}]"),
+        ("config", NO_CONFIG),
+    ),
+    metadata=METADATA,
+    rows="records",
+    cuts=True,
+)

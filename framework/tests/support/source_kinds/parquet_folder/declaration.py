@@ -1,0 +1,19 @@
+from typing import Annotated
+
+from millstream.core.types import STRING
+from millstream.project.shapes import about
+from millstream.sources.declaration import Declaration, MetadataColumn
+from millstream.sources.rows import RowShape, row_reader
+
+
+class FolderShape(RowShape, kw_only=True):
+    path: Annotated[str, about("the folder, relative to the project")]
+
+
+DECLARATION = Declaration(
+    title="Parquet folder",
+    key="parquet_folders",
+    shape=FolderShape,
+    read=row_reader("parquet_folder", "path"),
+    metadata=(MetadataColumn("_file", STRING),),
+)

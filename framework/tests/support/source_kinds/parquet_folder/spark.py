@@ -1,0 +1,26 @@
+from pathlib import Path
+
+from pyspark.sql import functions as f
+
+from millstream.core.expressions import quoted
+
+
+class Folder:
+    def __init__(self, session, source, project):
+        self.session = session
+        self.path = str(Path(project.root) / source.settings["path"])
+        columns = [column for column in source.columns if column.expression is None]
+        self.schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+
+    def stream(self):
+        return self._with_file(self.session.readStream.schema(self.schema).parquet(self.path))
+
+    def rows(self):
+        return self._with_file(self.session.read.schema(self.schema).parquet(self.path))
+
+    def _with_file(self, rows):
+        return rows.select("*", f.col("_metadata.file_name").alias("_file"))
+
+
+def connect(session, source, project):
+    return Folder(session, source, project)
