@@ -112,32 +112,27 @@ def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sql", "under", "edit"),
+    ("sql", "under", "wrong", "right"),
     [
-        ("select * from {{ ref('v') }}", "materialized", ("*", "* except (d), cast(d as string) as d")),
-        ("with x as (select * from {{ ref('v') }}) select * from x", "materialized", ("* from x", "* except (d), cast(d as string) as d from x")),
-        ("select user_id, d + d as d from {{ ref('v') }} union all select * from {{ ref('v') }}", "d + d", ("d + d", "2 * datediff(at, timestamp'2026-01-01 00:00:00')")),
-        ("select user_id, cast(at as date) - date'2026-01-01' as d from {{ ref('v') }}", "cast(at as date) - date'2026-01-01'", ("cast(at as date) - date'2026-01-01'", "datediff(at, date'2026-01-01')")),
+        ("select * from {{ ref('v') }}", "materialized", "*", "* except (d), cast(d as string) as d"),
+        ("with x as (select * from {{ ref('v') }}) select v.* from x as v", "materialized", "v.*", "* except (d), cast(d as string) as d"),
+        ("select user_id, d + d as d, at from {{ ref('v') }} union all select user_id, 1, at from {{ ref('v') }}", "d + d", "d + d", "datediff(at, timestamp'2026-01-01 00:00:00')"),
+        ("select user_id, cast(at as date) - date'2026-01-01' as d from {{ ref('v') }}", "cast(at as date) - date'2026-01-01'", "cast(at as date) - date'2026-01-01'", "datediff(at, date'2026-01-01')"),
     ],
 )  # fmt: skip
-def test_an_interval_of_another_model_is_reported_at_what_the_model_declares(tmp_path, sql, under, edit):
+def test_an_interval_of_another_model_is_reported_at_what_the_model_declares(
+    tmp_path, sql, under, wrong, right
+):
     config = f"{{{{ config({PLACES['table']}) }}}}\n"
     v = f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"
-    root = project(tmp_path, {"v": v, "m": config + sql})
-    (diagnostic, *_) = compile_project(root).diagnostics
+    union = "interval 1 day" if "union" in sql else "1"
+    root = project(tmp_path, {"v": v, "m": config + sql.replace(", 1,", f", {union},")})
+    (diagnostic,) = compile_project(root).diagnostics
     line = (root / "models/m.sql").read_text().splitlines()[diagnostic.location.line - 1]
-    assert (diagnostic.code, line[diagnostic.location.column - 1 : diagnostic.location.end - 1]) == (
-        "MS697",
-        under,
-    )
-    assert edit[1].partition(" except")[2] in diagnostic.help
-    project(
-        root,
-        {
-            "v": v,
-            "m": config + sql.replace(*edit, 1).replace("union all select *", "union all select user_id, 1"),
-        },
-    )
+    shown = line[diagnostic.location.column - 1 : diagnostic.location.end - 1]
+    assert (diagnostic.code, shown) == ("MS697", under)
+    assert right.partition("(at")[0] in diagnostic.help
+    project(root, {"v": v, "m": config + sql.replace(wrong, right, 1)})
     assert compile_project(root).diagnostics == ()
 
 
