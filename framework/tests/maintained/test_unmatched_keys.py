@@ -45,7 +45,7 @@ RIGHT = {
     "groups": ("k", f"select c.id as k, sum(o.amount) as amount {JOIN} group by c.id"),
     "groups above": ("k", f"select j.k, j.amount from (select c.id as k, sum(o.amount) as amount {JOIN} group by c.id) as j"),
     "distinct": ("k", f"select distinct c.id as k {JOIN}"),
-    "first row of each": ("k", f"select k, amount from (select c.id as k, o.amount, row_number() over (partition by c.id order by o.amount) as n {JOIN}) as t where n = 1"),
+    "first row of each": ("k", f"select k, amount from (select c.id as k, o.amount, row_number() over (partition by c.id order by o.amount, o.id) as n {JOIN}) as t where n = 1"),
     "inner join above": ("k", "select c.id as k, r.title from orders as o left join customers as c on c.id = o.customer join regions as r on r.id = c.region"),
     "semi join": ("k", f"select c.id as k, o.amount {JOIN} left semi join regions as r on r.id = c.region"),
 }  # fmt: skip
