@@ -34,7 +34,6 @@ from millstream.queries.emit.error_places import nested_calls
 from millstream.queries.fan_out import fits_fan_out
 from millstream.queries.format_functions import decoders, encoders
 from millstream.queries.former import input_without_rows, is_former, of_models
-from millstream.queries.grouping import sends_changes
 from millstream.queries.guarantee import sends_exactly_once
 from millstream.queries.lock import Assigned, Member
 from millstream.queries.maintaining import maintaining_functions, maintaining_of
@@ -217,7 +216,7 @@ def build(
         signatures.stored(live),
         tuple(source.stream for source in reads),
         settings.spark | _isolation(settings, reads),
-        changes=tuple(output.model for output in live if sends_changes(output)),
+        changes=tuple(output.model for output in live if output.sends_changes),
         tables=signatures.tables(source.relation for source in reads if isinstance(source, ChangesRead)),
         copies=signatures.copies(recipe.outputs),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from millstream.plan.nodes import Decode, Maintained, Node, Output
+from millstream.plan.nodes import Decode, Maintained, Node
 from millstream.plan.nodes.order import in_order
 from millstream.queries.branches import Branch
 from millstream.queries.common_rows import trunk
@@ -43,17 +43,23 @@ def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] |
     roots = _related([b for b in branches if b.states])
     for branch in branches:
         key: Key
-        options = _group_option(branch), _writer(branch)
+        options = branch.output.group, branch.output.producer
         alone = grouping == "off" or (branch.states and grouping == "stateless")
         # A model that joins a query is run over rows that change meanwhile.
-        alone = alone or sends_changes(branch.output)
+        alone = alone or branch.output.sends_changes
         if alone or not branch.scans:
             key = "single", (branch.model,)
         elif not branch.states:
             home = (homes or {}).get(branch.model)
             key = "stateless", (_trunk(branch.base), branch.stored_as, home, *options)
         else:
-            state = roots[id(branch)], branch.mode, branch.watermarks, branch.chained, _store(branch)
+            state = (
+                roots[id(branch)],
+                branch.mode,
+                branch.watermarks,
+                branch.chained,
+                branch.output.state_store,
+            )
             key = "stateful", (*state, branch.mode == "append" and branch.runs_only_with_rows, *options)
         by_key.setdefault(key, []).append(branch)
     groups = [
@@ -63,27 +69,6 @@ def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] |
     if grouping != "off":
         separations += _separations(groups, roots)
     return Grouped(tuple(_split(groups, separations)), tuple(separations))
-
-
-def sends_changes(output: Output) -> bool:
-    """Return whether a model sends changes of rows, with the row before and after."""
-    return output.materialization.changes
-
-
-def _group_option(branch: Branch) -> str:
-    return str(branch.output.options.get("group") or "")
-
-
-def _writer(branch: Branch) -> tuple[str, ...]:
-    """Return a model's options of the Kafka producer; a query has one producer."""
-    sink = branch.output.materialization.sink
-    settings = sink.producer if sink is not None else {}
-    return tuple(f"{name}={settings[name]}" for name in sorted(settings))
-
-
-def _store(branch: Branch) -> str:
-    """Return a model's state store; a query has one store."""
-    return str((branch.output.options.get("state") or {}).get("store") or "rocksdb")
 
 
 def _trunk(node: Node) -> tuple[object, ...]:
@@ -175,11 +160,11 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
 
 
 def _reason(one: Branch, other: Branch) -> str:
-    if sends_changes(one.output) or sends_changes(other.output):
+    if one.output.sends_changes or other.output.sends_changes:
         return "emit='changes' needs each change from the first row on, and so a query of its own"
-    if _group_option(one) != _group_option(other):
-        return f"its option 'group' is '{_group_option(one) or 'none'}'"
-    if _writer(one) != _writer(other):
+    if one.output.group != other.output.group:
+        return f"its option 'group' is '{one.output.group or 'none'}'"
+    if one.output.producer != other.output.producer:
         return "its producer options differ, and a query has one producer"
     return _stateful_reason(one, other) if one.states else _stateless_reason(one, other)
 
@@ -199,8 +184,8 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
 
 
 def _stateful_reason(one: Branch, other: Branch) -> str:
-    if _store(one) != _store(other):
-        return f"its state store is {_store(one)}, the others use {_store(other)}"
+    if one.output.state_store != other.output.state_store:
+        return f"its state store is {one.output.state_store}, the others use {other.output.state_store}"
     if one.mode != other.mode:
         words = {"append": "when windows close", "update": "on every change"}
         return f"it emits {words[one.mode]}, the others {words[other.mode]}; a query has one output mode"

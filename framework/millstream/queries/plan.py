@@ -238,7 +238,7 @@ def _dead_letter_source(group: Group) -> Decode | None:
 def _stateless_name(group: Group) -> str:
     """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
-    option = str(first.output.options.get("group") or "")
+    option = first.output.group
     if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
         return option or _short(first)
     base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else node_name(first.base)
@@ -264,8 +264,8 @@ def _locked(groups: Iterable[Group], names: set[str]) -> list[LockedGroup]:
 
 def _stateful_name(group: Group) -> str:
     first = group.branches[0]
-    if option := str(first.output.options.get("group") or ""):
-        return option
+    if first.output.group:
+        return first.output.group
     if len(group.branches) == 1:
         return _short(first)
     shared = [node for node in first.moves if all(any(node is m for m in b.moves) for b in group.branches)]

@@ -21,8 +21,10 @@ from millstream.plan.nodes import (
     Plan,
     Project,
     TemporalJoin,
+    TopicScan,
 )
 from millstream.plan.nodes.order import from_results, in_order
+from millstream.plan.optimizer.rules.bypass_topics import with_topics_bypassed
 from millstream.plan.traits import traits_of
 from millstream.queries.dependencies import Dependencies
 from millstream.queries.emit.names import node_name
@@ -51,12 +53,14 @@ class Signatures:
         self._written_meanings = Meanings(functions, self._written)
         """As written."""
         self._passing = Passing(self._written, self._written_meanings)
-        outputs = {output.model: output for output in written.outputs}
+        self._outputs = outputs = {output.model: output for output in written.outputs}
         tables = {output.model: output for output in references}
         self._dependencies = Dependencies(outputs, tables, self._passing, self._written_meanings, settings)
         self._places = settings.places
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""
+        self._followed: list[Node] = []
+        """The same for models as written over the states of others."""
 
     def operators(self, outputs: Sequence[Output]) -> tuple[Operator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
@@ -147,16 +151,28 @@ class Signatures:
         """Return what is upstream of each state, according to the models as written."""
         upstream: dict[int, _Upstream] = {}
         for output in outputs:
-            optimized = states_in(in_order((output,)))
-            root = self._written.get(output.model)
+            order = in_order((output,))
+            optimized = states_in(order)
+            root = self._written_root(output.model, order)
             written = optimized if root is None else states_in(in_order((root,)))
+            matching = [type(node) for node in written] == [type(node) for node in optimized]
             for index, node in enumerate(optimized):
                 node_upstream = upstream.setdefault(id(node), _Upstream([], []))
-                # If rules changed the number of states, all rows of the model count.
-                node_upstream.states.extend([written[index]] if len(written) == len(optimized) else written)
+                # If rules changed which states there are, all rows of the model count.
+                node_upstream.states.extend([written[index]] if matching else written)
                 if root is not None and traits_of(root).mode == "append":
                     node_upstream.roots.append(root)
         return upstream
+
+    def _written_root(self, model: str, order: Iterable[Node]) -> Node | None:
+        """Return a model as written, over the states that its query has instead of topics."""
+        root = self._written.get(model)
+        if root is None:
+            return None
+        read = {node.relation for node in order if isinstance(node, TopicScan)}
+        followed = with_topics_bypassed(root, self._outputs, read)
+        self._followed.append(followed)
+        return followed
 
     def _rows_reaching(self, upstream: _Upstream) -> set[str]:
         rows = {self._passing.rows(child) for state in upstream.states for child in state.inputs}

@@ -242,8 +242,12 @@ def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
     return {name: libraries for name, libraries in used.items() if libraries}
 
 
-def hints_of(catalog: Catalog) -> Hints:
-    """Return the hints of YAML, which the optimizer can't derive."""
+def hints_of(catalog: Catalog, *, one_query: bool = False) -> Hints:
+    """Return what the optimizer can't derive: the hints of YAML, and which queries run the plan.
+
+    With `one_query`, it runs as one query, without topics between its models.
+    """
+    grouped = catalog.target.get("grouping", "all") == "all"
     return Hints(
         keeps=catalog.hints.keeps,
         rows_per_second=catalog.hints.rows_per_second,
@@ -254,4 +258,5 @@ def hints_of(catalog: Catalog) -> Hints:
         },
         costs={name: function.cost for name, function in catalog.functions.items()},
         returns={name: function.returns for name, function in catalog.functions.items()},
+        queries="one" if one_query else "shared" if grouped else "separate",
     )

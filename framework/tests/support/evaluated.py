@@ -39,12 +39,13 @@ class Select(NamedTuple):
     joined: tuple[tuple[str, str], ...] = ()
     """What the join brings: column, with its relation, and kind."""
     group: str = ""
+    distinct: bool = False
 
     def sql(self) -> str:
         items = ", ".join(f"{item.text} as {item.name}" for item in self.items)
         where = f" where {' and '.join(self.where)}" if self.where else ""
         group = f" group by {self.group}" if self.group else ""
-        return f"select {items} from {self.read} as r{self.join}{where}{group}"
+        return f"select {'distinct ' if self.distinct else ''}{items} from {self.read} as r{self.join}{where}{group}"
 
 
 class Model(NamedTuple):

@@ -351,6 +351,28 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
         return self.materialization.word
 
     @property
+    def sends_changes(self) -> bool:
+        """Whether it sends changes of rows, with the row before and after."""
+        return self.materialization.changes
+
+    @property
+    def group(self) -> str:
+        """The name by which users group it with others; empty if they don't."""
+        return str(self.options.get("group") or "")
+
+    @property
+    def state_store(self) -> str:
+        """Where its state is kept; a query has one store."""
+        return str((self.options.get("state") or {}).get("store") or "rocksdb")
+
+    @property
+    def producer(self) -> tuple[str, ...]:
+        """Its options of the Kafka producer; a query has one producer."""
+        sink = self.materialization.sink
+        settings = sink.producer if sink is not None else {}
+        return tuple(f"{name}={settings[name]}" for name in sorted(settings))
+
+    @property
     def observed(self) -> bool:
         """Whether its query observes the rows that it stores, for metrics or a log."""
         return bool(self.metrics) or self.log is not None

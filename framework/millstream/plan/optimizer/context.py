@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from millstream.plan.walk import consumers
 
 
 class Hints(Struct, frozen=True):
-    """Figures that SQL does not show; none of them changes a result."""
+    """Facts that SQL does not show; none of them changes a result."""
 
     keeps: Mapping[str, float] = {}
     """By model id: the share of rows that its filter keeps."""
@@ -30,6 +30,8 @@ class Hints(Struct, frozen=True):
     keeps_by_span: Mapping[tuple[str, int, int], float] = {}
     """By model id and span of its SQL: the share of rows that its filter there keeps. Filters of other models
     may have been merged with it."""
+    queries: Literal["shared", "separate", "one"] = "shared"
+    """Whether models with one state share a query, each has its own, or all of the plan is one query."""
 
 
 class Change(Struct, frozen=True):

@@ -122,7 +122,9 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
 
 def _output(question: Question) -> Output:
     """Return the model's part of the plan, over sources instead of topics of other models."""
-    plan = optimize(written_plan(question.catalog), chosen("all"), hints_of(question.catalog)).plan
+    plan = optimize(
+        written_plan(question.catalog), chosen("all"), hints_of(question.catalog, one_query=True)
+    ).plan
     return next(output for output in plan.outputs if output.model == question.model)
 
 

@@ -30,7 +30,9 @@ def measure_coverage(
 
     plan = plan_unit_test(test, context.relations, nodes)
     # The plan before the rules, but without topics between models, which a test does not write.
-    written = optimize(plan.written, (bypass_topics,), hints_of(context.relations.catalog)).plan
+    written = optimize(
+        plan.written, (bypass_topics,), hints_of(context.relations.catalog, one_query=True)
+    ).plan
     output = next(output for output in written.outputs if output.model == test.model)
     models = frozenset({test.model, *(model for node in in_order((output,)) for model in node.models)})
     run, batches = UnitTestRun(context, test, plan), batch_per_step(test)

@@ -68,7 +68,7 @@ def plan_unit_test(
     selected = {bypass_topics, *chosen(catalog.target.get("optimization"))}
     rules = tuple(rule for rule in RULES if rule in selected)
     off = switched_off(((id_, model.options) for id_, model in restricted.models.items()), None)
-    optimized = optimize(written, rules, hints_of(restricted), off).plan
+    optimized = optimize(written, rules, hints_of(restricted, one_query=True), off).plan
     output = next(output for output in optimized.outputs if output.model == test.model)
     order = in_order((output,))
     if topics := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:

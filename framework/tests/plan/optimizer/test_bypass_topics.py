@@ -5,11 +5,13 @@ from inspect import cleandoc
 import pytest
 from msgspec.structs import replace
 from support.building import after, leaves_unchanged, of, read, sink, text
-from support.plans import by, group, opaque, select, topic, watermark, where
+from support.plan_text import plan_text
+from support.plans import applied, by, group, opaque, select, topic, watermark, where
 
 from millstream.core.types import INTERVAL, STRING
 from millstream.formats.registry import Encoding
-from millstream.plan.nodes import Column, Output
+from millstream.plan.nodes import Column, Dedupe, Output, Plan, Union
+from millstream.plan.optimizer.context import Hints
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 
 
@@ -155,3 +157,57 @@ def test_the_reader_has_its_own_event_time_and_the_topic_none():
         )
         + "\n"
     )
+
+
+def rewritten(*outputs: Output, queries: str = "shared") -> str:
+    return plan_text(applied(bypass_topics, Plan(outputs), hints=Hints(queries=queries)))
+
+
+def first_events(name: str = "firsts") -> Output:
+    rows = Dedupe(input=by(watermark(topic("ts", "a")), "a"), keys=("a",), within="1 hour", label=name)
+    return sink(rows, name)
+
+
+def united(*outputs: Output) -> Output:
+    sides = [select(read(output), "a", label=f"of_{output.label}") for output in outputs]
+    return sink(Union(sides=(*sides,), label="both"), "final")
+
+
+@pytest.mark.parametrize("other", [first_events("others"), sink(select(topic("a"), "a"), "plain")])
+def test_no_query_keeps_the_state_of_another_one(other):
+    """A union reads more than the rows of that state, so it runs in a query of its own."""
+    first = first_events()
+    assert "topic firsts" in rewritten(first, other, united(first, other))
+
+
+def test_two_reads_of_one_state_are_in_its_query():
+    first = first_events()
+    between = sink(where(read(first), "a > 1"), "between")
+    assert "topic firsts" not in rewritten(first, united(first, first))
+    assert "topic between" not in rewritten(first, between, united(first, between))
+
+
+def test_a_topic_that_is_read_back_is_not_also_taken_before_it_is_written():
+    first = first_events()
+    last = sink(
+        Union(sides=(read(first, "a"), read(first, "a", metadata=("_offset",))), label="both"), "final"
+    )
+    assert "topic firsts" in rewritten(first, last)
+
+
+@pytest.mark.parametrize(
+    ("options", "queries"),
+    [({"group": "x"}, "shared"), ({"state": {"store": "memory"}}, "shared"), ({}, "separate")],
+)
+def test_a_reader_with_a_query_of_its_own_keeps_no_state_of_others(options, queries):
+    first = first_events()
+    last = sink(where(read(first), "a > 1"), "final", **options)
+    assert "topic firsts" in rewritten(first, last, queries=queries)
+    assert "topic firsts" not in rewritten(first, sink(where(read(first), "a > 1"), "final"))
+
+
+def test_a_plan_that_is_one_query_has_no_topics():
+    first, other = first_events(), first_events("others")
+    plan = rewritten(first, other, united(first, other), queries="one")
+    assert "topic firsts" not in plan
+    assert "topic others" not in plan

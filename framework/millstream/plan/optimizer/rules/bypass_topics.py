@@ -3,13 +3,15 @@
 topic enriched → decode → final
 enriched (before it is written) → final
 
-It does not change which query closes a window, or by which watermark: see `_Queries.join`.
+It does not change which query closes a window, or by which watermark, and no query keeps a state again: see
+`_Queries`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, joined
@@ -17,7 +19,20 @@ from millstream.core.types import TIMESTAMP
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.nodes import RECORD_TIME, Decode, Filter, Item, Node, Output, Plan, Project, TopicScan
+from millstream.plan.nodes import (
+    RECORD_TIME,
+    Decode,
+    Filter,
+    Item,
+    Node,
+    Output,
+    Plan,
+    Project,
+    TableScan,
+    TopicScan,
+    Watermark,
+)
+from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.context import Change, Context, Result
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
@@ -37,15 +52,15 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
     if not reads:
         return plan, ()
     impure = _impure_nodes(context.order)
-    queries = _Queries(context)
-    instead = {
-        id(node): (output, items)
+    possible = [
+        _Read(node, output, items)
         for node, output in reads
         # If not deterministic, another query could compute different rows than those that are written.
         if id(output.input) not in impure
-        and (items := _items(node, output, context))
-        and queries.join(node, output)
-    }
+        and context.allows(_NAME, node, output, *context.consumers[id(node)])
+        and (items := _items(node, output))
+    ]
+    instead = {id(read.node): read for read in _Queries(context).joined(possible)}
     changes: list[Change] = []
     new: dict[str, Node] = {}
 
@@ -54,20 +69,15 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
             new[node.model] = node.input
         if id(before) not in instead:
             return node
-        output, items = instead[id(before)]
+        output = instead[id(before)].writer
         # A model comes after all that it reads, so the rows of the topic are known here.
         rows = new.get(output.model)
         if rows is None:
             return node
-        rows = _as_read(rows, output)
         readers = dict.fromkeys(m for reader in context.consumers[id(before)] for m in reader.models)
         name = output.model.removeprefix("model.")
         changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
-        if tuple(item.name for item in items) == rows.names:
-            return rows
-        keys = traits_of(before).keys
-        label = before.label or output.label
-        return Project(input=rows, items=items, keys=keys, label=label, models=output.models)
+        return _as_read(rows, instead[id(before)])
 
     rewritten = rewrite(plan, visit)
     return (rewritten, tuple(changes)) if changes else (plan, ())
@@ -82,35 +92,100 @@ def _impure_nodes(order: Iterable[Node]) -> set[int]:
     return impure
 
 
+class _Read(Struct, frozen=True, eq=False):
+    """A read of a topic that another model writes."""
+
+    node: Decode
+    writer: Output
+    items: tuple[Item, ...]
+    """Its columns over the rows that are written."""
+
+
 class _Queries:
-    """Tracks which stateful steps share a query as topics are bypassed, one after the other."""
+    """Which queries the readers of topics share with the models that write them.
+
+    A topic between two stateful steps is never bypassed: the upper step's event time follows the records of
+    the topic. Where a topic has state below it, its readers take the rows earlier only in the query that
+    writes it, if all of their rows come from that state: any other query would keep the state again.
+    """
 
     def __init__(self, context: Context) -> None:
-        self.above: dict[int, frozenset[Kind]] = {}
+        self._queries = context.hints.queries
+        self._outputs = context.plan.outputs
+        self._above: dict[int, frozenset[Kind]] = {}
         """The kinds of steps above each node, up to the outputs."""
-        self.outputs: dict[int, frozenset[str]] = {}
+        self._models: dict[int, frozenset[str]] = {}
         """The models that are stored above each node."""
-        self.below = {output.model: {*traits_of(output).below} & {*STATES} for output in context.plan.outputs}
         for node in reversed(context.order):
             readers = context.consumers[id(node)]
-            self.above[id(node)] = frozenset[Kind]().union(
-                *(self.above[id(reader)] | _kinds(reader) for reader in readers)
+            self._above[id(node)] = frozenset[Kind]().union(
+                *(self._above[id(reader)] | _kinds(reader) for reader in readers)
             )
             stored = frozenset((node.model,)) if isinstance(node, Output) else frozenset[str]()
-            self.outputs[id(node)] = stored.union(*(self.outputs[id(reader)] for reader in readers))
+            self._models[id(node)] = stored.union(*(self._models[id(reader)] for reader in readers))
 
-    def join(self, node: Decode, output: Output) -> bool:
-        """Return whether readers of a topic can run in the query that writes it, and record it.
+    def joined(self, reads: Sequence[_Read]) -> Sequence[_Read]:
+        """Return the reads whose readers can run in the query that writes the topic."""
+        while True:
+            joined = self._without_copies(self._not_between_states(reads))
+            if len(joined) == len(reads):
+                return joined
+            reads = joined  # a model that reads one of its topics back may not take the rows of another one
 
-        A topic between two stateful steps is never bypassed: the upper step's event time follows the records
-        of the topic, and each query that took the rows earlier would keep the lower state again.
-        """
-        below = self.below[output.model]
-        if below and self.above[id(node)] & {*STATES, "watermark"}:
+    def _not_between_states(self, reads: Iterable[_Read]) -> list[_Read]:
+        below = {output.model: _states(output) for output in self._outputs}
+        joined: list[_Read] = []
+        for read in reads:
+            states = below[read.writer.model]
+            if states and self._above[id(read.node)] & {*STATES, "watermark"}:
+                continue
+            joined.append(read)
+            for model in self._models[id(read.node)]:
+                below[model] |= states
+        return joined
+
+    def _without_copies(self, reads: Sequence[_Read]) -> Sequence[_Read]:
+        """Return the reads by which no query keeps the state of another one."""
+        if self._queries == "one":
+            return reads
+        by_node = {id(read.node): read for read in reads}
+        readers = frozenset[str]().union(*(self._models[id(read.node)] for read in reads))
+        origins = {output.model: output for output in self._outputs if _states(output)}
+        """By model: the one from whose state its rows come."""
+        copied: set[int] = set()
+        for output in self._outputs:
+            if output.model not in readers or not output.materialization.stored_as:
+                continue
+            taken: dict[int, Output] = {}
+            others = False
+            for node in filter(_is_streamed, in_order((output,))):
+                read = by_node.get(id(node))
+                if read is not None and (origin := origins.get(read.writer.model)) is not None:
+                    taken[id(node)] = origin
+                else:
+                    others = True
+            writers = {origin.model: origin for origin in taken.values()}
+            if len(writers) == 1 and not others and self._share_query(output, *writers.values()):
+                (origins[output.model],) = writers.values()
+            else:
+                copied.update(taken)
+        return [read for read in reads if id(read.node) not in copied]
+
+    def _share_query(self, one: Output, other: Output) -> bool:
+        if self._queries == "separate" or one.sends_changes or other.sends_changes:
             return False
-        for model in self.outputs[id(node)]:
-            self.below[model] |= below
-        return True
+        return (one.group, one.producer, one.state_store) == (other.group, other.producer, other.state_store)
+
+
+def _is_streamed(node: Node) -> bool:
+    """Return whether a node has the rows of a topic, or the changes of a table."""
+    return (isinstance(node, Decode) and isinstance(node.input, TopicScan)) or (
+        isinstance(node, TableScan) and node.changes
+    )
+
+
+def _states(node: Node) -> set[Kind]:
+    return {*traits_of(node).below} & {*STATES}
 
 
 def _kinds(node: Node) -> frozenset[Kind]:
@@ -120,15 +195,49 @@ def _kinds(node: Node) -> frozenset[Kind]:
     return frozenset((kind,)) if kind else frozenset()
 
 
-def _as_read(rows: Node, output: Output) -> Node:
+def with_topics_bypassed(root: Node, writers: Mapping[str, Output], read: Container[str]) -> Node:
+    """Return a model's rows over those of the models whose topics it does not read, where these have state.
+
+    `read` are the topics that it reads, by the ids of the models that write them.
+    """
+    written: dict[str, Node] = {}
+
+    def followed(root: Node) -> Node:
+        new: dict[int, Node] = {}
+        for node in in_order((root,)):
+            inputs = [new[id(below)] for below in node.inputs]
+            if isinstance(node, Watermark) and _states(inputs[0]):
+                new[id(node)] = inputs[0]  # no state above uses it: see `_not_between_states`
+                continue
+            new[id(node)] = node.with_inputs(*inputs)
+            writer = writers.get(node.relation) if isinstance(node, Decode) else None
+            if isinstance(node, Decode) and writer is not None and node.relation not in read:
+                if writer.model not in written:
+                    written[writer.model] = followed(writer.input)
+                rows = written[writer.model]
+                if _states(rows) and (items := _items(node, writer)):
+                    new[id(node)] = _as_read(rows, _Read(node, writer, items))
+        return new[id(root)]
+
+    return followed(root)
+
+
+def _as_read(rows: Node, read: _Read) -> Node:
     """Return rows as their topic has them: those that pass its row checks, without event times.
 
     A watermark follows the records of the topic that is read, not those that were dropped before.
     """
-    if not {*STATES} & {*traits_of(rows).below}:
+    output = read.writer
+    if not _states(rows):
         rows = without_watermarks(rows)
     conditions = tuple(_passed(check.wrong) for check in output.checks if check.keeps_out)
-    return Filter(input=rows, conditions=conditions, models=output.models) if conditions else rows
+    rows = Filter(input=rows, conditions=conditions, models=output.models) if conditions else rows
+    if tuple(item.name for item in read.items) == rows.names:
+        return rows
+    label = read.node.label or output.label
+    return Project(
+        input=rows, items=read.items, keys=traits_of(read.node).keys, label=label, models=output.models
+    )
 
 
 def _passed(wrong: Expression) -> Expression:
@@ -137,10 +246,9 @@ def _passed(wrong: Expression) -> Expression:
     )
 
 
-def _items(node: Decode, output: Output, context: Context) -> tuple[Item, ...]:
+def _items(node: Decode, output: Output) -> tuple[Item, ...]:
     """Return the reader's columns over the rows that are written; empty if they could differ."""
-    readers = context.consumers[id(node)]
-    if node.key is not None or not context.allows(_NAME, node, output, *readers):
+    if node.key is not None:
         return ()
     stored = output.materialization.sink
     if stored is None:
