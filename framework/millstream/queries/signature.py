@@ -156,10 +156,11 @@ class Signatures:
             root = self._written_root(output.model, order)
             written = optimized if root is None else states_in(in_order((root,)))
             matching = [type(node) for node in written] == [type(node) for node in optimized]
+            # If rules changed which states there are, all rows of the model count.
+            changed = written or [self._outputs.get(output.model, output)]
             for index, node in enumerate(optimized):
                 node_upstream = upstream.setdefault(id(node), _Upstream([], []))
-                # If rules changed which states there are, all rows of the model count.
-                node_upstream.states.extend([written[index]] if matching else written)
+                node_upstream.states.extend([written[index]] if matching else changed)
                 if root is not None and traits_of(root).mode == "append":
                     node_upstream.roots.append(root)
         return upstream

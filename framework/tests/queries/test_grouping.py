@@ -5,9 +5,12 @@ from msgspec.structs import replace
 from planned_projects import planned
 from support.building import sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, sql, topic, union, watermark, where
+from support.written import project
 
+from millstream.compile import compile_project
 from millstream.outputs.kinds import View
 from millstream.plan.nodes import Check
+from millstream.queries.topology import compiled_topology, physical_of
 from millstream.queries.values import DeadLetters, PerBatch, ToKafka
 
 
@@ -278,3 +281,19 @@ def test_thousands_of_models_are_planned_in_seconds():
     start = time.process_time()
     assert len(planned(*outputs).queries) == 90
     assert time.process_time() - start < 10
+
+
+def test_readers_of_readers_above_a_chain_of_states_share_its_query(tmp_path):
+    """Conditions over computed columns are part of the one SELECT over the rows that all of them read."""
+    sink_of = "{{{{ config(materialized='sink'{}) }}}} ".format
+    models = {
+        "clean": "{{ config(materialized='view', dedupe={'keys': ['user_id', 'at'], 'within': '1 day'}) }} "
+        "select user_id, type, at from {{ source('shop', 'events') }}",
+        "minutes": sink_of(", emit='on_close'")
+        + "select window(at, '1 minute').start as at, type, count(*) as n "
+        "from {{ ref('clean') }} group by window(at, '1 minute'), type",
+        "more": sink_of("") + "select at, type, n + 1 as n from {{ ref('minutes') }} where n > 2",
+        "most": sink_of("") + "select at, type, n from {{ ref('more') }} where n > 4",
+    }
+    (query,) = physical_of(compiled_topology(compile_project(project(tmp_path, models)))).queries
+    assert query.stored.keys() == {"model.minutes", "model.more", "model.most"}

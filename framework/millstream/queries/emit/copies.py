@@ -8,7 +8,7 @@ watermark, and its windows never close: a reused exchange is a leaf of its plan 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,8 +21,13 @@ Leaf = Callable[[Node], "str | None"]
 """Returns the view that stands for a node, or None if the node is written as SQL."""
 
 
-def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[Node]:
-    """Return the roots with a copy of such rows for each reader; `once` has `id`s to copy only once."""
+def own_copies(
+    roots: Sequence[Node], leaf: Leaf, once: Container[int]
+) -> tuple[list[Node], Mapping[int, Node]]:
+    """Return the roots with a copy of such rows for each reader, and the copies of nodes that have only one.
+
+    `once` has the `id`s of the latter.
+    """
     reachable = reached(roots, leaf)
     order = [node for node in in_order(roots) if id(node) in reachable]
     marked = _marked(order, leaf)
@@ -31,9 +36,9 @@ def own_copies(roots: Sequence[Node], leaf: Leaf, once: Container[int]) -> list[
     several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
     chained = has_chain(order)
     if not chained and all(name in once for name in several):
-        return list(roots)
+        return list(roots), {}
     copying = _Copying(marked, leaf, once, chained=chained)
-    return [copying.copied(root) for root in roots]
+    return [copying.copied(root) for root in roots], copying.single_copies
 
 
 def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:

@@ -121,7 +121,8 @@ def in_steps(
 ) -> Stepped:
     """Return the SQL of some nodes, split into steps where SQL is not enough."""
     how = how or EmitOptions()
-    roots = own_copies(roots, leaf, how.trunks | how.shared.keys())
+    roots, copies = own_copies(roots, leaf, how.trunks | how.shared.keys())
+    how = replace(how, trunks=frozenset(id(copies[key]) if key in copies else key for key in how.trunks))
     order = in_order(roots)
     # A deleted row ends the version before it.
     deletes = deletes or any(isinstance(node, TemporalJoin) for node in order)
