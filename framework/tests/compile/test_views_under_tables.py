@@ -25,7 +25,7 @@ READERS = {
     "right": ("sku", f"select v.sku, count(s.id) as n from {STORED} right join {VIEW} on s.kind = v.sku group by v.sku"),
     "first": ("sku", f"select v.sku, count(s.id) as n from {VIEW} left join {STORED} on s.kind = v.sku group by v.sku"),
     "union": ("k", f"select s.kind as k from {STORED} union select v.sku as k from {VIEW}"),
-    "window": ("id", f"select s.id, row_number() over (partition by v.sku order by s.id) as n from {STORED} join {VIEW} on s.kind = v.sku"),
+    "window": ("id", f"select s.id, count(*) over (partition by v.sku) as n from {STORED} join {VIEW} on s.kind = v.sku"),
     "full": ("kind", f"select s.kind, count(*) as n from {STORED} join {VIEW} on s.kind = v.sku group by s.kind"),
 }  # fmt: skip
 AS_TABLE = "make 'over_topic' a table with config(materialized='table', unique_key='sku')"
