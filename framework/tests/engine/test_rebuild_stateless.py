@@ -47,22 +47,22 @@ def shop_of_three(shop):
     return shop
 
 
-def test_sinks_are_computed_again_from_the_start_of_their_topics(shop_of_three, first_spark):
+@pytest.mark.parametrize("options", ["", "key='id'"], ids=["without key", "with key"])
+def test_a_sink_is_computed_again_from_the_start_of_its_topics(shop_of_three, first_spark, options):
     shop = shop_of_three
-    shop.write("profiles.yml", UNOPTIMIZED)
-    sinks = {"plain": "", "keyed": "key='id'", "once": "guarantee='exactly_once'"}
-    for name, options in sinks.items():
-        shop.model(name, SINK.format(options))
+    shop.model("plain", SINK.format(options))
     built(shop.root, first_spark)
-    results, _ = built(shop.root, first_spark, intent=rebuild(*sinks))
-    assert (statuses(results), read(results)) == (dict.fromkeys(sinks, "success"), dict.fromkeys(sinks, 3))
-    for name in sinks:
-        records = received(shop.bootstrap, name)
-        batches = {headers(message)["millstream.batch"].rpartition("/")[0] for message in records}
-        assert len(batches) == 2, name  # a rebuild's records have another checkpoint
+    results, _ = built(shop.root, first_spark, intent=rebuild("plain"))
+    assert (statuses(results), read(results)) == ({"plain": "success"}, {"plain": 3})
+    assert ids(shop, "plain") == [1, 1, 2, 2, 3, 3]
+    batches = {
+        headers(message)["millstream.batch"].rpartition("/")[0]
+        for message in received(shop.bootstrap, "plain")
+    }
+    assert len(batches) == 2  # a rebuild's records have another checkpoint
     shop.send(event(4))
-    assert read(built(shop.root, first_spark)[0]) == dict.fromkeys(sinks, 1)
-    assert {name: ids(shop, name) for name in sinks} == {name: [1, 1, 2, 2, 3, 3, 4] for name in sinks}
+    assert read(built(shop.root, first_spark)[0]) == {"plain": 1}
+    assert ids(shop, "plain") == [1, 1, 2, 2, 3, 3, 4]
 
 
 def test_sinks_that_share_a_query_are_rebuilt_one_by_one(shop_of_three, first_spark):
@@ -107,7 +107,7 @@ def test_all_sinks_of_a_view_are_rebuilt_with_it(shop_of_three, first_spark):
     assert [ids(shop, name) for name in ("one", "two")] == [[2, 2, 3, 3]] * 2
 
 
-@pytest.mark.parametrize("optimization", ["all", pytest.param("none", marks=pytest.mark.long)])
+@pytest.mark.parametrize("optimization", ["all", "none"])
 def test_sinks_that_share_a_read_with_others_are_rebuilt(shop_of_three, first_spark, optimization):
     """One is the guest of the other query's read of the topic."""
     shop = shop_of_three
@@ -207,6 +207,16 @@ def test_a_sink_that_follows_a_table_sends_all_rows_of_it_again(shop_of_three, f
     assert sorted((row["kind"], row["events"]) for row in again) == [("x", 3), ("y", 1)]
     built(shop.root, first_spark)
     assert len(shop.values("out")) == before + 2
+
+
+def test_a_sink_that_sends_once_is_rebuilt(shop_of_three, first_spark):
+    shop = shop_of_three
+    shop.model("plain", SINK.format("guarantee='exactly_once'"))
+    built(shop.root, first_spark)
+    built(shop.root, first_spark, intent=rebuild("plain"))
+    shop.send(event(4))
+    built(shop.root, first_spark)
+    assert ids(shop, "plain") == [1, 1, 2, 2, 3, 3, 4]
 
 
 @pytest.mark.long
