@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_record, read_so_far
-from millstream.deploy.planning.records import Offsets
 from millstream.deploy.values import Job
 from millstream.engine.spark.session import Amount
 from millstream.kafka.logs import existing_logs
 from millstream.project.folders import checkpoints_of, local_path
 from millstream.queries.values import Query
+from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import LocalFiles
 
 MANY = 500_000
@@ -37,11 +37,11 @@ def unread(job: Job, queries: Sequence[Query]) -> int:
     return sum(most.values())
 
 
-def _read(job: Job, query: Query) -> Mapping[str, Offsets]:
+def _read(job: Job, query: Query) -> Mapping[str, Mapping[int, int]]:
     """Return up to where a query has read its topics, as far as its checkpoint is on this machine."""
     checkpoints = checkpoints_of(job.project.target, Path(job.project.root))
     if not job.continues or local_path(checkpoints) is None:
         return {}
     files, checkpoint = LocalFiles(), checkpoint_folder(checkpoints, query.name)
     record = read_record(files, checkpoint)
-    return {} if record is None else read_so_far(files, checkpoint.spark(record))
+    return {} if record is None else offsets_in(read_so_far(files, checkpoint.spark(record)))

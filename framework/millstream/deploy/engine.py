@@ -39,7 +39,7 @@ from millstream.deploy.checkpoints.swap import settle_all
 from millstream.deploy.checkpoints.transactions import Transactions, TransactionsOf
 from millstream.deploy.fit_to_deployment import fitted
 from millstream.deploy.planning.definitions import definition_of
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Record
 from millstream.deploy.sharing import Sharing, entered, must_change, own_queries
 from millstream.deploy.topics import Kafka, check_sources, make_ready
 from millstream.deploy.values import Job, Setup, Tell
@@ -50,7 +50,6 @@ from millstream.engine.queries.deliveries import Stores
 from millstream.engine.queries.failing_line import at_line, at_test
 from millstream.engine.queries.failures import problem_of
 from millstream.engine.queries.positions import without_earlier
-from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.engine.queries.service import Service, service_of
 from millstream.engine.queries.start import QueryContext
@@ -71,6 +70,8 @@ from millstream.project.values import Project, is_local
 from millstream.queries.isolation import check_isolated
 from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import copied
+from millstream.sources.positions import Positions, Range, Read, ends_of
+from millstream.sources.topic.positions import offsets_in, positions_at, topic_range
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.session_settings import fast_path_settings
@@ -221,8 +222,8 @@ class Engine(Struct, frozen=True, eq=False):
         }
         return {topic: self.transactions.counts[topic] for topic in topics}
 
-    def read(self, name: str, record: Record) -> dict[str, Offsets]:
-        """Return the offsets up to which a query that has stopped has read, and sent what it read.
+    def read(self, name: str, record: Record) -> Positions:
+        """Return up to where a query that has stopped has read, and sent what it read.
 
         That is the end of its last complete batch, or of one that was sent in a transaction before it failed.
         """
@@ -232,7 +233,7 @@ class Engine(Struct, frozen=True, eq=False):
             sender = self.transactions.of(name, f"{name}/{record.id}", ())
             sent = sender.read_sent(*_split_from(record))
             done = begun if sent is not None and sent.batch >= begun else done
-        return {} if done is None else read_up_to(self.files, spark, done) or {}
+        return {} if done is None else read_up_to(self.files, spark, done, record.signature.topics) or {}
 
     def context_of(
         self,
@@ -258,19 +259,32 @@ class Engine(Struct, frozen=True, eq=False):
             log=self.function_log and self.function_log._replace(models=_stored(query)),
         )
 
-    def ranges(
-        self, query: Query, starts: Mapping[str, Offsets], ends: Mapping[str, Offsets]
-    ) -> dict[str, Ranges]:
-        """Return the offset ranges of a query's topics between `starts` and `ends`, within their options."""
-        ranges: dict[str, Ranges] = {}
+    def ranges(self, query: Query, starts: Read, ends: Read) -> dict[str, Range]:
+        """Return what a query reads of its sources between `starts` and `ends`, within their options."""
+        ranges: dict[str, Range] = {}
+        offsets, first_offsets = offsets_in(ends), offsets_in(starts)
         for source in query.topic_reads:
-            available = self.kafka.until(source.topic, self.topic_options(source), ends.get(source.topic, {}))
-            offsets = starts.get(source.topic, {})
-            ranges[source.topic] = {
-                n: (min(max(first, offsets.get(n, first)), stop), stop)
-                for n, (first, stop) in available.items()
-            }
+            available = self.kafka.until(
+                source.topic, self.topic_options(source), offsets.get(source.topic, {})
+            )
+            first_of = first_offsets.get(source.topic, {})
+            ranges[source.topic] = topic_range(
+                {
+                    n: (min(max(first, first_of.get(n, first)), stop), stop)
+                    for n, (first, stop) in available.items()
+                }
+            )
+        for read in query.source_reads:
+            if read.stream in ends:
+                ranges[read.stream] = Range(starts.get(read.stream), ends[read.stream])
         return ranges
+
+    def ends(self, queries: Iterable[Query]) -> Positions:
+        """Return where the sources of queries end now."""
+        queries = tuple(queries)
+        topics = {topic for query in queries for topic in query.topics_read}
+        streams = [read.stream for query in queries for read in query.source_reads]
+        return positions_at(self.kafka.held(topics)) | ends_of(self.job.project, streams)
 
     def diagnostic(self, query: Query, error: BaseException) -> Diagnostic:
         """Return why a query failed, without secrets."""

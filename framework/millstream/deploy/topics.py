@@ -11,7 +11,6 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.topics_needed import read_topics, written_topics
 from millstream.deploy.values import DiagnosticEvent, Job, Setup, Tell
-from millstream.engine.queries.reads import Ranges, offsets_of, sizes
 from millstream.engine.queries.triggers import DEFAULT
 from millstream.kafka.clients import Admin, admin_of
 from millstream.kafka.cluster import Cluster, cluster_of, revealed
@@ -22,6 +21,7 @@ from millstream.kafka.settings import sink_options, source_options
 from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
 from millstream.local.server.shared import Starting
 from millstream.queries.values import Query
+from millstream.sources.topic.spark import Ranges, offsets_of, sizes
 from millstream.stores.tables.seeds import timestamp
 
 

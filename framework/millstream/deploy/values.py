@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from millstream.core.errors import Diagnostic
 from millstream.deploy.planning.intents import Intent, Update
-from millstream.engine.queries.batch import Batch, Offsets
+from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.results import QueryResult
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
@@ -17,6 +17,7 @@ from millstream.queries.lock import Lock
 from millstream.queries.plan import Physical
 from millstream.queries.topology import Topology
 from millstream.queries.values import Query
+from millstream.sources.positions import Position
 
 
 class Job(Struct, frozen=True):
@@ -161,9 +162,9 @@ class Logged(Struct, frozen=True):
 
 
 class Ends(Struct, frozen=True):
-    """The current ends of the topics that are read, by partition."""
+    """Where the sources that are read end now."""
 
-    topics: Mapping[str, Offsets]
+    streams: Mapping[str, Position]
 
 
 class Idle(Struct, frozen=True):

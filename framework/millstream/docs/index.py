@@ -12,6 +12,7 @@ from millstream.docs.markdown import first_sentence, markup
 from millstream.docs.site_input import Material
 from millstream.docs.values import Entry, Result
 from millstream.explain.queries import Query
+from millstream.sources.registry import declaration
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
 """The order of entries: pages that are opened often share files; tests come last."""
@@ -100,7 +101,8 @@ def _of_node(
 ) -> Entry:
     stored = node.materialization.word if node.materialization else str(node.config.get("type") or "")
     if node.kind == "source":
-        stored = "reference topic" if node.config.get("table") else "topic"
+        kind = declaration(node.config.get("kind", "topic")).title
+        stored = "reference topic" if node.config.get("table") else kind
     return Entry(
         id=node.id,
         kind=node.kind,

@@ -7,7 +7,7 @@ a run commits says it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from msgspec import Struct, field
@@ -17,8 +17,11 @@ from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.groups import group_of
 from millstream.kafka.offsets import Bounds, PartitionKey, bounds
-from millstream.project.names import Environment
+from millstream.project.values import Project
 from millstream.queries.values import Query
+from millstream.sources.positions import ends_of
+from millstream.sources.registry import declaration
+from millstream.sources.topic.positions import offsets_in
 
 Read = Mapping[str, Mapping[int, int]]
 """The next record to read, by topic and partition."""
@@ -40,23 +43,28 @@ class TopicLag(Struct, frozen=True):
     query: str
     models: tuple[str, ...]
     topic: str
+    """The topic, or the name of another source."""
     is_read: bool = field(name="known")
     """Whether the query has read the topic; otherwise, all of its records count."""
     records: int
     seconds: float | None
-    partitions: tuple[PartitionLag, ...]
+    partitions: tuple[PartitionLag, ...] = ()
+    unit: str = "records"
+    """What is counted: of some sources, files."""
 
 
 def lags(
     admin: Admin,
-    project: str,
+    project: Project,
     queries: Sequence[Query],
     checkpoints: str,
-    environment: Environment | None = None,
 ) -> list[TopicLag]:
-    """Return the lag of each query at each topic that it reads."""
+    """Return the lag of each query at each topic and other source that it reads."""
     # Positions first: a record that is read meanwhile then counts as lag, and lag is never negative.
-    groups = {query.name: group_of(project, query.name, environment) for query in queries}
+    groups = {
+        query.name: group_of(project.settings.name, query.name, project.target.environment)
+        for query in queries
+    }
     read = {query.name: _positions(admin, groups[query.name], query, checkpoints) for query in queries}
     held = bounds(admin, sorted({topic for query in queries for topic in query.topics_read}))
     starts = {
@@ -77,10 +85,31 @@ def lags(
         times |= {(key, oldest[key]): then for key, then in read_times.items()}
         positions -= set(oldest.items())
     return [
-        _lag(query, topic, starts[query.name], held, times, is_read=bool(read[query.name].get(topic)))
+        lag
         for query in queries
-        for topic in query.topics_read
+        for lag in (
+            *(
+                _lag(query, topic, starts[query.name], held, times, is_read=bool(read[query.name].get(topic)))
+                for topic in query.topics_read
+            ),
+            *_source_lags(project, query, checkpoints),
+        )
     ]
+
+
+def _source_lags(project: Project, query: Query, checkpoints: str) -> Iterator[TopicLag]:
+    """Yield the lag at sources that are no topics, if the checkpoint is on this machine."""
+    positions = local_positions(checkpoints, query.name) if query.source_reads else None
+    if positions is None:
+        return
+    ends = ends_of(project, [source.stream for source in query.source_reads])
+    models = tuple(name.partition(".")[2] for name in query.stored)
+    for source in query.source_reads:
+        position, end = positions.get(source.stream), ends[source.stream]
+        behind = end.since(None) if position is None else position.behind(end)
+        unit = declaration(source.kind).unit
+        seconds = None if behind else 0.0
+        yield TopicLag(query.name, models, source.title, position is not None, behind, seconds, unit=unit)
 
 
 def _start(read: Read, key: PartitionKey, held: Bounds) -> int:
@@ -111,7 +140,7 @@ def _lag(
 
 def _positions(admin: Admin, group: str, query: Query, checkpoints: str) -> Read:
     read = local_positions(checkpoints, query.name)
-    return _committed(admin, group, query.topics_read) if read is None else read
+    return _committed(admin, group, query.topics_read) if read is None else offsets_in(read)
 
 
 def _committed(admin: Admin, group: str, topics: Collection[str]) -> Read:

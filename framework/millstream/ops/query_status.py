@@ -28,11 +28,12 @@ from millstream.deploy.values import (
     Stopped,
     Waiting,
 )
-from millstream.engine.queries.batch import Batch, Offsets
+from millstream.engine.queries.batch import Batch
 from millstream.ops.meters import MeterValues
 from millstream.queries.values import meters_of
 from millstream.results.results import Fates, TableChanges
 from millstream.results.run_metrics import LATENCIES
+from millstream.sources.positions import Position
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
@@ -90,7 +91,7 @@ class QueryStatus(Struct):
     """It was stopped within a batch, which the next start runs again."""
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
     """Models that failed on their own, and why."""
-    ends: Mapping[str, Offsets] = field(default_factory=dict)
+    ends: Mapping[str, Position] = field(default_factory=dict)
     """Where the topics ended at the last check."""
 
     @property
@@ -116,9 +117,9 @@ class QueryStatus(Struct):
             return {}
         read = self.last.read
         now = {
-            topic: sum(max(0, end - read[topic].get(number, end)) for number, end in self.ends[topic].items())
-            for topic in read
-            if topic in self.ends
+            stream: position.behind(self.ends[stream])
+            for stream, position in read.items()
+            if stream in self.ends
         }
         return self.last.behind | now
 
@@ -129,7 +130,7 @@ class Watcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._statuses: dict[str, QueryStatus] = {}
-        self._ends: Mapping[str, Offsets] = {}
+        self._ends: Mapping[str, Position] = {}
         self._meters: dict[str, MeterValues] = {}
         self._machine = Machine()
         self._tests: dict[str, DataTested] = {}
@@ -160,8 +161,8 @@ class Watcher:
                     for metric, sums in batch.metrics.items():
                         if metric in self._meters:
                             self._meters[metric].add(sums)
-                case Ends(topics=topics):
-                    self._ends = topics
+                case Ends(streams=ends):
+                    self._ends = ends
                 case Machine():
                     self._machine = event
                 case DataTested(test=test):
@@ -237,7 +238,7 @@ def _add(seen: QueryStatus, batch: Batch) -> None:
     seen.caught_up = seen.caught_up or not any(batch.behind.values())
 
 
-def _copy(seen: QueryStatus, ends: Mapping[str, Offsets]) -> QueryStatus:
+def _copy(seen: QueryStatus, ends: Mapping[str, Position]) -> QueryStatus:
     copied = copy(seen)
     copied.ends = ends
     copied.phases, copied.skipped = Counter(seen.phases), Counter(seen.skipped)

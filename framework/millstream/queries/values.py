@@ -544,6 +544,11 @@ class Query(Struct, frozen=True):
         return tuple(source for source in self.sources if isinstance(source, TopicRead))
 
     @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams of its sources, in their order; empty texts for changes of tables."""
+        return tuple(source.stream for source in self.sources)
+
+    @property
     def topics_read(self) -> tuple[str, ...]:
         """The topics of its sources."""
         return tuple(dict.fromkeys(read.topic for read in self.topic_reads))

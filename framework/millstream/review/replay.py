@@ -47,7 +47,7 @@ def statistics(manifest: Manifest, rates: Mapping[str, float], results: RunResul
     for node in manifest.nodes.values():
         config = node.config
         sink = node.sink
-        if node.kind == "source" or sink is not None:
+        if (node.kind == "source" and "topic" in config) or sink is not None:
             settings = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
             name = sink.topic if sink is not None else str(config.get("topic") or node.name)
             topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))

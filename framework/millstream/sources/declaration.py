@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -35,9 +35,7 @@ class Declaration(Struct, frozen=True):
     words: tuple[tuple[str, str], ...] = ()
     """Keys of a source that users may know from other tools, with what to write instead."""
     metadata: tuple[MetadataColumn, ...] = ()
-    rows: Literal["records", "typed"] = "typed"
-    """Records are bytes that queries decode; typed rows have their columns."""
-    replays: bool = True
-    """A rebuild can read what was read before, as long as the source has it."""
+    unit: str = "records"
+    """What the differences of positions count: `files`."""
     cuts: bool = False
     """A batch can be made to end at a position of another query."""

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.sources.declaration import Declaration
 
 KINDS = ("topic",)
@@ -23,7 +24,11 @@ def installed() -> dict[str, str]:
 
 
 def part(kind: str, module: str) -> Any:
-    package = f"{__package__}.{kind}" if kind in KINDS else installed()[kind]
+    package = f"{__package__}.{kind}" if kind in KINDS else installed().get(kind)
+    if package is None:
+        message = f"no installed package has the kind of source '{kind}'"
+        remedy = f"install the package that names it in the entry points '{GROUP}'"
+        raise MillstreamError(Diagnostic("MS131", message, None, remedy))
     return import_module(f"{package}.{module}")
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.project.values import Project, RowSource
+from millstream.sources.positions import Range
 from millstream.sources.registry import part
 
 
@@ -18,6 +19,9 @@ class SparkSource(Protocol):
 
     def rows(self) -> DataFrame:
         """Return the rows that it has now, with metadata columns."""
+
+    def between(self, part: Range) -> DataFrame:
+        """Return the rows of a part of it, with metadata columns."""
 
 
 def spark_source(session: SparkSession, project: Project, relation: str) -> SparkSource:

@@ -10,13 +10,14 @@ from millstream.ops.health import Health, health_of
 from millstream.ops.query_status import QueryStatus
 from millstream.project.values import Target
 from millstream.results.thresholds import interval_of_tests
+from millstream.sources.topic.positions import positions_at
 
 STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
 
 
 def status(**fields):
     """Return the status of a query that has 50 records to read, and whose last batch ended 90 s ago."""
-    batch = Batch(1, 10, 1.0, read={"events": {0: 100}}, behind={"events": 50})
+    batch = Batch(1, 10, 1.0, read=positions_at({"events": {0: 100}}), behind={"events": 50})
     now = time.time()
     values = {
         "status": "running",

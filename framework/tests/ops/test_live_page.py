@@ -15,6 +15,7 @@ from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page
 from millstream.ops.live_page.values import Drawn, DrawnNode, LiveRelation, page_text
 from millstream.ops.query_status import Watcher
+from millstream.sources.topic.positions import positions_at
 from millstream.stores.tables.values import Answer
 
 NASTY = "</script><img src=x onerror=alert(1)>"
@@ -40,7 +41,7 @@ def test_the_page_its_figures_and_the_site(tmp_path):
     (tmp_path / "index.html").write_text("the site")
     with served(tmp_path) as (page, address):
         page.tell(Setup("Spark"))
-        page.tell(Ends({"orders": {0: 3, 1: 4}}))
+        page.tell(Ends(positions_at({"orders": {0: 3, 1: 4}})))
         assert get(address, "/")[:2] == (200, "text/html; charset=utf-8")
         assert "default-src 'none'" in get(address, "/")[2]
         assert get(address, "/site/index.html")[2] == "the site"

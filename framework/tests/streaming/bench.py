@@ -26,7 +26,7 @@ from millstream.core.expressions import quoted
 from millstream.deploy.live.order import needs
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
-from millstream.engine.queries import reads as reading
+from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.spark.settings import session_settings, store_settings
 from millstream.queries.emit.steps import StatefulView
@@ -265,7 +265,7 @@ class _Running:
         for read in query.reads:
             kind, _, name = read.relation.partition(".")
             if kind == "seed":
-                reading.seed(session, read.view, self.project, self.project.seeds[name])
+                view_seed(session, read.view, self.project, self.project.seeds[name])
             else:
                 self._at_rest(session, read.view, self.result.tables[read.relation])
         for step in query.steps:

@@ -40,10 +40,10 @@ def command(common: Common, request: SelectionRequest, *, partitions: bool, watc
     """Show how far queries are behind their topics.
 
     For each query and topic: the number of records that it has not processed yet, and the age of the
-    oldest one. It works while `run` or `build` runs, and when nothing runs. It starts no Spark, but the local
-    broker, if that is stopped. What a query has read is in its checkpoint, or, if checkpoints are not on this
-    machine, in the offsets that `run` commits to Kafka. A query that never ran has all records of its topics
-    to read.
+    oldest one; of other sources, how many files or other units. It works while `run` or `build` runs, and
+    when nothing runs. It starts no Spark, but the local broker, if that is stopped. What a query has read is
+    in its checkpoint, or, if checkpoints are not on this machine, in the offsets that `run` commits to Kafka.
+    A query that never ran has all records of its topics to read.
     """
     root = root_of(common)
     _, job, _ = compiled_job(common, root, request, Changes())
@@ -60,8 +60,11 @@ def command(common: Common, request: SelectionRequest, *, partitions: bool, watc
     checkpoints = checkpoints_of(project.target, root)
     with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
         while True:
-            topic_lags = lags(admin, project.settings.name, queries, checkpoints, project.target.environment)
-            result = {"lag": to_builtins(topic_lags), "records": sum(lag.records for lag in topic_lags)}
+            topic_lags = lags(admin, project, queries, checkpoints)
+            result = {
+                "lag": to_builtins(topic_lags),
+                "records": sum(lag.records for lag in topic_lags if lag.unit == "records"),
+            }
             text = text_table(
                 _partition_rows(topic_lags) if partitions else _rows(topic_lags), right=(3, 4, 5, 6)
             )
@@ -89,7 +92,11 @@ def _rows(lags: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:
     yield "QUERY", "MODELS", "TOPIC", "RECORDS", "SECONDS"
     for lag in lags:
         name = lag.query if lag.is_read else f"{lag.query} (not started)"
-        yield name, _models(lag), lag.topic, f"{lag.records:,}", _seconds(lag.seconds)
+        yield name, _models(lag), lag.topic, _amount(lag), _seconds(lag.seconds)
+
+
+def _amount(lag: TopicLag) -> str:
+    return f"{lag.records:,}" if lag.unit == "records" else f"{lag.records:,} {lag.unit}"
 
 
 def _partition_rows(lags: Sequence[TopicLag]) -> Iterator[tuple[str, ...]]:

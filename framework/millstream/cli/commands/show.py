@@ -50,9 +50,10 @@ _LAST = 10_000
 def command(common: Common, *, name: str, limit: int, compute: bool, last: int) -> int:
     """Show the newest rows of a model, source or seed.
 
-    For a table, the rows as stored; for a sink or a source, the newest records of its topic, decoded. A view
-    is not stored: Spark computes it over the newest records of the topics it reads. Nothing is written or
-    committed. A computed aggregate covers the records that were read, up to the end.
+    For a table, the rows as stored; for a sink or a topic, the newest records, decoded; for other sources,
+    rows that Spark reads. A view is not stored: Spark computes it over the newest records of the topics it
+    reads. Nothing is written or committed. A computed aggregate covers the records that were read, up to the
+    end.
     """
     root = root_of(common)
     compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
@@ -65,6 +66,8 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     if compute or (relation.stored is not None and (relation.stored.inlined or not relation.stored.readable)):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
+        rows = _compute(common, root, compiled, target, relation, limit, last)
+    elif "kind" in compiled.manifest.nodes[relation.id].config:
         rows = _compute(common, root, compiled, target, relation, limit, last)
     elif not relation.at_rest:
         rows = _records(common, root, compiled.manifest.nodes, target, relation, limit)
@@ -135,13 +138,25 @@ def _compute(
     from millstream.kafka.opening import connected
     from millstream.project.folders import target_folder
     from millstream.queries.topology import read_catalog
-    from millstream.runner.samples.compute import Question, compute, spark_for, with_ancestors
+    from millstream.runner.samples.compute import (
+        Question,
+        compute,
+        source_rows,
+        spark_for,
+        with_ancestors,
+    )
 
     project = structs.replace(project_of(common, root), target=target)
-    needed = build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
+    is_source = model.id.startswith("source.")
+    needed = (
+        frozenset() if is_source else build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
+    )
     catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
     log = target_folder(root, project.target) / "log"
     question = Question(project, catalog, model.id, limit, last, str(log / "spark.log"))
+    if is_source:
+        with fetching(common.style) as fetched, spark_for(question, log, fetched) as spark:
+            return source_rows(question, spark)
     if not (common.style.quiet or common.style.json):
         click.echo(f"computing '{model.name}' from the last {last:,} records of each partition", err=True)
         sys.stderr.flush()

@@ -74,4 +74,6 @@ MS129 Function that can't be a format
 MS130 Invalid name of an environment
     The name of an isolated environment is part of the names of its topics, folders and database schemas: at
     most 40 lower-case letters and digits, with single `-` or `_` between them.
+MS131 Kind of source not installed
+    A package adds this kind of source, and is not installed in this environment.
 """)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.planning.records import Offsets
 from millstream.plan.nodes import Column
+from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import Files, path_in, read_json, write_json
 
 _ENDING = ".letters"
@@ -55,7 +56,8 @@ def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offs
     done, begun = checkpoints.last_done(files, spark), checkpoints.last_begun(files, spark)
     read = None if done is None else checkpoints.read_up_to(files, spark, done)
     again = None if begun in {None, done} else checkpoints.read_up_to(files, spark, begun or 0)
-    return None if read is None else read.get(topic, {}), (again or {}).get(topic, {})
+    offsets = offsets_in(again or {}).get(topic, {})
+    return None if read is None else offsets_in(read).get(topic, {}), offsets
 
 
 def settled(files: Files, folder: str, sent: SentDeadLetters) -> SentDeadLetters:

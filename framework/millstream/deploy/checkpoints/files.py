@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Record
 from millstream.project.folders import local_path
 from millstream.queries.lock import Lock, decode, encode
+from millstream.sources.positions import Positions, SourceLog, in_offset_log
 from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
 _LOCK = "groups.lock"
@@ -78,23 +80,17 @@ def clear_unbegun(files: Files, spark: str) -> None:
             files.remove(f"{spark}/{folder}")
 
 
-def read_up_to(files: Files, spark: str, batch: int) -> dict[str, Offsets] | None:
-    """Return the offsets up to which a batch reads, by topic; None if the file's format is unknown."""
+def read_up_to(files: Files, spark: str, batch: int, streams: Sequence[str] = ()) -> Positions | None:
+    """Return up to where a batch reads the streams of its query; None if the file's format is unknown.
+
+    Without `streams`, these are the positions in topics.
+    """
     # OffsetSeqLog: a version, a line of metadata, and a line for each source.
     content = files.read(f"{spark}/offsets/{batch}") or b""
     lines = content.decode().splitlines()
     if lines[:1] != ["v1"]:
         return None
-    ends: dict[str, Offsets] = {}
-    for line in lines[2:]:
-        read = {} if line == "-" else json.loads(line)
-        for topic, numbers in read.items():
-            if not isinstance(numbers, dict):
-                continue  # the offset of a table
-            offsets = {int(number): offset for number, offset in numbers.items()}
-            other_offsets = ends.get(topic, offsets)
-            ends[topic] = {n: min(offset, other_offsets.get(n, offset)) for n, offset in offsets.items()}
-    return ends
+    return in_offset_log(lines[2:], streams, lambda n: SourceLog(files, f"{spark}/sources/{n}"))
 
 
 def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:
@@ -119,10 +115,10 @@ def has_closed_all(files: Files, spark: str, batch: int) -> bool:
     return bool(committed.get("nextBatchWatermarkMs", 0) <= watermark)
 
 
-def read_so_far(files: Files, spark: str) -> dict[str, Offsets]:
-    """Return the offsets up to which complete batches have read, by topic."""
+def read_so_far(files: Files, spark: str, streams: Sequence[str] = ()) -> Positions:
+    """Return up to where complete batches have read the streams of a query."""
     done = last_done(files, spark)
-    return {} if done is None else read_up_to(files, spark, done) or {}
+    return {} if done is None else read_up_to(files, spark, done, streams) or {}
 
 
 def records_of(files: Files, spark: str, batch: int) -> int | None:
@@ -130,38 +126,26 @@ def records_of(files: Files, spark: str, batch: int) -> int | None:
     before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
     if not before or not ends:
         return None
-    return sum(
-        offset - before.get(topic, {}).get(number, 0)
-        for topic, offsets in ends.items()
-        for number, offset in offsets.items()
-    )
+    return sum(end.since(before.get(topic)) for topic, end in ends.items())
 
 
 def places_of(files: Files, spark: str, batch: int) -> str:
     """Return which records a batch reads, as text; empty if it reads no topic."""
     before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
     return ", ".join(
-        f"topic {topic}, partition {number}, {_span((before or {}).get(topic, {}).get(number), end)}"
-        for topic, offsets in (ends or {}).items()
-        for number, end in sorted(offsets.items())
-        if end > (before or {}).get(topic, {}).get(number, 0)
+        text for stream, end in (ends or {}).items() for text in end.texts(stream, (before or {}).get(stream))
     )
 
 
-def _span(first: int | None, end: int) -> str:
-    if first is None:
-        return f"offsets up to {end - 1}"
-    return f"offset {first}" if first == end - 1 else f"offsets {first} to {end - 1}"
-
-
-def cut(files: Files, spark: str, batch: int, ends: dict[str, Offsets]) -> None:
-    """Limit a planned batch to some offsets."""
+def cut(files: Files, spark: str, batch: int, ends: Positions) -> None:
+    """Limit a planned batch to positions in topics."""
     path = f"{spark}/offsets/{batch}"
     version, metadata, *sources = (files.read(path) or b"").decode().splitlines()
     lines = [version, metadata]
     for line in sources:
         read: dict[str, dict[str, int]] = json.loads(line)
-        cut_off = {topic: {n: ends[topic][int(n)] for n in numbers} for topic, numbers in read.items()}
+        stored = {topic: ends[topic].stored() for topic in read}
+        cut_off = {topic: {n: stored[topic][n] for n in numbers} for topic, numbers in read.items()}
         lines.append(json.dumps(cut_off, separators=(",", ":")))
     files.write(path, "\n".join(lines).encode())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -26,8 +28,8 @@ class PendingSwap(Struct, frozen=True):
     """The suffix of its tables until the swap."""
     swap: str = ""
     """Id of this swap, so that a table gets its rows only once; empty: the id of the record."""
-    ends: dict[str, Offsets] | None = None
-    """The end of its first batch, if that was limited for a comparison."""
+    ends: dict[str, Any] | None = None
+    """The stored positions where its first batch ends, if that was limited for a comparison."""
     apply: str = ""
     """Id of the apply that retains the replaced version; empty if it is not retained."""
     held: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from queue import Empty
 
@@ -21,7 +21,6 @@ from millstream.deploy.engine import Engine
 from millstream.deploy.live.live_queries import LiveQueries
 from millstream.deploy.live.progress_listener import Listener
 from millstream.deploy.live.supervisor import SupervisedQuery
-from millstream.deploy.planning.records import Offsets
 from millstream.deploy.planning.stages import Compare
 from millstream.deploy.stages.compare import WITHIN_BATCH, comparable_ends, with_comparison
 from millstream.deploy.stages.rebuild import begin
@@ -31,6 +30,8 @@ from millstream.engine.queries.start import start
 from millstream.engine.queries.tables import SNAPSHOT_SUFFIX
 from millstream.engine.queries.triggers import DEFAULT, Every
 from millstream.queries.values import Query
+from millstream.sources.positions import Positions, Read, covers
+from millstream.sources.topic.positions import offsets_in
 
 SHORT = 3.0
 """Seconds of a batch after which a version has caught up: the next ones are as short."""
@@ -60,7 +61,7 @@ class Alongside:
         """Raises an error if the apply must not continue."""
         self._listener = Listener()
         self._gate = Gate(turn)
-        self._read: dict[str, Offsets] = {}
+        self._read: Positions = {}
         self._writers = writers_of(live, query)
         self._streaming, self._raised = self._started(compare, applied)
 
@@ -75,7 +76,7 @@ class Alongside:
         assert pending is not None
         letters = [output.topic for output in query.dead_letters if output.source.startswith("source.")]
         self._checkpoint = context.checkpoint
-        self._read = read_so_far(running.files, context.checkpoint)
+        self._read = read_so_far(running.files, context.checkpoint, query.streams)
         hold = holder(running.checkpoint(query).held(pending.record), letters, self.bounds)
         stores = replace(context.stores, turn=self._gate, hold=hold)
         with _sharing_cores(running.spark):
@@ -88,7 +89,7 @@ class Alongside:
             )
         return streaming, stores.raised
 
-    def _snapshot(self) -> dict[str, Offsets] | str:
+    def _snapshot(self) -> Positions | str:
         """Copy the tables of the running version between two of its batches; return how far it has read."""
         running, query = self._running, self.query
         writer, record = self._live.of(query.name), running.record(query)
@@ -97,14 +98,16 @@ class Alongside:
         with writer.between_batches() as done:
             if done is None:
                 return WITHIN_BATCH
-            ends = read_up_to(running.files, running.checkpoint(query).spark(record), done) or {}
+            ends = (
+                read_up_to(running.files, running.checkpoint(query).spark(record), done, query.streams) or {}
+            )
             for table in query.tables:
                 running.tables.copy(table, renamed(table, SNAPSHOT_SUFFIX))
         return comparable_ends(running, query, ends)
 
     def bounds(self) -> Bounds:
         """Return which records the running version has sent, by topic of a sink."""
-        return {topic: writer.position() for topic, writer in self._writers.items()}
+        return {topic: offsets_in(writer.position()) for topic, writer in self._writers.items()}
 
     def catch_up(self) -> None:
         """Wait until its batches are as short as they get."""
@@ -116,16 +119,16 @@ class Alongside:
                 return
             before = batch.seconds
 
-    def reach(self, position: Mapping[str, Offsets], seconds: float) -> None:
+    def reach(self, position: Read, seconds: float) -> None:
         """Wait until it has read what the running version had read when it stopped."""
-        ends = {topic: position[topic] for topic in self.query.topics_read if topic in position}
+        ends = {stream: position[stream] for stream in self.query.streams if stream in position}
         # How far the changes of a table are read is not known: the second batch from now on has all of them.
         batches = 2 if self.query.table_reads else 0
         if not batches:
             # Records that come meanwhile are left to the queries that take over.
-            self._gate.close_once(lambda: _covers(read_so_far(self._running.files, self._checkpoint), ends))
+            self._gate.close_once(lambda: covers(self._read_so_far(), ends))
         deadline = time.monotonic() + seconds
-        while batches or not _covers(self._read, ends):
+        while batches or not covers(self._read, ends):
             batch = self._event(deadline)
             batches = 0 if batch is None else max(0, batches - 1)
             if time.monotonic() > deadline:
@@ -134,6 +137,9 @@ class Alongside:
                 )
                 remedy = "repeat the command when there is less load: it continues from there"
                 raise MillstreamError(Diagnostic("MS898", message, None, remedy))
+
+    def _read_so_far(self) -> Positions:
+        return read_so_far(self._running.files, self._checkpoint, self.query.streams)
 
     def stop(self) -> None:
         """Stop it between two batches."""
@@ -157,7 +163,7 @@ class Alongside:
                     return None
                 continue
             if isinstance(event, Batch):
-                self._read |= event.read
+                self._read |= event.read if not self.query.source_reads else self._read_so_far()
                 return event
             if event == "idle":
                 return None
@@ -181,14 +187,6 @@ def _sharing_cores(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.sparkContext.setLocalProperty(name, None)  # type: ignore[arg-type]  # as PySpark documents
-
-
-def _covers(read: Mapping[str, Mapping[int, int]], ends: Mapping[str, Offsets]) -> bool:
-    return all(
-        read.get(topic, {}).get(n, 0) >= offset
-        for topic, numbers in ends.items()
-        for n, offset in numbers.items()
-    )
 
 
 def writers_of(live: LiveQueries, query: Query) -> dict[str, SupervisedQuery]:

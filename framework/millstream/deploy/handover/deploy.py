@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -34,7 +35,6 @@ from millstream.deploy.handover.values import Finished
 from millstream.deploy.live.live_queries import LiveQueries
 from millstream.deploy.planning.definitions import running_catalog
 from millstream.deploy.planning.query_splits import stored_models, without_removed
-from millstream.deploy.planning.records import Offsets
 from millstream.deploy.planning.stages import Backfill, Compare, Stage, Start, chain, rebuilt
 from millstream.deploy.stages.apply import end_apply
 from millstream.deploy.stages.backfill import backfill
@@ -43,6 +43,7 @@ from millstream.deploy.stages.prepare import check_record
 from millstream.deploy.values import Applying
 from millstream.engine.queries.gate import Gate
 from millstream.queries.values import Query
+from millstream.sources.positions import Positions, latest, stored
 
 PATIENCE = 120.0
 """Seconds that new versions have to read what the running ones had read when they stopped."""
@@ -73,7 +74,7 @@ def deploy(live: LiveQueries, running: Engine, go_on: GoOn) -> Finished:
         with halted(live, changed) as stopped:
             positions = {supervised.query.name: supervised.position() for supervised in stopped}
             for version in alongside:
-                version.reach(_latest(_before(version.query, positions, running)), PATIENCE)
+                version.reach(latest(_before(version.query, positions, running)), PATIENCE)
             for version in alongside:
                 version.stop()
             for version in alongside:
@@ -148,29 +149,17 @@ def _alongside(
             version.abandon()
 
 
-def _before(
-    query: Query, positions: dict[str, dict[str, Offsets]], running: Engine
-) -> list[dict[str, Offsets]]:
+def _before(query: Query, positions: dict[str, Positions], running: Engine) -> list[Positions]:
     """Return where the running queries stopped that stored the models of a rebuilt one."""
     stored = set(query.stored)
-    offsets = []
+    before = []
     for name, position in positions.items():
         record = checkpoints.read_record(
             running.files, checkpoints.checkpoint_folder(running.checkpoints, name)
         )
         if name == query.name or (record is not None and stored.intersection(record.stored)):
-            offsets.append(position)
-    return offsets
-
-
-def _latest(positions: Sequence[dict[str, Offsets]]) -> dict[str, Offsets]:
-    latest: dict[str, Offsets] = {}
-    for position in positions:
-        for topic, numbers in position.items():
-            offsets = latest.setdefault(topic, {})
-            for n, offset in numbers.items():
-                offsets[n] = max(offset, offsets.get(n, 0))
-    return latest
+            before.append(position)
+    return before
 
 
 def _write_down(running: Engine, alongside: Alongside) -> None:
@@ -184,8 +173,8 @@ def _write_down(running: Engine, alongside: Alongside) -> None:
     pending_swap.write(running.files, checkpoint, replace(pending, record=record, bounds=alongside.bounds()))
 
 
-Joining = dict[str, tuple[Query, dict[str, dict[str, Offsets]]]]
-"""By name of a query: the offsets up to which its joining models were backfilled."""
+Joining = dict[str, tuple[Query, dict[str, dict[str, Any]]]]
+"""By name of a query: the stored positions up to which its joining models were backfilled."""
 
 
 def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stage]) -> Joining:
@@ -200,7 +189,7 @@ def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stag
         assert record is not None
         spark = running.checkpoint(query).spark(record)
         done = last_done(running.files, spark)
-        ends = None if done is None else read_up_to(running.files, spark, done)
+        ends = None if done is None else read_up_to(running.files, spark, done, query.streams)
         if done is None or ends is None or query.signature.stateful:
             continue
         new = [
@@ -212,7 +201,7 @@ def _backfilled(running: Engine, queries: Sequence[Query], stages: Sequence[Stag
         result = backfill(running, query, record, stage.models, new, done)
         if result.failed:
             raise MillstreamError(*result.failed.values())
-        joining[query.name] = query, dict.fromkeys(stage.models, ends)
+        joining[query.name] = query, dict.fromkeys(stage.models, stored(ends))
     return joining
 
 

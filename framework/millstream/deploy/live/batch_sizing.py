@@ -16,10 +16,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.batch_scheduler import Turn
 from millstream.engine.queries.batch_sizes import FIRST, Observed, Pace, shared_out
-from millstream.engine.queries.reads import at_most, largest
 from millstream.engine.queries.start import QueryContext
 from millstream.engine.spark.jvm import own_class
 from millstream.queries.values import Query
+from millstream.sources.topic.spark import at_most, largest
 
 
 class Pacing:

@@ -68,7 +68,7 @@ class LiveQueries:
         running = self.running
         trigger = trigger_of(running.job.trigger)
         read = {topic for query in queries for topic in query.topics_read}
-        ends = running.kafka.held(read)
+        ends = running.ends(queries)
         names = {query.name for query in queries}
         if isinstance(trigger, RealTime):
             counts = {

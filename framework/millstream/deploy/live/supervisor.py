@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -29,7 +29,7 @@ from millstream.deploy.stages.prepare import prepare
 from millstream.deploy.stages.rebuild import swap
 from millstream.deploy.topics_needed import written_topics
 from millstream.deploy.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
-from millstream.engine.queries.batch import Batch, Offsets, has_read
+from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.gate import Gate
 from millstream.engine.queries.realtime import start_realtime
 from millstream.engine.queries.record_outcomes import fates_of_batch
@@ -41,6 +41,8 @@ from millstream.project.contents import has_unchanged_imports
 from millstream.queries.values import Maintaining, Query
 from millstream.results.batch_stats import FILE, BatchTimes
 from millstream.results.state_stats import Restored, latest
+from millstream.sources.positions import Positions, Read, covers
+from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import path_in, write_json
 
 FIRST, LONGEST = 1.0, 60.0
@@ -68,7 +70,7 @@ class SupervisedQuery:
         query: Query,
         stages: Sequence[Stage],
         trigger: Trigger,
-        ends: Mapping[str, Offsets],
+        ends: Read,
         commits: Commits,
         starts: threading.Semaphore,
         together: Together,
@@ -84,7 +86,7 @@ class SupervisedQuery:
         """How many batches have stored or sent rows."""
         self._running = running
         self._trigger = trigger
-        self._ends = {topic: ends.get(topic, {}) for topic in query.topics_read}
+        self._ends = {stream: ends[stream] for stream in query.streams if stream in ends}
         self._commits = commits
         self._stopping = threading.Event()
         self._starts = starts
@@ -178,8 +180,8 @@ class SupervisedQuery:
                 return None
             time.sleep(_LOOK)
 
-    def position(self) -> dict[str, dict[int, int]]:
-        """Return the offsets up to which it has read each topic, by its complete batches.
+    def position(self) -> Positions:
+        """Return up to where it has read its streams, by its complete batches.
 
         Once it is halted, that includes a batch that failed after it was sent.
         """
@@ -188,7 +190,7 @@ class SupervisedQuery:
             return {}
         if self._halted and not self._thread.is_alive():
             return self._running.read(self.query.name, record)
-        return read_so_far(files, self._running.checkpoint(self.query).spark(record))
+        return read_so_far(files, self._running.checkpoint(self.query).spark(record), self.query.streams)
 
     def lose(self) -> None:
         """Stop it after the JVM has died."""
@@ -385,7 +387,7 @@ class SupervisedQuery:
                 self._pacing.note(event)
             self._failures = 0
             self.batches += bool(event.rows)
-            self._commits.commit(self.query.name, event.read)
+            self._commits.commit(self.query.name, offsets_in(event.read))
             self._last = event
             self._times.add(event.rows, event.seconds)
             self._restored = latest(self._restored, event.operators)
@@ -393,7 +395,7 @@ class SupervisedQuery:
                 self._note()
             counted = replace(event, fates=fates_of_batch(self.query, event))
             self._running.tell(Batched(self.query.name, counted))
-            if has_read(event, self._ends) and not self._rebuilds:
+            if covers(event.read, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:
             if self._refresh is not None:

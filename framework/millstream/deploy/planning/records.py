@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -43,8 +43,8 @@ class Record(Struct, frozen=True):
     format: int = FORMAT
     folder: str = "spark"
     """The folder of Spark's checkpoint, within the query's folder."""
-    left_out: dict[str, dict[str, Offsets]] = {}
-    """Models that failed on their own: for each topic, the offsets from which they miss records."""
+    left_out: dict[str, dict[str, Any]] = {}
+    """Models that failed on their own: the stored position in each stream from which they miss records."""
     began: dict[str, Offsets] = {}
     """The offsets where its records begin in each written topic; earlier records are of previous versions."""
     ids: dict[str, str] = {}

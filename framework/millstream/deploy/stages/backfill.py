@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,13 +17,13 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Record
 from millstream.deploy.values import DiagnosticEvent, Setup
-from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
 from millstream.queries.values import PerBatch, Query
+from millstream.sources.positions import Range, from_stored
 
 
 class Backfilled(Struct, frozen=True):
@@ -50,33 +51,33 @@ def backfill(
     batch = checkpoints.last_done(running.files, spark) if batch is None else batch
     if batch is None:
         return Backfilled()
-    read = None if query.signature.stateful else checkpoints.read_up_to(running.files, spark, batch)
+    read = (
+        None
+        if query.signature.stateful
+        else checkpoints.read_up_to(running.files, spark, batch, query.streams)
+    )
     if read is None:
         for model in models:
             running.tell(DiagnosticEvent(_late(query, model)))
         return Backfilled()
     failed: dict[str, Diagnostic] = {}
     read_again: dict[str, dict[str, int]] = {}
-    relations = {read.topic: read.relation for read in query.topic_reads}
+    relations = {source.stream: source.relation for source in query.sources if source.stream}
     for group, starts in _by_start(record, models):
-        ranges = running.ranges(query, starts, read)
-        if not any(stop > first for parts in ranges.values() for first, stop in parts.values()) and ranges:
+        ranges = running.ranges(query, from_stored(starts), read)
+        if ranges and not any(part.amount > 0 for part in ranges.values()):
             continue
         # Models that failed in a batch have sent some of its records.
         sent_as = record.header(batch) if starts else ""
         failed |= _run(running, query, record, group, ranges, frozenset(new), sent_as)
-        counts = {relations[topic]: _count([parts]) for topic, parts in ranges.items() if topic in relations}
+        counts = {relations[stream]: part.amount for stream, part in ranges.items() if stream in relations}
         read_again |= {model: counts for model in group if model not in failed}
     return Backfilled(failed, read_again)
 
 
-def _count(ranges: Iterable[Ranges]) -> int:
-    return sum(stop - first for parts in ranges for first, stop in parts.values())
-
-
-def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Offsets]]]:
-    """Group models that begin at the same offsets."""
-    groups: list[tuple[list[str], dict[str, Offsets]]] = []
+def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Any]]]:
+    """Group models that begin at the same positions."""
+    groups: list[tuple[list[str], dict[str, Any]]] = []
     for model in models:
         starts = record.left_out.get(model, {})
         group = next((names for names, those in groups if those == starts), None)
@@ -92,7 +93,7 @@ def _run(
     query: Query,
     record: Record,
     models: Sequence[str],
-    ranges: dict[str, Ranges],
+    ranges: dict[str, Range],
     new: frozenset[str],
     sent_as: str,
 ) -> dict[str, Diagnostic]:
@@ -119,16 +120,14 @@ def _run(
         for model in models:
             failed |= _run(running, query, record, [model], ranges, new, sent_as)
         return failed
-    amount = f"{_count(ranges.values()):,} records" if ranges else "the rows of tables"
+    amount = f"{sum(part.amount for part in ranges.values()):,} records" if ranges else "the rows of tables"
     running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
     return {}
 
 
-def _digest(alone: Query, ranges: dict[str, Ranges]) -> str:
+def _digest(alone: Query, ranges: dict[str, Range]) -> str:
     """Return what the records of a backfill are recognised by, if it is repeated."""
-    parts = [
-        f"{topic}-{n}:{end}" for topic, partitions in ranges.items() for n, (_, end) in partitions.items()
-    ]
+    parts = [f"{stream}-{text}" for stream, part in ranges.items() for text in part.end.parts()]
     return blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
 
 

@@ -18,13 +18,16 @@ from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.files import cut, last_begun, last_done, read_up_to
 from millstream.deploy.checkpoints.pending_swap import renamed
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Record
 from millstream.deploy.planning.stages import Compare
 from millstream.deploy.stages.table_diff import compare_rows
 from millstream.deploy.values import Compared
 from millstream.engine.queries.start import QueryContext, start
 from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
-from millstream.queries.values import ChangesRead, Query, TableOutput
+from millstream.queries.values import ChangesRead, Query, SourceRead, TableOutput
+from millstream.sources.positions import Positions, from_stored, stored
+from millstream.sources.registry import declaration
+from millstream.sources.topic.positions import offsets_in
 
 
 def with_comparison(
@@ -34,7 +37,7 @@ def with_comparison(
     context: QueryContext,
     compare: Compare,
     rebuilt: Collection[str],
-    snapshot: Callable[[], dict[str, Offsets] | str] | None = None,
+    snapshot: Callable[[], Positions | str] | None = None,
 ) -> QueryContext:
     """Return a context that compares the first batch; report the reason if that is impossible.
 
@@ -48,13 +51,13 @@ def with_comparison(
         return context  # it was compared, then killed
     pending = pending_swap.read(files, checkpoint)
     assert pending is not None
-    ends_or_reason: dict[str, Offsets] | str | None = _incomparable(running, query, record, rebuilt)
+    ends_or_reason: Positions | str | None = _incomparable(running, query, record, rebuilt)
     if ends_or_reason is None and snapshot is not None:
         # Half a first batch may be stored: its end stays, and so does the snapshot.
-        ends_or_reason = snapshot() if pending.ends is None else pending.ends
+        ends_or_reason = snapshot() if pending.ends is None else from_stored(pending.ends)
     elif ends_or_reason is None and record is not None:
         ends_or_reason = _completed(running, query, record)
-        if pending.ends is not None and pending.ends != ends_or_reason:
+        if pending.ends is not None and from_stored(pending.ends) != ends_or_reason:
             ends_or_reason = "the running version has continued since the rebuild began"
     if isinstance(ends_or_reason, str):
         for table in tables:
@@ -71,7 +74,7 @@ def with_comparison(
         if last_begun(files, spark) is None:
             return context  # there are no records
         cut(files, spark, 0, ends_or_reason)
-        pending_swap.write(files, checkpoint, replace(pending, ends=ends_or_reason))
+        pending_swap.write(files, checkpoint, replace(pending, ends=stored(ends_or_reason)))
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
@@ -90,6 +93,8 @@ def _incomparable(
     for source in query.sources:
         if isinstance(source, ChangesRead):
             return f"it reads the changes of {_name(source.relation)}, not a topic"
+        if isinstance(source, SourceRead) and not declaration(source.kind).cuts:
+            return f"no batch can end where it has read {source.title}"
         if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
     if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
@@ -97,19 +102,19 @@ def _incomparable(
     return None
 
 
-def _completed(running: Engine, query: Query, record: Record) -> dict[str, Offsets] | str:
+def _completed(running: Engine, query: Query, record: Record) -> Positions | str:
     """Return how far the running version has read, or why that is not comparable."""
     old = running.checkpoint(query).spark(record)
     done = last_done(running.files, old)
     if done is None or done != last_begun(running.files, old):
         return WITHIN_BATCH
-    return comparable_ends(running, query, read_up_to(running.files, old, done) or {})
+    return comparable_ends(running, query, read_up_to(running.files, old, done, query.streams) or {})
 
 
-def comparable_ends(running: Engine, query: Query, ends: dict[str, Offsets]) -> dict[str, Offsets] | str:
-    """Return the offsets, or the reason if the topics have other partitions now."""
-    held = running.kafka.held(query.topics_read)
-    if any(ends.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
+def comparable_ends(running: Engine, query: Query, ends: Positions) -> Positions | str:
+    """Return the positions, or the reason if the topics have other partitions now."""
+    held, offsets = running.kafka.held(query.topics_read), offsets_in(ends)
+    if any(offsets.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
         return "it read other topics or partitions before"
     return ends
 

@@ -25,11 +25,11 @@ from millstream.deploy.planning.intents import may_rebuild
 from millstream.deploy.planning.records import Offsets, Record
 from millstream.deploy.stages import dead_letter_filter as unsent
 from millstream.deploy.values import Setup
-from millstream.engine.queries import reads as reading
-from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.start import QueryContext, run_once
 from millstream.queries.topology import dead_letters_query_of
 from millstream.queries.values import Query, TopicRead
+from millstream.sources.topic import spark as topic_reads
+from millstream.sources.topic.positions import topic_range
 
 
 def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
@@ -98,7 +98,7 @@ def _readers(running: Engine, source: TopicRead) -> tuple[str, ...]:
     return tuple(sorted(readers))
 
 
-def _send(running: Engine, source: TopicRead, ranges: Ranges, since: Offsets) -> None:
+def _send(running: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: Offsets) -> None:
     """Send the dead letters of some records, except those that the dead letter topic already holds."""
     query = dead_letters_query_of(running.job.topology, source.relation)
     topic = _topic_of(query)
@@ -113,7 +113,7 @@ def _send(running: Engine, source: TopicRead, ranges: Ranges, since: Offsets) ->
 
     def without_sent(rows: DataFrame) -> DataFrame:
         dead_letters = TopicRead("_letters", "", topic, headers=True)
-        reading.bounded(rows.sparkSession, dead_letters, options, held)
+        topic_reads.bounded(rows.sparkSession, dead_letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
     available = running.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
@@ -122,7 +122,12 @@ def _send(running: Engine, source: TopicRead, ranges: Ranges, since: Offsets) ->
         for n, (first, stop) in available.items()
         if n in ranges
     }
-    run_once(running.spark, query, replace(context, without_sent=without_sent), {source.topic: unsent_ranges})
+    run_once(
+        running.spark,
+        query,
+        replace(context, without_sent=without_sent),
+        {source.topic: topic_range(unsent_ranges)},
+    )
     count = sum(running.kafka.held([topic])[topic].values()) - sum(before.values())
     running.tell(Setup(name, f"{count:,} sent", done=True))
 
@@ -131,7 +136,7 @@ def _from(context: QueryContext, source: TopicRead, starts: Offsets) -> QueryCon
     """Let a query begin exactly where the sent dead letters end."""
     options = context.sources[source.relation]
     source_options = {name: value for name, value in options.items() if not name.startswith("starting")}
-    source_options["startingOffsets"] = reading.offsets_of({source.topic: starts})
+    source_options["startingOffsets"] = topic_reads.offsets_of({source.topic: starts})
     return replace(context, sources={**context.sources, source.relation: source_options})
 
 

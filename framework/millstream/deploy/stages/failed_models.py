@@ -7,17 +7,19 @@ backfilled and joins its query again; if it fails again, it stays left out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Record
 from millstream.engine.queries.failures import PASSING
 from millstream.engine.queries.start import try_out
 from millstream.queries.topology import alone_of
 from millstream.queries.values import Query
+from millstream.sources.positions import Positions, stored
 
 
 def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
@@ -32,14 +34,18 @@ def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
         return {}
     spark = checkpoint.spark(record)
     begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
-    starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done)
-    ends = starts if begun in {None, done} else checkpoints.read_up_to(running.files, spark, begun or 0)
+    starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done, query.streams)
+    ends = (
+        starts
+        if begun in {None, done}
+        else checkpoints.read_up_to(running.files, spark, begun or 0, query.streams)
+    )
     if ends is None or starts is None:
         return {}
     failed = _failing(running, query, starts, ends)
     if not failed or len(failed) == len(query.stored):
         return {}
-    left_out = dict.fromkeys(failed, starts) | record.left_out
+    left_out = dict.fromkeys(failed, stored(starts)) | record.left_out
     outputs = {model: topic for model, topic in query.stored.items() if model not in failed}
     checkpoints.write_record(running.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
     return failed
@@ -54,14 +60,12 @@ def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
     return alone_of(job.topology, query.name, others, job.physical.lock, dead_letters=True)
 
 
-def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Offsets]]:
-    """Return the offsets from which models miss records; empty for models that never ran."""
+def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the stored positions from which models miss records; empty for models that never ran."""
     return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
 
 
-def _failing(
-    running: Engine, query: Query, starts: dict[str, Offsets], ends: dict[str, Offsets]
-) -> dict[str, Diagnostic]:
+def _failing(running: Engine, query: Query, starts: Positions, ends: Positions) -> dict[str, Diagnostic]:
     ranges = running.ranges(query, starts, ends)
     failed: dict[str, Diagnostic] = {}
     for model in query.stored:

@@ -36,6 +36,7 @@ from millstream.engine.queries.start import QueryContext
 from millstream.queries.commands import APPLY, full_refresh
 from millstream.queries.values import Query, Signature
 from millstream.queries.verdict import copied
+from millstream.sources.topic.positions import offsets_in
 
 
 class Opened(Struct, frozen=True):
@@ -201,7 +202,7 @@ def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str
     """Return up to where another version has sent records, without topics that were read further since."""
     if not record.sent:
         return {}
-    read = checkpoints.read_so_far(running.files, running.checkpoint(query).spark(record))
+    read = offsets_in(checkpoints.read_so_far(running.files, running.checkpoint(query).spark(record)))
     return {
         topic: starts
         for topic, starts in record.sent.items()

@@ -21,6 +21,7 @@ from millstream.deploy.engine import Engine, engine
 from millstream.deploy.planning.records import Offsets, Record
 from millstream.deploy.values import Job, Setup, Tell
 from millstream.queries.values import TableOutput
+from millstream.sources.topic.positions import offsets_in
 
 
 class Rollback(Struct, frozen=True):
@@ -87,7 +88,7 @@ def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict
     for name, record in records.items():
         topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
         if topics and record.id != retained.id and (read := running.read(name, record)):
-            sent |= dict.fromkeys(sorted(topics), read)
+            sent |= dict.fromkeys(sorted(topics), offsets_in(read))
     return sent
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from millstream.engine.queries.results import Counts
 from millstream.results.results import Fates, TableChanges
 from millstream.results.state_stats import OperatorState
-
-Offsets = Mapping[int, int]
-"""The next record to read, by partition."""
+from millstream.sources.positions import Position
 
 
 class Batch(Struct, frozen=True):
@@ -20,8 +16,8 @@ class Batch(Struct, frozen=True):
     seconds: float
     phases: dict[str, float] = {}
     """Seconds by Spark's name of each phase: `addBatch`, `queryPlanning`, `walCommit`…"""
-    read: dict[str, dict[int, int]] = {}
-    """The offsets up to which each topic has been read."""
+    read: dict[str, Position] = {}
+    """Up to where each topic has been read."""
     records: dict[str, int] = {}
     """How many records of each topic it has read."""
     behind: dict[str, int] = {}
@@ -53,11 +49,3 @@ class Batch(Struct, frozen=True):
     def model_rows(self) -> dict[str, int]:
         """How many rows it has for each model, by name."""
         return {id_.partition(".")[2]: rows for id_, rows in self.counts.rows.items()}
-
-
-def has_read(batch: Batch, ends: Mapping[str, Offsets]) -> bool:
-    return all(
-        batch.read.get(topic, {}).get(number, 0) >= end
-        for topic, numbers in ends.items()
-        for number, end in numbers.items()
-    )

@@ -10,21 +10,22 @@ from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress
 
 from millstream.engine.queries.batch import Batch
 from millstream.engine.queries.counts import counts, logs_of, metrics_of, observed, reasons
-from millstream.engine.queries.reads import OLDEST
 from millstream.engine.queries.row_tests import CountsByBatch
 from millstream.results.state_stats import OperatorState
+from millstream.sources.topic.positions import TopicPosition, from_stored
+from millstream.sources.topic.spark import OLDEST
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
 
 
 def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
-    read: dict[str, dict[int, int]] = {}
+    read: dict[str, TopicPosition] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
         match = TOPIC.search(source.description)
         if match is not None:
-            _add_offsets(match[1], source, read, behind)
+            _add_position(match[1], source, read, behind)
     states = progress.stateOperators
     batch_counts = counted.take(progress.batchId)
     rows = [row.asDict() for row in progress.observedMetrics.values()]
@@ -35,7 +36,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         phases={
             name: took / 1000 for name, took in progress.durationMs.items() if name != "triggerExecution"
         },
-        read=read,
+        read={**read},
         records=records_of_topics(progress),
         behind=behind,
         watermark=progress.eventTime.get("watermark", ""),
@@ -92,20 +93,17 @@ def _ages(progress: StreamingQueryProgress) -> tuple[int, ...]:
     return tuple(map(sum, zip(*histograms, strict=True)))
 
 
-def _add_offsets(
-    topic: str, source: SourceProgress, read: dict[str, dict[int, int]], behind: dict[str, int]
+def _add_position(
+    topic: str, source: SourceProgress, read: dict[str, TopicPosition], behind: dict[str, int]
 ) -> None:
-    """Add a source's offsets; if a query reads a topic twice, the slower read counts."""
-    ends = _offsets(source.endOffset, topic)
-    latest = _offsets(source.latestOffset, topic) or ends
-    other_offsets = read.get(topic, ends)
-    read[topic] = {number: min(offset, other_offsets.get(number, offset)) for number, offset in ends.items()}
-    left = sum(max(0, end - ends.get(number, end)) for number, end in latest.items())
-    behind[topic] = max(left, behind.get(topic, 0))
+    """Add how far a source is read; if a query reads a topic twice, the slower read counts."""
+    end = _position(source.endOffset, topic)
+    newest = _position(source.latestOffset, topic)
+    read[topic] = end.earlier(read[topic]) if topic in read else end
+    behind[topic] = max(end.behind(newest), behind.get(topic, 0))
 
 
-def _offsets(text: str | None, topic: str) -> dict[int, int]:
+def _position(text: str | None, topic: str) -> TopicPosition:
     # For a repeated batch, Spark reports "None" as the topic's end.
     topics = json.loads(text) if text and text.startswith("{") else {}
-    offsets = topics.get(topic, {})
-    return {int(number): offset for number, offset in offsets.items()}
+    return from_stored(topics.get(topic, {}))

@@ -15,7 +15,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from millstream.engine.queries.reads import OLDEST
 from millstream.engine.queries.results import Counts
 from millstream.formats.sql import BAD
 from millstream.plan.nodes import Good, Meter, RowLog
@@ -25,6 +24,7 @@ from millstream.queries.emit.steps import CountedView
 from millstream.queries.measures import METRICS, metric_id
 from millstream.queries.row_logs import LOGS, log_id
 from millstream.queries.values import DeadLetters, Query, ToKafka
+from millstream.sources.topic.spark import OLDEST
 from millstream.stores.spark import KIND
 
 OTHERS = "_other"

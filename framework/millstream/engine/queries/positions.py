@@ -8,9 +8,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from millstream.engine.queries.batch import Offsets
 from millstream.outputs.kinds import POSITION
 from millstream.queries.dead_letters import OFFSET, PARTITION, TOPIC
+from millstream.sources.topic.positions import Offsets
 
 _PARTS = r"^(.+)-([0-9]+)$"
 """`topic-partition` and the offset."""

@@ -19,15 +19,14 @@ from millstream.engine.python import functions, keyed
 from millstream.engine.python.forwarding import LogAddress
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
-from millstream.engine.queries import reads as reading
 from millstream.engine.queries.callbacks import called_by
 from millstream.engine.queries.deduplicated import WATERMARK_DELAY, deduplicated, exactly_deduplicated
 from millstream.engine.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
 from millstream.engine.queries.lookups import looking_up
 from millstream.engine.queries.maintained import Differences
-from millstream.engine.queries.reads import Ranges
 from millstream.engine.queries.record_maker import RecordMaker
 from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
+from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.sent_again import first_sent
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.queries.snapshots import AtVersions, Upkeep
@@ -59,7 +58,10 @@ from millstream.queries.values import (
     ToKafka,
     TopicRead,
 )
+from millstream.sources.positions import Range
 from millstream.sources.spark import spark_source
+from millstream.sources.topic import spark as topic_reads
+from millstream.sources.topic.positions import offset_ranges
 from millstream.stores.spark import MAINTAINED, Version
 
 _WINDOW = "spark.timeWindow"
@@ -146,7 +148,7 @@ def _shares(query: Query, context: QueryContext) -> tuple[SharedRead | None, Sha
     return None, context.shared
 
 
-def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
+def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Range]) -> None:
     """Run a stateless query as one batch, over ranges of each topic and all rows of tables."""
     session = _session(spark, query, context, _bounded(context, ranges))
     rows = counting.with_counts(_records(session, query, context), query)
@@ -157,7 +159,7 @@ def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: M
         send(rows, stores, 0)
 
 
-def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Ranges]) -> None:
+def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Range]) -> None:
     """Compute and discard the rows of a stateless query over ranges of its topics, to see if it fails."""
     session = _session(spark, query, context, _bounded(context, ranges))
     rows = session.sql(query.sql)
@@ -240,13 +242,16 @@ def _records(session: SparkSession, query: Query, context: QueryContext) -> Data
 Read = Callable[[SparkSession, StreamRead], None]
 
 
-def _bounded(context: QueryContext, ranges: Mapping[str, Ranges]) -> Read:
+def _bounded(context: QueryContext, ranges: Mapping[str, Range]) -> Read:
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
             case TopicRead():
-                reading.bounded(session, source, context.sources[source.relation], ranges[source.topic])
+                topic_reads.bounded(
+                    session, source, context.sources[source.relation], offset_ranges(ranges[source.topic])
+                )
             case SourceRead():
-                raise AssertionError(f"{source.title} can't be read between two positions")
+                rows = spark_source(session, context.project, source.relation).between(ranges[source.stream])
+                rows.createOrReplaceTempView(source.view)
             case ChangesRead():
                 context.tables.view_as_changes(session, source)
 
@@ -269,7 +274,7 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     for static_read in query.reads:
         kind, _, name = static_read.relation.partition(".")
         if kind == "seed":
-            reading.seed(session, static_read.view, context.project, context.project.seeds[name])
+            view_seed(session, static_read.view, context.project, context.project.seeds[name])
         else:
             context.tables.view(session, static_read)
     if query.maintaining is not None:
@@ -291,7 +296,7 @@ def _streamed(
         match source:
             case TopicRead():
                 source_host = host if host is not None and host.topic == source.topic else None
-                reading.records(
+                topic_reads.records(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )
             case SourceRead():

@@ -12,6 +12,7 @@ from millstream.deploy.planning.records import Offsets, Record
 from millstream.ops.dead_letters.letter import DeadLetter
 from millstream.project.folders import local_path
 from millstream.project.values import Project
+from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import LocalFiles
 
 
@@ -50,7 +51,7 @@ def read_again(project: Project, checkpoints: str) -> Iterator[ReadAgain]:
     }
     files = LocalFiles()
     for query, record in records_in(files, checkpoints).items():
-        read = read_so_far(files, checkpoint_folder(checkpoints, query).spark(record))
+        read = offsets_in(read_so_far(files, checkpoint_folder(checkpoints, query).spark(record)))
         for model in record.stored:
             since = _since(record, model)
             for topic in read.keys() & earliest if since else ():

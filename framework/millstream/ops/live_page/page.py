@@ -43,8 +43,8 @@ class LivePage:
                     self._messages.pop(query.name, None)
                 case Batched(query=name):
                     self._messages.pop(name, None)
-                case Ends(topics=topics):
-                    self._ends |= {topic: sum(ends.values()) for topic, ends in topics.items()}
+                case Ends(streams=ends):
+                    self._ends |= {stream: end.since(None) for stream, end in ends.items()}
                 case _:
                     pass
 

@@ -13,16 +13,13 @@ def unfinished(running: Engine, query: Query, checkpoint: str) -> dict[str, int]
     begun, done = last_begun(running.files, checkpoint), last_done(running.files, checkpoint)
     if begun is None or begun == done:
         return {}
-    ends = read_up_to(running.files, checkpoint, begun)
-    starts = read_up_to(running.files, checkpoint, done) if done is not None else {}
+    ends = read_up_to(running.files, checkpoint, begun, query.streams)
+    starts = read_up_to(running.files, checkpoint, done, query.streams) if done is not None else {}
     if ends is None or starts is None:
         return {}
     try:
         ranges = running.ranges(query, starts, ends)
     except MillstreamError:
         return {}  # Kafka does not answer, which is why the query failed
-    relations = {source.topic: source.relation for source in query.topic_reads}
-    return {
-        relations[topic]: sum(stop - first for first, stop in parts.values())
-        for topic, parts in ranges.items()
-    }
+    relations = {source.stream: source.relation for source in query.sources if source.stream}
+    return {relations[stream]: part.amount for stream, part in ranges.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -155,7 +155,7 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
         if running.registry is not None and running.registry.local and revive_registry(root):
             running.tell(Setup("registry", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
-            _tell_ends(running, live.topics)
+            _tell_ends(running, live.queries)
             _tell_machine(running)
             checked = time.monotonic()
 
@@ -170,9 +170,9 @@ def _tell_machine(running: Engine) -> None:
             raise
 
 
-def _tell_ends(running: Engine, topics: Collection[str]) -> None:
+def _tell_ends(running: Engine, queries: Sequence[Query]) -> None:
     try:
-        running.tell(Ends(running.kafka.held(topics)))
+        running.tell(Ends(running.ends(queries)))
     except MillstreamError as error:
         # If Kafka does not answer, the queries report it.
         _log.debug("could not read where topics end: %s", error)

@@ -34,6 +34,8 @@ from millstream.project.folders import checkpoints_of, folder_in, local_path
 from millstream.queries.values import ChangesRead, Query
 from millstream.results.results import RunResults
 from millstream.runner.commands.model_results import Began, nothing_new, results_of
+from millstream.sources.positions import ends_of
+from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import LocalFiles
 from millstream.stores.local import local_tables, store_of
 
@@ -112,7 +114,11 @@ def _have_read_all(
     if is_embedded(job.project.target) and not all(any(partitions.values()) for partitions in ends.values()):
         return False  # generators fill topics that are empty
     for query in queries:
-        read, record = read_up_to(files, *batches[query.name]) or {}, records[query.name]
+        positions, record = read_up_to(files, *batches[query.name], query.streams) or {}, records[query.name]
+        read = offsets_in(positions)
+        sources = ends_of(job.project, [source.stream for source in query.source_reads])
+        if any(positions.get(stream) != end for stream, end in sources.items()):
+            return False
         if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in query.topics_read):
             return False
     return True

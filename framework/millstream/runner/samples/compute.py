@@ -15,9 +15,8 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quoted
 from millstream.engine.python import functions
 from millstream.engine.queries import maintained
-from millstream.engine.queries import reads as reading
 from millstream.engine.queries.failures import reporting_spark_errors
-from millstream.engine.queries.reads import Ranges
+from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
@@ -47,6 +46,7 @@ from millstream.queries.values import ChangesRead, SourceRead, StaticRead, Strea
 from millstream.queries.view_names import Views, sources, static_reads
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.sources.spark import spark_source
+from millstream.sources.topic import spark as topic_reads
 from millstream.stores.tables.values import Answer
 
 
@@ -72,8 +72,20 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
             rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
-        limit = question.limit
-        table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
+        return _answer(rows, question.limit)
+
+
+def source_rows(question: Question, spark: SparkSession) -> Answer:
+    """Return rows of a source that is no topic."""
+    with reporting_spark_errors(question.model.partition(".")[2], question.log):
+        rows = spark_source(spark, question.project, question.model).rows()
+        declared = question.catalog.row_sources[question.model].columns
+        names = {column.name for column in declared}.intersection(rows.columns)
+        return _answer(rows.select(*(quoted(c.name) for c in declared if c.name in names)), question.limit)
+
+
+def _answer(rows: DataFrame, limit: int | None) -> Answer:
+    table = (rows if limit is None else rows.limit(limit + 1)).toArrow()
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     row_values: list[tuple[Any, ...]] = [*zip(*columns, strict=True)]
     more = limit is not None and len(row_values) > limit
@@ -152,18 +164,18 @@ def _records(session: SparkSession, source: TopicRead, question: Question, admin
 
 
 def read_records(
-    session: SparkSession, source: TopicRead, project: Project, admin: Admin, ranges: Ranges
+    session: SparkSession, source: TopicRead, project: Project, admin: Admin, ranges: topic_reads.Ranges
 ) -> None:
     topic = project.topic(source.relation)
     reader_options = topic.options.get("options") if topic else None
     options = revealed(source_options(admin.cluster, reader_options or {}, "available_now"))
-    reading.bounded(session, source, options, ranges)
+    topic_reads.bounded(session, source, options, ranges)
 
 
 def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
     kind, _, name = read.relation.partition(".")
     if kind == "seed":
-        reading.seed(session, read.view, question.project, question.project.seeds[name])
+        view_seed(session, read.view, question.project, question.project.seeds[name])
         return
     Tables(session, question.project, question.catalog).view(session, read)
 

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import MillstreamError
 from millstream.engine.python import functions
-from millstream.engine.queries import reads as reading
 from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
 from millstream.kafka.clients import Admin
@@ -58,7 +58,7 @@ class StoredRelations(Struct, frozen=True):
         """Return a relation's rows; for a topic with upserts, the newest of each key."""
         kind, _, name = relation.partition(".")
         if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
-            reading.seed(session, "seed_rows", self.project, self.project.seeds[name])
+            view_seed(session, "seed_rows", self.project, self.project.seeds[name])
             return session.table("seed_rows")
         if relation in self.catalog.row_sources:
             return spark_source(session, self.project, relation).rows()

@@ -23,10 +23,10 @@ from pyspark.sql.types import StructType
 from millstream.core.expressions import quoted
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
-from millstream.engine.queries import reads as reading
 from millstream.engine.queries.batches import state_of
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.nodes import Column
@@ -250,7 +250,7 @@ def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
         case Reference(view=view):
             _newest(session, project, relation).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):
-            reading.seed(session, view, project, project.seeds[name])
+            view_seed(session, view, project, project.seeds[name])
 
 
 def _newest(session: SparkSession, project: Project, reference: Reference) -> DataFrame:

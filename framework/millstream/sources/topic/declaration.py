@@ -188,6 +188,5 @@ DECLARATION = Declaration(
         ("config", NO_CONFIG),
     ),
     metadata=METADATA,
-    rows="records",
     cuts=True,
 )

@@ -15,5 +15,6 @@ DECLARATION = Declaration(
     key="parquet_folders",
     shape=FolderShape,
     read=row_reader("parquet_folder", "path"),
+    unit="files",
     metadata=(MetadataColumn("_file", STRING),),
 )

@@ -18,6 +18,11 @@ class Folder:
     def rows(self):
         return self._with_file(self.session.read.schema(self.schema).parquet(self.path))
 
+    def between(self, part):
+        files = part.end.files - (frozenset() if part.start is None else part.start.files)
+        rows = self.session.read.schema(self.schema)
+        return self._with_file(rows.parquet(*sorted(files)) if files else rows.parquet(self.path).limit(0))
+
     def _with_file(self, rows):
         return rows.select("*", f.col("_metadata.file_name").alias("_file"))
 

@@ -1,20 +1,16 @@
-"""Creates the views of a session from what a query reads."""
+"""Reads records of topics, as a stream or between two offsets of each partition."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from millstream.core.expressions import quoted
-from millstream.engine.queries.shared_reads import SharedRead
 from millstream.plan.durations import milliseconds
-from millstream.project.contents import content_of
-from millstream.project.seed_rows import texts_of
-from millstream.project.values import Project, Seed
 from millstream.queries.values import TopicRead
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -54,12 +50,20 @@ def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
     return _WAITING if "availableNow" in trigger else _SIZES
 
 
+class Host(Protocol):
+    """A read that another query shares."""
+
+    headers: bool
+
+    def load(self, session: SparkSession, reader: DataStreamReader, *, headers: bool) -> DataFrame: ...
+
+
 def records(
     session: SparkSession,
     source: TopicRead,
     options: Mapping[str, str],
     trigger: Mapping[str, Any],
-    host: SharedRead | None = None,
+    host: Host | None = None,
     *,
     timed: bool = False,
 ) -> None:
@@ -99,12 +103,3 @@ def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
     return json.dumps(
         {topic: {str(n): offset for n, offset in numbers.items()} for topic, numbers in topics.items()}
     )
-
-
-def seed(session: SparkSession, view: str, project: Project, declared: Seed) -> None:
-    """Read a CSV file; its rows are part of the query, wherever that runs."""
-    texts = texts_of(content_of(project, declared.path), declared)
-    names = [column.name for column in declared.columns]
-    schema = ", ".join(f"{quoted(name)} string" for name in names)
-    typed = [f.col(quoted(c.name)).cast(str(c.type or "string")).alias(c.name) for c in declared.columns]
-    session.createDataFrame(texts, schema).select(*typed).createOrReplaceTempView(view)
