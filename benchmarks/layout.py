@@ -15,9 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from millstream.docs.layout.layers import layered
-from millstream.docs.layout.layout import lay_out
+from millstream.docs.layout.layout import lay_out, ranks
 from millstream.docs.layout.order import crossings
-from millstream.docs.layout.rank import ranks
 from millstream.docs.layout.values import Item, Layout
 
 HEIGHT, BETWEEN, GAP = 36, 14, 84

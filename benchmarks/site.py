@@ -22,7 +22,7 @@ from generate import generate
 from playwright.sync_api import Page, sync_playwright
 
 from millstream.compile import compile_project
-from millstream.docs.build import site_of
+from millstream.docs.generate import site_of
 from millstream.docs.site_input import gather
 from millstream.docs.write import write_site
 

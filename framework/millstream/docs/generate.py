@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from millstream.compile.manifest import Compiled
+from millstream.compile.manifest import Compiled, Influence, Manifest, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.docs.build import site_of
-from millstream.docs.site_input import Progress, gather
-from millstream.docs.values import Site
+from millstream.core.gc_pause import collector_paused
+from millstream.docs.health import health
+from millstream.docs.index import Index, index
+from millstream.docs.maps import maps
+from millstream.docs.markdown import markup
+from millstream.docs.outcomes import outcomes, reached
+from millstream.docs.pages import code, pages
+from millstream.docs.site_input import Material, Progress, gather
+from millstream.docs.topologies import topologies
+from millstream.docs.values import Code, Column, ColumnEdge, Columns, Site, Start
 from millstream.docs.write import foreign, write_site
 from millstream.explain.state_memory import StateStores
+
+Positions = Mapping[str, Mapping[str, int]]
+"""The position of each column, by node id and name in lower case."""
+CHUNK = 100
+_LARGEST = 250_000
+"""Characters in one file of texts, unless it has a single entry."""
+_NO_PLAN = (
+    "The site has no plan, because optimizing a project of this size takes a long time. "
+    "Include it with `millstream docs generate --plan`, or show a part with `millstream explain --select`."
+)
 
 
 def generate_site(
@@ -32,3 +50,97 @@ def generate_site(
     progress("Drawing")
     site = site_of(material)
     return site, write_site(folder, site)
+
+
+@collector_paused()
+def site_of(material: Material) -> Site:
+    manifest = material.manifest
+    last, covered = outcomes(material), reached(material)
+    site_index = index(material, last)
+    entry_columns = columns(manifest, site_index)
+    texts = code(material, site_index)
+    written = pages(material, site_index, last, covered)
+    drawn = maps(site_index.entries)
+    plans = topologies(material.planned, site_index) if material.planned else ()
+    used = frozenset(number for page in written for number in page.functions)
+    start = Start(
+        project=manifest.project,
+        target=manifest.target,
+        version=manifest.millstream_version,
+        entries=site_index.entries,
+        maps=tuple(map_.name for map_ in drawn),
+        topologies=tuple((plan.name, plan.title) for plan in plans),
+        health=health(
+            site_index.entries,
+            entry_columns,
+            used,
+            {site_index.numbers[id_]: coverage for id_, coverage in covered.items()},
+        ),
+        chunk=CHUNK,
+        texts=files_of_texts(texts),
+        run=material.results.started if material.results else "",
+        tested=material.tests.started if material.tests else "",
+        plan="" if material.planned else _NO_PLAN,
+    )
+    return Site(start, drawn, plans, entry_columns, written, texts)
+
+
+def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
+    """Return the first entry of each file of texts; files are small, because pages load them whole."""
+    starts: list[int] = []
+    size = 0
+    for number, text in enumerate(texts):
+        length = len(text.written) + len(text.compiled) + len(text.optimized)
+        if not starts or number - starts[-1] == CHUNK or size + length > _LARGEST:
+            starts.append(number)
+            size = 0
+        size += length
+    return tuple(starts)
+
+
+def columns(manifest: Manifest, index: Index) -> tuple[Columns, ...]:
+    positions = {
+        id_: {column.name.lower(): position for position, column in enumerate(node.columns)}
+        for id_, node in manifest.nodes.items()
+    }
+    nodes = manifest.nodes
+    return tuple(
+        _of_node(nodes[entry.id], index, positions) if entry.id in nodes else Columns()
+        for entry in index.entries
+    )
+
+
+def _of_node(node: ManifestNode, index: Index, positions: Positions) -> Columns:
+    tests = _tests(node, index)
+    return Columns(
+        tuple(
+            Column(
+                column.name,
+                column.type,
+                not column.nullable,
+                markup(column.description),
+                tests.get(column.name.lower(), ()),
+                tuple(_edges(column.influences, index, positions)),
+            )
+            for column in node.columns
+        ),
+        tuple(_edges(node.influences, index, positions)),
+    )
+
+
+def _tests(node: ManifestNode, index: Index) -> dict[str, tuple[int, ...]]:
+    if not any(column.tests for column in node.columns):
+        return {}
+    by_column: dict[str, list[int]] = {}
+    for number in index.tests.get(index.numbers[node.id], ()):
+        if column := index.checked.get(number):
+            by_column.setdefault(column.lower(), []).append(number)
+    return {name: tuple(numbers) for name, numbers in by_column.items()}
+
+
+def _edges(influences: Iterable[Influence], index: Index, positions: Positions) -> Iterable[ColumnEdge]:
+    for influence in influences:
+        entry = index.numbers.get(influence.relation)
+        position = positions.get(influence.relation, {}).get(influence.column.lower())
+        if entry is not None and position is not None:
+            yield ColumnEdge(entry, position, influence.kind)

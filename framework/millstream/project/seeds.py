@@ -2,15 +2,155 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
 from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
 from millstream.core.text import Location, Text
-from millstream.core.types import STRING
-from millstream.project.csv_fields import Record, Span, read_records, spans
-from millstream.project.files import File
+from millstream.core.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    UNKNOWN,
+    Decimal,
+    Type,
+)
+from millstream.project.files import LARGEST, File
 from millstream.project.properties import SeedProperties
 from millstream.project.references import IDENTIFIER
-from millstream.project.seed_types import check_of, infer_type
 from millstream.project.values import Column, Seed
+
+_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+_INTEGER = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
+_PLAIN_WHOLE = re.compile(r"-?(0|[1-9]\d{0,18})\Z", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?\Z", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+_FIXED = re.compile(r"[+-]?0*(\d*)\.?(\d*?)0*\Z", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?))?)?\Z",
+    re.ASCII,
+)
+
+
+def infer_type(values: Iterable[str]) -> Type:
+    """Return the narrowest type of all values; a value with a leading zero is not a number."""
+    present = [value for value in values if value]
+    for candidate, fits in _INFERRED:
+        if present and all(map(fits, present)):
+            return candidate
+    return STRING
+
+
+def check_of(type_: Type) -> Callable[[str], bool] | None:
+    """Return a function that checks whether a value has a type; None if a CSV file can't contain the type."""
+    if type_ in _BITS:
+        least = -(2 ** (_BITS[type_] - 1))
+        return lambda value: bool(_INTEGER.match(value)) and least <= int(value) < -least
+    if isinstance(type_, Decimal):
+        return lambda value: _is_decimal(value, type_)
+    return _READERS.get(type_)
+
+
+def _is_boolean(value: str) -> bool:
+    return value.lower() in {"true", "false"}
+
+
+def _is_plain_whole(value: str) -> bool:
+    return bool(_PLAIN_WHOLE.match(value)) and -(2**63) <= int(value) < 2**63
+
+
+def _is_plain_number(value: str) -> bool:
+    if not _PLAIN_NUMBER.match(value) or not any(map(str.isdigit, value)):
+        return False
+    # An id of twenty digits would lose its last ones, and `1e999` would become infinity.
+    return abs(int(value)) <= 2**53 if value.lstrip("-").isdigit() else math.isfinite(float(value))
+
+
+def _is_number(value: str) -> bool:
+    return bool(_NUMBER.match(value) or _SPECIAL.match(value))
+
+
+def _is_decimal(value: str, type_: Decimal) -> bool:
+    number = _FIXED.match(value)
+    if not number or not any(map(str.isdigit, value)):
+        return False
+    return len(number.group(1)) <= type_.precision - type_.scale and len(number.group(2)) <= type_.scale
+
+
+def _is_date(value: str) -> bool:
+    # `fromisoformat` alone is not enough: from Python 3.11 on, it reads 20240131 and 2024-W05.
+    if not _DATE.match(value):
+        return False
+    try:
+        dt.date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_timestamp(value: str) -> bool:
+    parts = _TIMESTAMP.match(value)
+    if not parts or not _is_date(parts.group(1)):
+        return False
+    try:
+        dt.time.fromisoformat(parts.group(2) or "00:00")
+    except ValueError:
+        return False
+    return True
+
+
+_INFERRED = (
+    (BOOLEAN, _is_boolean),
+    (BIGINT, _is_plain_whole),
+    (DOUBLE, _is_plain_number),
+    (DATE, _is_date),
+    (TIMESTAMP, _is_timestamp),
+)
+_READERS: dict[Type, Callable[[str], bool]] = {
+    BOOLEAN: _is_boolean,
+    DOUBLE: _is_number,
+    FLOAT: _is_number,
+    DATE: _is_date,
+    TIMESTAMP: _is_timestamp,
+    TIMESTAMP_NTZ: _is_timestamp,
+    STRING: lambda _: True,
+    BINARY: lambda _: True,
+    UNKNOWN: lambda _: True,
+}
+
+Span = tuple[int, int]
+
+
+class Record(Struct, frozen=True):
+    """The fields of one record, and the line that it begins on."""
+
+    line: int
+    fields: list[str]
+
+
+class _Scan(Struct, frozen=True):
+    """The spans of fields, the offset of the quote that breaks the record, and whether it opens a field."""
+
+    fields: list[Span]
+    broken: int | None = None
+    unclosed: bool = False
+
 
 _SHOWN = 20
 """Further wrong values of a column are only counted."""
@@ -165,3 +305,67 @@ class _Reader:
             if number == _SHOWN < len(wrong):
                 remedy += f"; {len(wrong) - _SHOWN} more values of the column are wrong"
             self.report(start, max(stop, start + 1), message, remedy)
+
+
+def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> list[Record]:
+    """Read all valid records; blank lines are skipped."""
+    # A setting of the whole process, 128 KB by default; file sizes were checked before.
+    csv.field_size_limit(LARGEST)
+    # Not `splitlines`, which treats more characters as line ends than editors do.
+    lines = text.content.removesuffix("\n").split("\n") if text.content else []
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    records: list[Record] = []
+    while True:
+        line = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return records
+        except csv.Error:
+            # The reader continues with the next line.
+            diagnostics.append(_broken(text, line, delimiter))
+            continue
+        if fields:
+            records.append(Record(line, fields))
+
+
+def spans(text: Text, line: int, delimiter: str) -> list[Span]:
+    """Return the spans of the fields of the record that begins on a line, including quotes."""
+    return _scan(text.content, text.offset(line, 1), delimiter).fields
+
+
+def _scan(content: str, start: int, delimiter: str) -> _Scan:
+    unquoted = re.compile(rf"[^{re.escape(delimiter)}\n]*")
+    fields: list[Span] = []
+    while True:
+        if content.startswith('"', start):
+            stop = start + 1
+            while (stop := content.find('"', stop)) >= 0 and content.startswith('""', stop):
+                stop += 2
+            if stop < 0:
+                return _Scan(fields, start, unclosed=True)
+            stop += 1
+            if stop < len(content) and content[stop] not in {delimiter, "\n"}:
+                return _Scan(fields, stop - 1)
+        else:
+            match = unquoted.match(content, start)
+            stop = match.end() if match else start
+        fields.append((start, stop))
+        if not content.startswith(delimiter, stop):
+            return _Scan(fields)
+        start = stop + 1
+
+
+def _broken(text: Text, line: int, delimiter: str) -> Diagnostic:
+    scan = _scan(text.content, text.offset(line, 1), delimiter)
+    offset = text.offset(line, 1) if scan.broken is None else scan.broken
+    if scan.unclosed:
+        return diagnostic_at(
+            text, offset, offset + 1, "MS118", "this quote is never closed", 'close it with "'
+        )
+    message = f"expected a {_name(delimiter)} or the end of the line after a closing quote"
+    return diagnostic_at(text, offset, offset + 1, "MS118", message, 'write a quote inside quotes twice: ""')
+
+
+def _name(delimiter: str) -> str:
+    return {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(delimiter, f"'{delimiter}'")

@@ -4,19 +4,48 @@ import re
 from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
+from millstream.core.expressions import Piece, Read, joined, quoted
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
 from millstream.sql.bodies import query
+from millstream.sql.clauses import SqlTokens
+from millstream.sql.findings import span_of
 from millstream.sql.parse import Parsed, parse
 from millstream.sql.projection import name_span
 from millstream.sql.query import OpaqueBody, PythonCall, Query
+from millstream.sql.reading import without_comments, without_path
 from millstream.sql.relations import Inputs
 from millstream.sql.result import Result
 from millstream.sql.system_time import unwritten
-from millstream.sql.unsupported_syntax import foreign_clauses
+from millstream.sql.token_roles import Marks
 from millstream.sql.values import Analysis, InputRelation, ResultColumn, SqlDiagnostic, Watermark
-from millstream.sql.whole import opaque_pieces
+
+_QUERY = frozenset(("with_", "order", "sort", "cluster", "distribute", "limit", "offset"))
+_RELATION = frozenset(("this", "alias", "joins", "laterals", "sample", "pivots"))
+_SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Select: _QUERY | {
+        "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows",
+        "distinct", "hint",
+    },
+    exp.Table: _RELATION | {"db", "catalog", "version"},
+    exp.Subquery: _RELATION | _QUERY,
+    exp.Join: frozenset(("this", "on", "using", "side", "kind", "method")),
+    exp.Group: frozenset(("expressions", "all", "rollup", "cube", "grouping_sets")),
+    exp.Lateral: frozenset(("this", "view", "outer", "alias", "cross_apply")),
+    exp.Limit: frozenset(("this", "expression")),
+    exp.Distinct: frozenset(("expressions",)),
+    **dict.fromkeys(
+        (exp.Union, exp.Except, exp.Intersect), _QUERY | {"this", "expression", "distinct", "by_name"}
+    ),
+}  # fmt: skip
+"""The supported arguments of these nodes; others belong to other databases."""
+_AS_OF = "FOR SYSTEM_TIME AS OF"
+_METHODS = frozenset(("", "NATURAL"))
+
+_SPACES = re.compile(r"\s+")
 
 _WORD = re.compile(r"[\w`]+")
 
@@ -138,3 +167,104 @@ def _names(result: Result, sql: str) -> list[SqlDiagnostic]:
             diagnostics.append(SqlDiagnostic("MS408", message, start, stop, remedy, sql[start:stop]))
         seen.add(column.name.lower())
     return diagnostics
+
+
+def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
+    """Return all of the SQL, with the relations that it reads as separate pieces."""
+    pieces: list[Piece] = []
+    tokens, position, index = source.tokens, 0, 0
+    while index < len(tokens):
+        token = tokens[index]
+        index += 1
+        if token.start < position:
+            continue
+        pieces.append(_gap(source.sql[position : token.start]))
+        if (stop := marks.skipped.get(token.start)) is not None:
+            position = stop
+            continue
+        if token.start in marks.opened:
+            pieces.append("(")
+        named, column = marks.relations.get(token.start), marks.references.get(token.start)
+        position = token.end + 1
+        if named is not None:
+            pieces.append(Read(named.id))
+            position = _before_alias(source, named.stop) if named.alias else named.stop
+            pieces.append(_gap(source.sql[named.stop : position]))
+            pieces += [f" as {quoted(named.alias)}"] if named.alias else []
+        elif column is not None and column.by_path:
+            position = column.stop
+            pieces += without_path(column)
+        else:
+            pieces.append(source.sql[token.start : position])
+        pieces += marks.closed.get(position, ())
+    return joined([*pieces, _gap(source.sql[position:])])
+
+
+def _before_alias(source: SqlTokens, stop: int) -> int:
+    """Return the position of a relation's alias: after TABLESAMPLE and WATERMARK."""
+    index = source.index_at(stop)
+    tokens = source.tokens
+    end = tokens[index].start if index < len(tokens) else len(source.sql)
+    if not _gap(source.sql[stop:end]).isspace() and end > stop:
+        return len(source.sql[:end].rstrip())
+    if index + 1 < len(tokens) and tokens[index].text.lower() == "tablesample":
+        return tokens[source.match[index + 1]].end + 1
+    return stop
+
+
+def _gap(text: str) -> str:
+    """Return the text between tokens: a space, or what was hidden from the parser."""
+    if not text:
+        return ""
+    text = without_comments(text)
+    return text if "'" in text else _SPACES.sub(" ", text)
+
+
+def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[SqlDiagnostic]:
+    """Find clauses of other databases, which would be dropped silently."""
+    diagnostics: list[SqlDiagnostic] = []
+    for node in tree.walk():
+        if isinstance(node, exp.Table) and node.args.get("version"):
+            diagnostic = _version(node, tokens, sql)
+            if diagnostic is not None:
+                diagnostics.append(diagnostic)
+        elif (clause := _unknown_clause(node)) is not None:
+            start, stop = span_of(node, sql)
+            message = f"Spark does not support this clause: {clause}"
+            diagnostics.append(SqlDiagnostic("MS433", message, start, stop, "remove it", sql[start:stop]))
+    return diagnostics
+
+
+def _unknown_clause(node: exp.Expr) -> str | None:
+    supported = _SUPPORTED.get(type(node))
+    if supported is not None:
+        for name, value in node.args.items():
+            if value and name not in supported:
+                return name.strip("_").replace("_", " ").upper()
+    if isinstance(node, exp.Join) and (method := (node.method or "").upper()) not in _METHODS:
+        return f"{method} JOIN"
+    if isinstance(node, exp.Lateral) and node.args.get("cross_apply") is not None:
+        return "APPLY"
+    if isinstance(node, exp.Fetch):
+        return "FETCH"
+    return None
+
+
+def _version(node: exp.Table, tokens: list[Token], sql: str) -> SqlDiagnostic | None:
+    """Report `TIMESTAMP AS OF` and the like at the beginning of the clause."""
+    after = node.parts[-1].meta.get("end", 0)
+    clause = [token for token in tokens if token.start > after]
+    last = next((token for token in clause if token.text.lower() in {"of", "as of"}), clause[0])
+    start, stop = clause[0].start, last.end + 1
+    words = " ".join(sql[start:stop].upper().split())
+    if words != _AS_OF:
+        message = f"'{words}' is not supported: a join reads the newest version of a table"
+        remedy = "remove the clause, or store the versions as rows and compare their times in ON"
+    elif isinstance(node.parent, exp.Join):
+        return None
+    else:
+        message = (
+            f"'{words}' is for a relation that is joined: its time comes from the row that it is joined with"
+        )
+        remedy = "remove the clause, and compare valid_from and valid_to in WHERE"
+    return SqlDiagnostic("MS430", message, start, stop, remedy, sql[start:stop])

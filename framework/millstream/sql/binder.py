@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace as replaced
 from sqlglot import exp
 
+from millstream.core.types import INT, UNKNOWN
 from millstream.project.references import RESERVED_COLUMNS
 from millstream.project.values import Function
 from millstream.sql import sets
@@ -19,7 +20,6 @@ from millstream.sql.froms import Text
 from millstream.sql.grouping import group_keys, has_aggregate, quiet_shape
 from millstream.sql.handlers import expressions
 from millstream.sql.keywords import keyword_after
-from millstream.sql.limits import check_limit
 from millstream.sql.names import function_name
 from millstream.sql.ordering import check_distinct, check_ordered
 from millstream.sql.parse import Parsed
@@ -29,6 +29,7 @@ from millstream.sql.relations import Ctes, Inputs, Relations, check_names
 from millstream.sql.result import Result, with_names
 from millstream.sql.scope import NOTHING, Bound, Scope, as_kind, unused
 from millstream.sql.selects import Keys, select
+from millstream.sql.signatures import signatures
 from millstream.sql.value import Value, influences
 from millstream.sql.values import Source
 
@@ -272,4 +273,31 @@ def _is_all(key: exp.Expr) -> bool:
     """Return whether this is `ORDER BY ALL`, which means every column."""
     return isinstance(key, exp.All) or (
         isinstance(key, exp.Column) and not key.table and key.name.lower() == "all"
+    )
+
+
+def check_limit(walk: Expressions, node: exp.Expr, clause: str) -> None:
+    """Report a LIMIT or OFFSET of a query that Spark does not accept."""
+    written = node.args[clause].args.get("expression")
+    if written is None:
+        return
+    start, stop = keyword_after(walk.findings.source, node, clause)
+    name, message = clause.upper(), ""
+    if not _is_constant(written):
+        message = f"{name} must be a constant"
+    else:
+        value = walk.value(written)
+        if value.type not in {INT, UNKNOWN}:
+            message = f"{name} must be an int, not a {value.type}"
+        elif isinstance(written, exp.Neg):
+            message = f"{name} can't be negative"
+    if message:
+        walk.findings.report_at(start, stop, "MS441", message, "write a number, such as 100")
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return not any(
+        isinstance(part, exp.Column | exp.Query)
+        or ((signature := signatures().get(function_name(part))) and not signature.deterministic)
+        for part in node.walk()
     )

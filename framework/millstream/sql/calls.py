@@ -6,20 +6,39 @@ from sqlglot import exp
 
 from millstream.core.errors import did_you_mean
 from millstream.core.types import (
+    BOOLEAN,
+    DATE,
+    INT,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
+    VARIANT,
     Array,
     Field,
+    Map,
     Row,
+    Type,
     parse_type,
 )
 from millstream.sql import aggregates
-from millstream.sql.arguments import check_arguments, fits, misquoted_unit, report_count, written
+from millstream.sql.arguments import (
+    argument_span,
+    check_arguments,
+    fits,
+    misquoted_unit,
+    report_count,
+    written,
+)
 from millstream.sql.can_fail import call_raises
 from millstream.sql.casts import can_cast
+from millstream.sql.coercion import same_structure
 from millstream.sql.constant_texts import all_texts, check_call
+from millstream.sql.durations import microseconds
 from millstream.sql.expressions import Expressions
 from millstream.sql.grouping import quiet_shape
-from millstream.sql.lambdas import LAMBDAS, call_lambda
 from millstream.sql.names import function_name
 from millstream.sql.nullability import argument_types, call_nullable
 from millstream.sql.operators import concatenation
@@ -29,7 +48,18 @@ from millstream.sql.results import result_type
 from millstream.sql.signatures import Signature, signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed
-from millstream.sql.windows import check_window
+
+_WORDS = """
+transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys
+transform_values
+"""
+LAMBDAS = frozenset(_WORDS.split())
+_FIRST_BODY = {"aggregate": 2, "reduce": 2, "zip_with": 2, "map_zip_with": 2}
+"""How many arguments come before the lambdas; one, if not listed."""
+_ALWAYS_NULLABLE = frozenset(("exists", "forall", "aggregate", "reduce"))
+
+_TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, STRING, UNKNOWN, NULL)
+_WRITE = "write a duration such as '5 minutes' or '1 hour 30 minutes'"
 
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
 
@@ -190,3 +220,157 @@ def _zipped(walk: Expressions, node: exp.Anonymous) -> Value:
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True))
     ]
     return computed(Array(Row(tuple(fields))), values)
+
+
+def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list[Value]) -> None:
+    first = values[0].type
+    if first not in _TIMES and not (name == "window" and isinstance(first, Row)):
+        message = f"{name}() needs a timestamp, not a {first}"
+        remedy = "convert it, for example with timestamp_millis(…) from milliseconds"
+        walk.findings.report(node.expressions[0], "MS407", message, remedy)
+    if name == "session_window":
+        gap = values[1]
+        if isinstance(gap.literal, str) or gap.type != STRING:
+            _length(walk, node, gap)
+        return
+    lengths = [_length(walk, node, value, least=0 if i == 2 else 1) for i, value in enumerate(values[1:])]
+    if any(length is None for length in lengths):
+        return
+    duration, slide, start = (*lengths, *lengths[:1])[:2] + ((lengths[2],) if len(lengths) > 2 else (0,))
+    assert duration is not None
+    assert slide is not None
+    assert start is not None
+    if slide > duration:
+        _wrong(walk, node, "a window's slide can't be longer than the window", "write a shorter slide")
+    elif abs(start) >= slide:
+        _wrong(walk, node, "a window's start must be shorter than its slide", "write a shorter start")
+
+
+def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
+    """Return the length of a duration in microseconds; report an invalid one."""
+    literal = None if value.type == INTERVAL else value.literal
+    if isinstance(literal, bool) or not isinstance(literal, int | str):
+        _wrong(walk, node, "the duration of a window must be a string literal", _WRITE)
+        return None
+    length = microseconds(literal) if isinstance(literal, str) else literal
+    if isinstance(length, str):
+        _wrong(walk, node, length, _WRITE, str(literal))
+        return None
+    if least and length < least:
+        _wrong(walk, node, f"a window can't have a length of '{literal}'", _WRITE, str(literal))
+        return None
+    return length
+
+
+def _wrong(walk: Expressions, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:
+    """Report an error at the text of an argument, for which the tree has no position."""
+    start = walk.findings.sql.find(f"'{text}'", node.meta.get("start", 0)) if text else -1
+    if start < 0:
+        walk.findings.report(node, "MS434", message, remedy)
+    else:
+        walk.findings.report_at(start, start + len(text) + 2, "MS434", message, remedy)
+
+
+def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
+    """Evaluate the plain arguments, then each function with its variables bound to their elements."""
+    bodies_from = _FIRST_BODY.get(name, 1)
+    arguments = node.expressions
+    plain = [walk.value(argument) for argument in arguments[:bodies_from]]
+    functions = [(body, Value(UNKNOWN, True)) for body in arguments[bodies_from:]]
+    if not check_arguments(
+        walk, node, signatures()[name], [*zip(arguments, plain, strict=False), *functions]
+    ):
+        return computed(UNKNOWN, plain, nullable=True)
+    bodies: list[Value] = []
+    for index, (body, _) in enumerate(functions):
+        value = _body(walk, body, _variables(name, plain, bodies), plain)
+        _check_body(walk, node, name, bodies_from + index, value, plain)
+        bodies.append(value)
+    values = [*plain, *bodies]
+    nullable = name in _ALWAYS_NULLABLE or any(value.nullable for value in plain)
+    return computed(_result(name, plain, bodies), values, nullable=nullable)
+
+
+def _check_body(
+    walk: Expressions, node: exp.Anonymous, name: str, index: int, body: Value, plain: list[Value]
+) -> None:
+    """Report the body of a lambda that returns another type than the function needs."""
+    expected: Type | None = None
+    match name:
+        case "exists" | "forall" | "filter" | "map_filter":
+            expected = BOOLEAN
+        case "array_sort":
+            expected = INT
+        case "aggregate" | "reduce" if index == 2:
+            expected = plain[1].type
+        case "transform_keys" if body.type == VARIANT or isinstance(body.type, Map):
+            expected = STRING
+    nothing = body.type == NULL and name != "array_sort"
+    if expected is None or nothing or same_structure(expected, body.type):
+        return
+    start, stop = argument_span(walk, node, index)
+    message = f"the lambda of {name}() must return {expected}, not {body.type}"
+    remedy = f"write … -> cast(… as {expected})"
+    if name in {"aggregate", "reduce"}:
+        remedy = f"begin with a value of the type that the lambda returns: cast(… as {body.type})"
+    walk.findings.report_at(start, stop, "MS407", message, remedy)
+
+
+def _body(walk: Expressions, node: exp.Expr, types: list[Type], plain: list[Value]) -> Value:
+    if not isinstance(node, exp.Lambda):
+        return walk.value(node)  # a value that is the same for all elements
+    sources = computed(UNKNOWN, plain).sources
+    walk.findings.marks.lambda_of(node)
+    variables = {
+        variable.name.lower(): Value(types[index] if index < len(types) else UNKNOWN, True, sources)
+        for index, variable in enumerate(node.expressions)
+    }
+    walk.lambdas.append(variables)
+    try:
+        return walk.value(node.this)
+    finally:
+        walk.lambdas.pop()
+
+
+def _variables(name: str, plain: list[Value], bodies: list[Value]) -> list[Type]:
+    types = [value.type for value in plain]
+    match name:
+        case "aggregate" | "reduce":
+            start = types[1] if len(types) > 1 else UNKNOWN
+            return [start, _element(types[0])] if not bodies else [bodies[0].type]
+        case "zip_with":
+            return [_element(types[0]), _element(types[1]) if len(types) > 1 else UNKNOWN]
+        case "array_sort":
+            return [_element(types[0])] * 2
+        case "map_filter" | "transform_keys" | "transform_values":
+            return [*_entry(types[0])]
+        case "map_zip_with":
+            key, value = _entry(types[0])
+            return [key, value, _entry(types[1])[1] if len(types) > 1 else UNKNOWN]
+        case _:
+            return [_element(types[0]), INT]
+
+
+def _result(name: str, plain: list[Value], bodies: list[Value]) -> Type:
+    first, last = plain[0].type, bodies[-1].type
+    match name:
+        case "transform" | "zip_with":
+            return Array(last)
+        case "exists" | "forall":
+            return BOOLEAN
+        case "aggregate" | "reduce":
+            return plain[1].type if last == NULL and len(bodies) == 1 else last
+        case "transform_keys":
+            return Map(last, _entry(first)[1])
+        case "transform_values" | "map_zip_with":
+            return Map(_entry(first)[0], last)
+        case _:
+            return first
+
+
+def _element(type_: Type) -> Type:
+    return type_.element if isinstance(type_, Array) else UNKNOWN
+
+
+def _entry(type_: Type) -> tuple[Type, Type]:
+    return (type_.key, type_.value) if isinstance(type_, Map) else (UNKNOWN, UNKNOWN)

@@ -10,17 +10,21 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.core.errors import did_you_mean
+from millstream.core.expressions import Expression
+from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql import sets
+from millstream.sql.casts import cast_raises
+from millstream.sql.coercion import common_type
 from millstream.sql.conditions import condition
 from millstream.sql.expressions import Expressions
 from millstream.sql.findings import Findings, span_of
 from millstream.sql.generators import generated_relation
 from millstream.sql.handlers import expressions
-from millstream.sql.joins import join_columns, shared_names
 from millstream.sql.names import plural
 from millstream.sql.query import Cte, Derived, JoinKind, Scan
+from millstream.sql.reading import column_pieces
 from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Joined, Relation, Scope, as_kind, names_within, renamed
+from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, Scope, as_kind, names_within, renamed
 from millstream.sql.system_time import system_time, valid_at
 from millstream.sql.values import InputRelation, Source
 
@@ -288,3 +292,71 @@ def bound_columns(relation: InputRelation) -> list[Bound]:
         Bound(c.name, c.type, c.nullable, frozenset({(relation.id, c.name, "direct")}), c.hidden)
         for c in relation.columns
     ]
+
+
+def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:
+    """Return the names that both sides of a NATURAL JOIN have, in the order of the left one."""
+    right = {column.name.lower() for relation in added for column in relation.columns}
+    names = [column.name for relation in before for column in relation.columns if not column.hidden]
+    return list(dict.fromkeys(name for name in names if name.lower() in right))
+
+
+def join_columns(
+    walk: Expressions,
+    name: exp.Expr,
+    before: list[Relation],
+    added: list[Relation],
+    side: str,
+    joined: Joined,
+) -> frozenset[Source]:
+    """Merge the two columns that USING names; return the lineage of the condition."""
+    folded = name.name.lower()
+    merged_before = walk.scope.merged.get(folded)
+    left, left_refs = (merged_before, walk.scope.sides[folded]) if merged_before else _find(before, folded)
+    right, right_refs = _find(added, folded)
+    if left is None or right is None:
+        _missing(walk, name, [*([] if left else before), *([] if right else added)])
+        return NOTHING
+    joined.equal += (_equal(left, left_refs, right, right_refs),)
+    walk.scope.sides[folded] = (
+        left_refs + right_refs if side == "FULL" else right_refs if side == "RIGHT" else left_refs
+    )
+    one, other = (right, left) if side == "RIGHT" else (left, right)
+    if side == "FULL":
+        if left.type != right.type:
+            walk.findings.marks.not_split("a FULL JOIN whose USING columns have different types")
+        type_ = common_type(left.type, right.type) or UNKNOWN
+        merged = Bound(left.name, type_, True, as_kind(left.sources | right.sources, "computed"))
+    else:
+        merged = Bound(left.name, one.type, one.nullable, one.sources)
+    walk.scope.merged[folded] = merged
+    return as_kind(one.sources | other.sources, "join")
+
+
+def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expression:
+    type_ = common_type(left.type, right.type) or UNKNOWN
+    return Expression(
+        (*column_pieces(left_refs), " = ", *column_pieces(right_refs)),
+        BOOLEAN,
+        left.nullable or right.nullable,
+        raises=cast_raises(left.type, type_) or cast_raises(right.type, type_),
+    )
+
+
+def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
+    for relation in relations:
+        if column := relation.find(folded):
+            return column, ((relation.key, column.name),)
+    for relation in relations:
+        if relation.open:
+            taken = relation.assume(folded)
+            return taken, ((relation.key, taken.name),)
+    return None, ()
+
+
+def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:
+    where = "' and '".join(relation.alias for relation in relations)
+    columns = [column.name for relation in relations for column in relation.columns]
+    message = f"'{where}' has no column '{name.name}'"
+    hint = did_you_mean(name.name, columns, "name a column of both sides")
+    walk.findings.report(name, "MS402", message, hint, name.name)

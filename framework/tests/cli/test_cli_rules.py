@@ -1,6 +1,6 @@
 """The part of docs/optimizer.md that rules write themselves."""
 
-from millstream.cli.rules import BEGIN, END, with_rules
+from millstream.cli.reference import BEGIN, END, with_rules
 from millstream.plan.optimizer.rules.merge_filters import merge_filters
 from millstream.plan.optimizer.rules.push_filters import push_filters
 

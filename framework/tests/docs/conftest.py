@@ -9,9 +9,9 @@ from support.browser import Watched, chromium, watched
 
 from millstream.compile import compile_project
 from millstream.compile.manifest import Compiled
-from millstream.docs.build import site_of
 from millstream.docs.export import exported_project
 from millstream.docs.exporters.project import ExportedProject
+from millstream.docs.generate import site_of
 from millstream.docs.site_input import Material, gather
 from millstream.docs.values import Site
 from millstream.docs.write import write_site

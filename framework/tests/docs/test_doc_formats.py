@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from millstream.docs.export import of_text
 from millstream.docs.exporters import export, exporters
 from millstream.docs.exporters.project import ExportedProject
-from millstream.docs.json_schema import of_text
 
 
 def resolved(document, pointer: str):

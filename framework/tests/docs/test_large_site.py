@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
 from millstream.compile.manifest import Manifest, ManifestNode
-from millstream.docs.build import site_of
+from millstream.docs.generate import site_of
 from millstream.docs.site_input import Material
 from millstream.docs.write import write_site
 

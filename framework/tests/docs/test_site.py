@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
-from millstream.docs.build import files_of_texts, site_of
+from millstream.docs.generate import files_of_texts, site_of
 from millstream.docs.outcomes import outcomes, reached
 from millstream.docs.site_input import Material, gather
 from millstream.docs.values import Code, Site

@@ -16,8 +16,7 @@ from millstream.explain.explanation import About, Explanation, explain, explain_
 from millstream.explain.formats.diagram import diagram
 from millstream.explain.formats.json import as_data
 from millstream.explain.formats.kafka_streams import kafka_streams
-from millstream.explain.formats.text import lines, text
-from millstream.explain.formats.wrap import cells
+from millstream.explain.formats.text import cells, lines, text
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query, SeparationReason
 from millstream.explain.topology import Drawing, draw

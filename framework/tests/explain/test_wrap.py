@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.core.text import clean
-from millstream.explain.formats.wrap import cells, padded, wrapped
+from millstream.explain.formats.text import cells, padded, wrapped
 
 
 @given(st.text(), st.integers(20, 60))

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 
 from millstream.core.errors import MillstreamError
 from millstream.kafka.cluster import Cluster, revealed
-from millstream.kafka.jaas import MODULES, jaas_config, jaas_options
-from millstream.kafka.names import RENAMED, SAME, translate_options
+from millstream.kafka.security import MODULES, jaas_config, jaas_options
 from millstream.kafka.settings import (
+    RENAMED,
+    SAME,
     admin_config,
     consumer_config,
+    is_quick,
     producer_config,
     sink_options,
     source_options,
+    translate_options,
 )
-from millstream.kafka.tuning import is_quick
 from millstream.local.jars import fetch
 from millstream.local.java import java
 from millstream.project.kafka_options import known_options

@@ -7,7 +7,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import parse_type
 from millstream.sql.analyze import analyze
-from millstream.sql.text_casts import can_read
+from millstream.sql.constant_texts import can_read
 from millstream.sql.values import Analysis, InputRelation, RelationColumn
 
 pytestmark = SPARK_WARNINGS

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
+from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
 
@@ -13,16 +15,63 @@ from millstream.core.text import clean
 from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
 from millstream.explain.figures import in_words as figure_in_words
-from millstream.explain.formats.tree import Tree
-from millstream.explain.formats.wrap import cells, padded, wrapped
 from millstream.explain.names import plain
 from millstream.explain.one_state import OneState
 from millstream.explain.opaque import Unsupported
 from millstream.explain.queries import Query
 from millstream.explain.savings import in_words, savings_in_words, table
-from millstream.explain.topology import brief
+from millstream.explain.topology import Drawing, DrawnNode, brief
 from millstream.plan.optimizer.context import Change
 from millstream.results.batch_stats import in_words as batches_in_words
+
+_WORD = re.compile(r"\s*\S+")
+
+
+class Tree:
+    """Draws output by output and remembers what was drawn."""
+
+    def __init__(self, drawing: Drawing, width: int) -> None:
+        self.width = width
+        self.nodes = {node.id: node for node in drawing.nodes}
+        self.inputs: dict[str, list[str]] = {node.id: [] for node in drawing.nodes}
+        for edge in drawing.edges:
+            self.inputs[edge.target].append(edge.source)
+        self.readers = Counter(edge.source for edge in drawing.edges)
+        self.drawn: set[str] = set()
+
+    def lines(self, output: str) -> list[str]:
+        """Return the lines of an output; a chain goes straight down, other inputs branch off before it."""
+        lines: list[str] = []
+        # Each entry: a node, the indent of its lines, and the prefix of its first line.
+        waiting = [(output, "", "")]
+        while waiting:
+            name, indent, head = waiting.pop()
+            inputs = self.inputs[name]
+            again = name in self.drawn and bool(inputs)
+            below = not again and bool(inputs)
+            lines += self._node(self.nodes[name], indent, head, again=again, below=below)
+            if again:
+                continue
+            if self.readers[name] > 1:
+                self.drawn.add(name)
+            if inputs:
+                straight, *branches = inputs
+                waiting.append((straight, indent, ""))
+                waiting += [(branch, indent + "│  ", indent + "├─ ") for branch in reversed(branches)]
+        return lines
+
+    def _node(self, node: DrawnNode, indent: str, head: str, *, again: bool, below: bool) -> list[str]:
+        shared = self.readers[node.id] > 1
+        if again:
+            text = f"↑ {clean(node.id)} (above)"
+        else:
+            mark = "◆" if shared else "■" if node.output else "·"
+            name = f"{clean(node.id)} = " if shared else ""
+            text = f"{mark} {name}{clean(node.line)}"
+            if shared:
+                text += f" (read {self.readers[node.id]} times)"
+        return wrapped(text, self.width, head or indent, indent + ("│   " if below else "    "))
+
 
 LEAST, TWO_COLUMNS = 80, 100
 _MOST_CHANGES = 20
@@ -229,3 +278,42 @@ def _bullet(
     indent = " " * min(cells(first), 12)
     for line in wrapped(clean(text), width, first, indent):
         yield Line(line, kind)
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * max(0, width - cells(text))
+
+
+def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Break a text between words; the first line begins with `first`, the others with `others`."""
+    lines: list[str] = []
+    line, begun = first, False
+    for word in _pieces(_WORD.findall(text), max(8, width - max(cells(first), cells(others)))):
+        if begun and cells(line) + cells(word) > width:
+            lines.append(line.rstrip())
+            line, begun = others, False
+        line += word if begun else word.lstrip()
+        begun = True
+    return [*lines, line.rstrip()]
+
+
+def _pieces(words: Iterable[str], room: int) -> Iterable[str]:
+    """Split words that are longer than a line."""
+    for word in words:
+        rest = word
+        while cells(rest.strip()) > room:
+            rest = rest.lstrip()
+            cut = room
+            while cells(rest[:cut]) > room:
+                cut -= 1
+            yield rest[:cut]
+            rest = rest[cut:]
+        if rest:
+            yield rest

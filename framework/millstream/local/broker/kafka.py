@@ -4,19 +4,95 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import logging
 import os
 import shlex
+import socket
 import uuid
 
 from millstream.local.archive import archive_for
-from millstream.local.broker.answer import answers
-from millstream.local.broker.settings import LOGGING, server_properties
 from millstream.local.jars import Progress, fetch
 from millstream.local.java import java
 from millstream.local.server.class_archive import archive_options
 from millstream.local.server.folder import ServerFolder
 from millstream.local.server.program import Installed, Launch, Ports, Program
+from millstream.local.server.state import State
 from millstream.project.folders import broker_folder
+
+SERVER = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    # Relative to its working folder, since Kafka reads a comma in a path as a separator.
+    "log.dirs": "data",
+    # A single broker has a single replica. One partition of an internal topic starts faster than fifty.
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # A misspelt topic is an error, as on clusters with managed topics.
+    "auto.create.topics.enable": "false",
+    # Tomorrow's build can still read today's records and its own offsets.
+    "log.retention.ms": "-1",
+    "offsets.retention.minutes": "5256000",
+    # A killed broker can only restart once its old session has expired; the default is nine seconds.
+    "broker.session.timeout.ms": "5000",
+    "broker.heartbeat.interval.ms": "1000",
+    # The default needs a quarter of the heap, which is too much for a few small topics.
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    "log.preallocate": "false",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+}
+LOGGING = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = logs/broker.log
+appender.file.filePattern = logs/broker.log.%i
+appender.file.policy.type = SizeBasedTriggeringPolicy
+appender.file.policy.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601} %p %c{1} - %m%n
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+# Hundreds of lines of settings at each start.
+logger.settings.name = org.apache.kafka.common.config.AbstractConfig
+logger.settings.level = warn
+logger.server.name = kafka.server.KafkaConfig
+logger.server.level = warn
+"""
+
+_SILENT = logging.getLogger("millstream.local.broker.answer")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+def answers(state: State, seconds: float = 2.0) -> bool:
+    """Whether this cluster answers; Kafka opens its port once it is ready."""
+    try:
+        socket.create_connection(("127.0.0.1", state.port), seconds).close()
+    except OSError:
+        return False
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": state.address}, logger=_SILENT)
+    try:
+        metadata = client.list_topics(timeout=seconds)
+    except KafkaException:
+        return False
+    return bool(metadata.brokers) and metadata.cluster_id == state.identity
+
 
 FEATURE = "broker"
 FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Xms64m")
@@ -68,3 +144,12 @@ KAFKA = Program(
     ended_code="MS811",
     silent_code="MS812",
 )
+
+
+def server_properties(port: int, controller_port: int) -> str:
+    settings = SERVER | {
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())

@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream.docs.layout.layers import layered
-from millstream.docs.layout.layout import TITLE, lay_out
+from millstream.docs.layout.layout import TITLE, apart_by, lay_out, ranks
 from millstream.docs.layout.order import crossings
-from millstream.docs.layout.rank import ranks
-from millstream.docs.layout.relax import apart_by
 from millstream.docs.layout.values import Item
 
 

@@ -10,7 +10,7 @@ from support.kafka import consume, create, pid_told_by, produce, user
 
 from millstream.core.errors import MillstreamError
 from millstream.local.broker import broker_folder_of, broker_status, keep_broker, shared_broker, stop_broker
-from millstream.local.broker.answer import answers
+from millstream.local.broker.kafka import answers
 from millstream.local.server.state import read_state
 
 
