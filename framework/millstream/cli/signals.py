@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
-TERMINATED = 128 + signal.SIGTERM
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"
 

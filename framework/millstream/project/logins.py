@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.project.secrets import Placeholder, Secret
+from millstream.project.secrets import Placeholder, revealed_text
 
 KAFKA, REGISTRY = "MS828", "MS895"
 """The codes of contradictions in `kafka` and in `schema_registry`."""
@@ -30,7 +30,7 @@ def kafka_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]
     """Yield what Java and librdkafka would interpret differently, refuse, or ignore without a word."""
     protocol, mechanism = (settings.get(key) or "" for key in ("security_protocol", "sasl_mechanism"))
     if not isinstance(protocol, Placeholder) and not isinstance(mechanism, Placeholder):
-        yield from _login(settings, _text(protocol) or "PLAINTEXT", _text(mechanism))
+        yield from _login(settings, revealed_text(protocol) or "PLAINTEXT", revealed_text(mechanism))
     for key, other in (
         ("ssl_certificate_location", "ssl_key_location"),
         ("ssl_key_location", "ssl_certificate_location"),
@@ -86,7 +86,3 @@ def registry_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradicti
             yield Contradiction(key, f"a login needs '{other}' too", f"add {other}: …")
     if "key" in settings and "certificate" not in settings:
         yield Contradiction("key", "'key' needs 'certificate' too", "add certificate: …")
-
-
-def _text(value: Any) -> str:
-    return value.reveal() if isinstance(value, Secret) else str(value)

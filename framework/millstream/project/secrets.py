@@ -104,6 +104,10 @@ class Placeholder(Secret):
         super().__init__("")
 
 
+def revealed_text(value: Any) -> str:
+    return value.reveal() if isinstance(value, Secret) else str(value)
+
+
 def _bytes(secret: Secret) -> bytes:
     return secret.reveal().encode(errors="surrogatepass")
 

@@ -24,12 +24,12 @@ NEEDS_WITHIN_GROUP = frozenset(("percentile_cont", "percentile_disc"))
 
 def filtered(walk: Expressions, node: exp.Filter) -> Value:
     value = walk.value(node.this)
-    name = function_name(_call(node.this))
+    name = function_name(call_of(node.this))
     signature = signatures().get(name)
     aggregates = signature is None or (signature.aggregate and not name.startswith("grouping"))
-    if not isinstance(_call(node.this), exp.Anonymous) or not aggregates:
+    if not isinstance(call_of(node.this), exp.Anonymous) or not aggregates:
         what = f"{name}()" if name else "what is not an aggregate"
-        _wrong(walk, node.this, f"{what} can't have FILTER", "write CASE WHEN … or WHERE")
+        report_clause(walk, node.this, f"{what} can't have FILTER", "write CASE WHEN … or WHERE")
     keys, walk.keys = walk.keys, None
     inside, walk.inside_aggregate = walk.inside_aggregate, True
     inner = node.expression.this
@@ -37,17 +37,17 @@ def filtered(walk: Expressions, node: exp.Filter) -> Value:
         predicate = condition(walk, inner)
     if has_aggregate(inner) or inner.find(exp.Window) is not None:
         remedy = "compute it in a subquery, and use its column"
-        _wrong(walk, inner, "FILTER can't contain an aggregate or a window function", remedy)
+        report_clause(walk, inner, "FILTER can't contain an aggregate or a window function", remedy)
     walk.keys, walk.inside_aggregate = keys, inside
     sources = value.sources | as_kind(predicate.sources, "filter")
     return Value(value.type, value.nullable, sources, None, aggregate=True)
 
 
 def nulls_ignored(walk: Expressions, node: exp.IgnoreNulls | exp.RespectNulls) -> Value:
-    name = function_name(_call(node.this))
+    name = function_name(call_of(node.this))
     if name in signatures() and name not in _IGNORES_NULLS and isinstance(node, exp.IgnoreNulls):
         remedy = f"remove IGNORE NULLS, or add: filter (where {name}'s argument is not null)"
-        _wrong(walk, node.this, f"{name}() can't have IGNORE NULLS", remedy)
+        report_clause(walk, node.this, f"{name}() can't have IGNORE NULLS", remedy)
     return walk.value(node.this)
 
 
@@ -80,25 +80,25 @@ def _check_within_group(walk: Expressions, node: exp.WithinGroup, name: str) -> 
         remedy = (
             "sort the array: sort_array(…)" if "array" in name or "list" in name else "remove WITHIN GROUP"
         )
-        _wrong(walk, call, f"{name}() can't have WITHIN GROUP", remedy)
+        report_clause(walk, call, f"{name}() can't have WITHIN GROUP", remedy)
     elif name in {*NEEDS_WITHIN_GROUP, "mode"} and len(node.expression.expressions) != 1:
-        _wrong(walk, call, f"{name}() orders by one value", "write one value after ORDER BY")
+        report_clause(walk, call, f"{name}() orders by one value", "write one value after ORDER BY")
     elif name == "mode" and call.expressions:
-        _wrong(walk, call, "mode() has either an argument or WITHIN GROUP", "remove one of them")
+        report_clause(walk, call, "mode() has either an argument or WITHIN GROUP", "remove one of them")
     elif name in {"listagg", "string_agg"} and any(isinstance(a, exp.Distinct) for a in call.expressions):
         (distinct,) = [a for a in call.expressions if isinstance(a, exp.Distinct)]
         if [part.this for part in node.expression.expressions] != distinct.expressions[:1]:
             remedy = "order by the same value that DISTINCT has"
-            _wrong(walk, call, f"{name}(distinct …) orders by its own values only", remedy)
+            report_clause(walk, call, f"{name}(distinct …) orders by its own values only", remedy)
 
 
-def _call(node: exp.Expr) -> exp.Expr:
+def call_of(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
         node = node.this
     return node
 
 
-def _wrong(walk: Expressions, node: exp.Expr, message: str, remedy: str) -> None:
+def report_clause(walk: Expressions, node: exp.Expr, message: str, remedy: str) -> None:
     walk.findings.report(node, "MS440", message, remedy)
 
 

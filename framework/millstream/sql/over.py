@@ -16,6 +16,7 @@ from millstream.core.types import (
     UNKNOWN,
     Type,
 )  # fmt: skip
+from millstream.sql.call_clauses import call_of, report_clause
 from millstream.sql.coercion import is_numeric
 from millstream.sql.expressions import Expressions
 from millstream.sql.names import function_name
@@ -52,11 +53,13 @@ def definition(walk: Expressions, node: exp.Window) -> Definition:
         named = [window for window in windows if window.name.lower() == name.name.lower()]
         if not named:
             remedy = f"define it after FROM: window {name.name} as (…)"
-            _wrong(walk, name, f"no WINDOW defines '{name.name}'", remedy)
+            report_clause(walk, name, f"no WINDOW defines '{name.name}'", remedy)
         elif len(named) > 1:
-            _wrong(walk, named[1].this, f"WINDOW defines '{name.name}' twice", "rename one of them")
+            report_clause(walk, named[1].this, f"WINDOW defines '{name.name}' twice", "rename one of them")
         elif any(node.args.get(part) for part in ("partition_by", "order", "spec")):
-            _wrong(walk, name, f"a window can't extend '{name.name}'", "write the whole window in OVER (…)")
+            report_clause(
+                walk, name, f"a window can't extend '{name.name}'", "write the whole window in OVER (…)"
+            )
         source = named[0] if named else node
     order = source.args.get("order")
     parts = source.args.get("partition_by") or []
@@ -73,7 +76,7 @@ def check_over(
     walk: Expressions, node: exp.Window, window: Definition, partition: list[Value], order: list[Value]
 ) -> None:
     """Report a call that Spark can't compute over its window."""
-    call = _call(node.this)
+    call = call_of(node.this)
     name = function_name(call)
     for value, part in zip(partition, window.partition, strict=True):
         check_ordered(walk, part, value.type, "PARTITION BY")
@@ -87,11 +90,13 @@ def check_over(
         remedy = "compute it in a subquery, and use its column"
         if where in {"WHERE", "HAVING"}:
             remedy = "filter with QUALIFY"
-        _wrong(walk, call, f"{name}() over a window is not allowed in {where}", remedy)
+        report_clause(walk, call, f"{name}() over a window is not allowed in {where}", remedy)
     if name in _RANKS | _SHIFTS | {"nth_value"} and not window.order:
-        _wrong(walk, call, f"{name}() needs an order of the rows", "add ORDER BY to OVER (…)")
+        report_clause(walk, call, f"{name}() needs an order of the rows", "add ORDER BY to OVER (…)")
     elif (name == "median" or _is_within_group(node.this)) and (window.order or window.frame):
-        _wrong(walk, call, f"{name}() can't have an order or a frame in OVER", "only write PARTITION BY")
+        report_clause(
+            walk, call, f"{name}() can't have an order or a frame in OVER", "only write PARTITION BY"
+        )
     elif window.frame is not None:
         _check_frame(walk, call, name, window, order)
 
@@ -100,12 +105,12 @@ def _check_call(walk: Expressions, node: exp.Window, call: exp.Expr, name: str) 
     signature = signatures().get(name)
     if signature is not None and not (signature.aggregate or signature.window):
         message = f"{name}() is neither an aggregate nor a window function, so it can't have OVER"
-        _wrong(walk, call, message, "remove OVER (…)")
+        report_clause(walk, call, message, "remove OVER (…)")
     elif not isinstance(call, exp.Anonymous):
-        _wrong(walk, node, "OVER follows a call of an aggregate or window function", "remove OVER (…)")
+        report_clause(walk, node, "OVER follows a call of an aggregate or window function", "remove OVER (…)")
     elif any(isinstance(argument, exp.Distinct) for argument in call.expressions):
         remedy = "count values in a subquery with GROUP BY, or use size(collect_set(…) over (…))"
-        _wrong(walk, call, f"{name}(distinct …) can't have OVER", remedy)
+        report_clause(walk, call, f"{name}(distinct …) can't have OVER", remedy)
 
 
 def _check_frame(
@@ -115,17 +120,19 @@ def _check_frame(
     assert frame is not None
     by_rows = str(frame.args.get("kind")).upper() == "ROWS"
     if name in _SHIFTS:
-        _wrong(walk, call, f"{name}() can't have a frame", "remove ROWS or RANGE from OVER (…)")
+        report_clause(walk, call, f"{name}() can't have a frame", "remove ROWS or RANGE from OVER (…)")
     elif name in _RANKS and (by_rows != (name in _NUMBERS) or _bounds(frame) != _UP_TO_HERE):
-        _wrong(walk, call, f"{name}() can't have this frame", "remove ROWS or RANGE from OVER (…)")
+        report_clause(walk, call, f"{name}() can't have this frame", "remove ROWS or RANGE from OVER (…)")
     elif _is_reversed(frame):
-        _wrong(walk, call, "the frame ends before it begins", "write the earlier bound first")
+        report_clause(walk, call, "the frame ends before it begins", "write the earlier bound first")
     else:
         ends = (frame.args.get("start"), frame.args.get("end"))
         bounds = [bound for bound in ends if isinstance(bound, exp.Expr)]
         units = {bound.args["unit"].sql() for bound in bounds if isinstance(bound, exp.Interval)}
         if len(units) > 1:
-            _wrong(walk, call, "the bounds of a frame have different units", "write both in the same unit")
+            report_clause(
+                walk, call, "the bounds of a frame have different units", "write both in the same unit"
+            )
         for bound in bounds:
             if by_rows:
                 _check_rows(walk, call, bound)
@@ -164,7 +171,7 @@ def _offset(bound: object, side: object) -> int | None:
 def _check_rows(walk: Expressions, call: exp.Expr, bound: exp.Expr) -> None:
     value = walk.value(bound)
     if bound.find(exp.Column) is not None or value.type not in {INT, UNKNOWN}:
-        _wrong(
+        report_clause(
             walk,
             call,
             f"a frame of ROWS needs whole numbers, not {bound.sql('spark')}",
@@ -178,16 +185,18 @@ def _check_range(
     if len(window.order) != 1:
         count = "several columns" if window.order else "no column"
         remedy = "order by one number, date or timestamp, or use ROWS"
-        _wrong(
+        report_clause(
             walk, call, f"a frame of RANGE with a distance needs one column in ORDER BY, not {count}", remedy
         )
         return
     value, ordered = walk.value(bound), order[0].type
     if bound.find(exp.Column) is not None:
-        _wrong(walk, call, "the distance of a frame must be a literal", "write a number or an INTERVAL")
+        report_clause(
+            walk, call, "the distance of a frame must be a literal", "write a number or an INTERVAL"
+        )
     elif not _fits(value.type, ordered, value.literal):
         remedy = "use a distance of the type of ORDER BY, or ROWS"
-        _wrong(walk, call, f"a frame of RANGE can't add {value.type} to {ordered}", remedy)
+        report_clause(walk, call, f"a frame of RANGE can't add {value.type} to {ordered}", remedy)
 
 
 def _fits(distance: Type, ordered: Type, unit: object) -> bool:
@@ -200,17 +209,7 @@ def _fits(distance: Type, ordered: Type, unit: object) -> bool:
     return ordered in {TIMESTAMP, TIMESTAMP_NTZ} and distance == INTERVAL
 
 
-def _call(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
-        node = node.this
-    return node
-
-
 def _is_within_group(node: exp.Expr) -> bool:
     while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         node = node.this
     return isinstance(node, exp.WithinGroup)
-
-
-def _wrong(walk: Expressions, node: exp.Expr, message: str, remedy: str) -> None:
-    walk.findings.report(node, "MS440", message, remedy)

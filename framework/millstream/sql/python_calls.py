@@ -47,7 +47,7 @@ def bind_arguments(walk: Expressions, node: exp.Anonymous, function: Function) -
             name = names[index]
         arguments[name] = value
         expected = next(parameter.type for parameter in function.parameters if parameter.name == name)
-        if not assignable(value.type, expected):
+        if not fits_parameter(value.type, expected):
             message = f"{function.name}() takes a {expected} as '{name}', not a {value.type}"
             walk.findings.report(argument, "MS407", message, f"cast it: cast(… as {expected})")
     if not misnamed:  # otherwise the intended parameter would be reported as missing
@@ -83,18 +83,18 @@ def _check_count(
         walk.findings.report(node, "MS406", message, remedy, function.name)
 
 
-def assignable(source: Type, target: Type) -> bool:
+def fits_parameter(source: Type, target: Type) -> bool:
     """Return whether a value can be passed to a parameter without a cast."""
     if source in {UNKNOWN, NULL} or target in (UNKNOWN, source):
         return True
     match source, target:
         case Array(), Array():
-            return assignable(source.element, target.element)
+            return fits_parameter(source.element, target.element)
         case Map(), Map():
-            return assignable(source.key, target.key) and assignable(source.value, target.value)
+            return fits_parameter(source.key, target.key) and fits_parameter(source.value, target.value)
         case Row(), Row():
             return len(source.fields) == len(target.fields) and all(
-                assignable(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
+                fits_parameter(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
             )
     if is_numeric(source) and is_numeric(target):
         if target in INTEGERS:

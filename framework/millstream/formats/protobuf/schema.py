@@ -53,21 +53,6 @@ def field_named(message: Descriptor, column: str) -> FieldDescriptor:
     return similar[0]
 
 
-def message_names(descriptors: bytes) -> tuple[str, ...]:
-    """Return the full names of all message types, in order."""
-    names: list[str] = []
-
-    def add(messages: Any, prefix: str) -> None:
-        for message in messages:
-            if not message.options.map_entry:
-                names.append(f"{prefix}{message.name}")
-                add(message.nested_type, f"{prefix}{message.name}.")
-
-    for file in files_of(descriptors):
-        add(file.message_type, f"{file.package}." if file.package else "")
-    return tuple(names)
-
-
 def message_indexes(descriptor: Descriptor) -> tuple[int, ...]:
     """Return the positions of a message and of those around it, the outermost first, in their file."""
     if descriptor.containing_type is None:

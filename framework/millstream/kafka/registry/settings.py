@@ -11,7 +11,7 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location
 from millstream.project.logins import REGISTRY, registry_contradictions
-from millstream.project.secrets import Secret, secrets_in
+from millstream.project.secrets import Secret, revealed_text, secrets_in
 from millstream.project.values import Target
 
 _SECONDS = 10
@@ -56,9 +56,9 @@ def address_of(target: Target, root: str) -> Address | None:
 
 def client_settings(address: Address) -> dict[str, Any]:
     """Return the client's settings, with secrets in clear text."""
-    settings = {name: _text(value) for name, value in address.settings.items()}
+    settings = {name: revealed_text(value) for name, value in address.settings.items()}
     config: dict[str, Any] = {
-        "url": _text(address.url),
+        "url": revealed_text(address.url),
         "timeout": _SECONDS,
         "max.retries": _RETRIES,
         "retries.wait.ms": _PAUSE,
@@ -86,10 +86,6 @@ def _path(address: Address, key: str, file_name: str) -> str:
     if not path.exists():
         _unfit(address, f"'{key}' names {file_name}, which does not exist", "name an existing PEM file")
     return str(path)
-
-
-def _text(value: Any) -> str:
-    return value.reveal() if isinstance(value, Secret) else str(value)
 
 
 def without_login(url: str) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr, replace
 
 from millstream.core.types import Array, Map, Row
 from millstream.project.names import Environment, named
-from millstream.project.secrets import Secret, mask
+from millstream.project.secrets import Secret, mask, revealed_text
 from millstream.project.values import Target
 
 _TIMEOUT = 10
@@ -66,12 +66,14 @@ class PostgresSchema(Struct, frozen=True):
 
 def postgres_schema(target: Target) -> PostgresSchema:
     settings = target.settings["tables"]
-    url, username, password = _without_credentials(_text(settings["url"]))
-    schema = _text(settings.get("database_schema", "public"))
+    url, username, password = _without_credentials(revealed_text(settings["url"]))
+    schema = revealed_text(settings.get("database_schema", "public"))
     return PostgresSchema(
         url,
-        _text(settings["username"]) if "username" in settings else username,
-        Secret(_text(settings["password"])) if "password" in settings else password and Secret(password),
+        revealed_text(settings["username"]) if "username" in settings else username,
+        Secret(revealed_text(settings["password"]))
+        if "password" in settings
+        else password and Secret(password),
         named(target.environment, schema),
         target.environment,
         schema if target.environment else "",
@@ -94,7 +96,3 @@ def _without_credentials(address: str) -> tuple[str, str | None, str | None]:
     decoded = (unquote(part) if part else None for part in (parts.username, parts.password))
     in_user, in_password = decoded
     return url, in_user or user, in_password or password
-
-
-def _text(value: Any) -> str:
-    return value.reveal() if isinstance(value, Secret) else str(value)
