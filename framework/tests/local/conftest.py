@@ -33,4 +33,4 @@ def mirror(catalog, tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
     """Try again at once."""
-    monkeypatch.setattr("millstream.local.jars.repository._PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("millstream.local.jars.download._PAUSES", (0.0, 0.0))

@@ -46,7 +46,7 @@ def test_a_connection_that_is_always_cut(mirror, catalog):
 
 
 def test_a_host_that_is_silent(mirror, catalog, monkeypatch):
-    monkeypatch.setattr("millstream.local.jars.repository._TIMEOUT", 0.1)
+    monkeypatch.setattr("millstream.local.jars.download._TIMEOUT", 0.1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
