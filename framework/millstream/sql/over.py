@@ -69,7 +69,7 @@ def definition(walk: Expressions, node: exp.Window) -> Definition:
 def breaks_ties(node: exp.Window, window: Definition) -> bool:
     """Return whether the value of a call depends on which of two rows with equal order comes first."""
     by_rows = window.frame is not None and str(window.frame.args.get("kind")).upper() == "ROWS"
-    return bool(window.order) and (by_rows or function_name(_call(node.this)) in _BY_PLACE)
+    return bool(window.order) and (by_rows or function_name(call_of(node.this)) in _BY_PLACE)
 
 
 def check_over(
