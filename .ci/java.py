@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.engine.spark.functions import SOURCES, class_path
-from millstream.local.jars import catalog_in, fetch
-from millstream.local.java import java
+from millstream.local.jars import catalog_in, fetch_jars
+from millstream.local.java import find_java
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "framework" / "tests" / "java"
@@ -38,7 +38,7 @@ def run(*command: str | Path) -> bool:
 
 def format_sources(formatter: Path, files: Sequence[Path], *, fix: bool) -> bool:
     options = ["--replace"] if fix else ["--dry-run", "--set-exit-if-changed"]
-    is_formatted = run(java().program, *QUICK, *EXPORTS, "-jar", formatter, *options, *files)
+    is_formatted = run(find_java().program, *QUICK, *EXPORTS, "-jar", formatter, *options, *files)
     if not is_formatted:
         print("these files are not formatted: `uv run python .ci/java.py --fix` formats them")
     return is_formatted
@@ -49,14 +49,14 @@ def compile_sources(files: Sequence[Path], libraries: Sequence[Path], folder: Pa
     arguments = folder.with_suffix(".arguments")
     paths = os.pathsep.join(map(str, libraries))
     arguments.write_text("\n".join(f'"{argument}"' for argument in ("-cp", paths, "-d", folder, *files)))
-    compiler = java().program.with_name("javac")
+    compiler = find_java().program.with_name("javac")
     options = ("--release", "17", "-proc:none", LINT, "-Werror", "-encoding", "UTF-8", f"@{arguments}")
     return run(compiler, *(f"-J{option}" for option in QUICK), *options)
 
 
 def main(fix: bool) -> int:
     catalog = catalog_in(ROOT / ".ci" / "jars.toml")
-    jars = fetch(list(catalog), catalog=catalog)
+    jars = fetch_jars(list(catalog), catalog=catalog)
     sources, tests = sorted(SOURCES.rglob("*.java")), sorted(TESTS.rglob("*.java"))
     others = [file for folder in OTHERS for file in sorted(folder.rglob("*.java"))]
     if not format_sources(jars["format"][0], [*sources, *tests, *others], fix=fix):
@@ -72,7 +72,7 @@ def main(fix: bool) -> int:
 def run_tests(junit: Path, libraries: Sequence[Path]) -> bool:
     paths = os.pathsep.join(map(str, libraries))
     command = (
-        java().program,
+        find_java().program,
         *QUICK,
         "-cp",
         f"{junit}{os.pathsep}{paths}",

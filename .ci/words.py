@@ -1,8 +1,9 @@
 """Fails on names that say nothing of a value: `uv run python .ci/words.py`.
 
 These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. No local,
-parameter, attribute, function or class of Python or Java can be called by such a word alone, unless its line
-has a comment `# name: ` (`// name: `) with the reason. Projects of users are not checked.
+parameter, attribute, function, class or file of Python or Java can be called by such a word alone, and no two
+public classes of the package have one name, unless a comment `# name: ` (`// name: `) on the line has the
+reason. Projects of users are not checked.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("framework", "benchmarks", ".ci", "macros")
+PACKAGE = ROOT / "framework" / "millstream"
 USERS = frozenset(("projects", "templates"))
 EMPTY = frozenset(("each", "found", "own", "known", "given", "kept", "wanted", "listed", "made", "at"))
+EMPTY |= {"stuff", "thing", "things"}
 
 
 def words_to_avoid(glossary: str) -> frozenset[str]:
@@ -57,9 +60,31 @@ def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 | ast.ExceptHandler(name=str(name))
                 | ast.MatchAs(name=str(name))
                 | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
                 | ast.alias(asname=str(name))
             ):
                 yield node.lineno, name
+
+
+def wrong_names(text: str, words: frozenset[str], *, java: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield the names in a file that are one of the words, each with its line."""
+    lines = text.splitlines()
+    names = names_in_java(text) if java else names_bound_in(ast.parse(text))
+    for line, name in sorted(set(names)):
+        if name.strip("_").lower() in words and " name: " not in lines[line - 1]:
+            yield line, name
+
+
+def class_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the public classes of a file, each with its line."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.ClassDef)
+            and not node.name.startswith("_")
+            and " name: " not in lines[node.lineno - 1]
+        ):
+            yield node.lineno, node.name
 
 
 def files_to_check() -> Iterator[Path]:
@@ -71,17 +96,20 @@ def files_to_check() -> Iterator[Path]:
 
 def main() -> int:
     words = words_to_avoid((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
-    count = 0
+    messages: list[str] = []
+    classes: dict[str, str] = {}
     for path in files_to_check():
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        is_python = path.suffix == ".py"
-        names = names_bound_in(ast.parse(text)) if is_python else names_in_java(text)
-        for line, name in sorted(set(names)):
-            if name.strip("_").lower() in words and " name: " not in lines[line - 1]:
-                print(f"{path.relative_to(ROOT)}:{line}: `{name}` does not say what it is")
-                count += 1
-    return 1 if count else 0
+        text, shown, java = path.read_text(encoding="utf-8"), path.relative_to(ROOT), path.suffix == ".java"
+        for line, name in wrong_names(text, words, java=java):
+            messages.append(f"{shown}:{line}: `{name}` does not say what it is")
+        if path.stem.removeprefix("test_").lower() in words:
+            messages.append(f"{shown}: the name of the file does not say what it is")
+        for line, name in class_names(text) if PACKAGE in path.parents and not java else ():
+            first = classes.setdefault(name, f"{shown}:{line}")
+            if first != f"{shown}:{line}":
+                messages.append(f"{shown}:{line}: `{name}` is also a class in {first}")
+    print("\n".join(messages), end="\n" if messages else "")
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from pyspark.sql import SparkSession
 from run import MILLSTREAM, copied
 from support.runs import job_of
 
-from millstream.deploy.engine import Engine, engine
+from millstream.deploy.engine import Engine, start_engine
 from millstream.deploy.live.live_queries import LiveQueries
-from millstream.deploy.stages.execute import begin, planned, update_lock
-from millstream.deploy.values import Batched, Event, Failed
+from millstream.deploy.stages.execute import begin_stages, stages_of_queries, update_lock
+from millstream.deploy.values import BatchCompleted, Event, QueryFailed
 from millstream.local.broker import shared_broker
 from millstream.project.contents import with_contents
 
@@ -98,7 +98,7 @@ def measure(running: Engine, name: str, events: SimpleQueue[Event], warm: int, b
     """Run a query alone; return the figures of `COLUMNS`."""
     queries = [query for query in running.job.physical.queries if query.name == name]
     live = LiveQueries(running)
-    live.start(queries, planned(running, queries), awaited=())
+    live.start(queries, stages_of_queries(running, queries), awaited=())
     try:
         for _ in range(warm):
             next_batch(events)
@@ -118,9 +118,9 @@ def next_batch(events: SimpleQueue[Event]) -> float:
             event = events.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             sys.exit(f"no batch within {PATIENCE:.0f} seconds")
-        if isinstance(event, Failed):
+        if isinstance(event, QueryFailed):
             sys.exit(event.diagnostic.message)
-        if isinstance(event, Batched) and event.batch.rows:
+        if isinstance(event, BatchCompleted) and event.batch.rows:
             return event.batch.seconds
 
 
@@ -151,10 +151,12 @@ def main() -> None:
         events: SimpleQueue[Event] = SimpleQueue()
         with (
             shared_broker(root),
-            engine(job, job.physical.queries, root / ".millstream", events.put, endless=True) as running,
+            start_engine(
+                job, job.physical.queries, root / ".millstream", events.put, endless=True
+            ) as running,
         ):
             queries = running.job.physical.queries
-            begin(running, queries, planned(running, queries))
+            begin_stages(running, queries, stages_of_queries(running, queries))
             update_lock(running, {query.name for query in queries})
             command = [*MILLSTREAM, "produce", "--rate", str(arguments.rate), "--quiet"]
             produce = subprocess.Popen(command, cwd=root)

@@ -32,10 +32,10 @@ from support.runs import create_topics, job_of, pairs, send  # noqa: E402
 from millstream.deploy.planning.intents import FullRefresh  # noqa: E402
 from millstream.engine.spark.jars import jars_for  # noqa: E402
 from millstream.engine.spark.session import start_spark  # noqa: E402
-from millstream.kafka.cluster import Cluster, revealed  # noqa: E402
+from millstream.kafka.cluster import Cluster, reveal_options  # noqa: E402
 from millstream.kafka.settings import sink_options  # noqa: E402
 from millstream.local.broker import shared_broker  # noqa: E402
-from millstream.runner.commands.build import build  # noqa: E402
+from millstream.runner.commands.build import build_models  # noqa: E402
 
 EXAMPLE = ("pyproject.toml", "profiles.yml", "models", "macros", "seeds", "tests")
 PARTITIONS = 2
@@ -137,12 +137,14 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
             send(bootstrap, records)
             tuned = {
                 key.removeprefix("kafka."): value
-                for key, value in revealed(sink_options(Cluster(bootstrap), {}, "available_now")).items()
+                for key, value in reveal_options(
+                    sink_options(Cluster(bootstrap), {}, "available_now")
+                ).items()
                 if key.startswith("kafka.") and key != "kafka.bootstrap.servers"
             }
 
             def ours() -> None:
-                assert not build(job, root / ".millstream", lambda _: None, spark).failed
+                assert not build_models(job, root / ".millstream", lambda _: None, spark).failed
 
             def theirs(side: str, producer: Any) -> Callable[[], None]:
                 left = iter(prefixes[side])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.core.types import STRING, Field, parse_type
 from millstream.engine.spark.jars import jars_of
 from millstream.engine.spark.registry import UsedRegistry, use_registry
@@ -23,7 +23,7 @@ from millstream.engine.spark.session import start_spark
 from millstream.formats.avro.codec import AvroEncoding, spark_codec
 from millstream.formats.avro.columns import schema_of
 from millstream.formats.format import SparkCodec
-from millstream.formats.protobuf import Schema, protobuf_format
+from millstream.formats.protobuf import ProtobufSchema, protobuf_format
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.registry import Encoding, format_of
 from millstream.project.values import Target
@@ -55,8 +55,8 @@ ID = 7
 
 
 def codecs() -> dict[str, SparkCodec]:
-    schema = Schema(derived_schema(FIELDS, "bench.Bid").descriptors, "bench.Bid")
-    framed = Schema(schema.descriptors, schema.message, "confluent", ID, "bids-value")
+    schema = ProtobufSchema(derived_schema(FIELDS, "bench.Bid").descriptors, "bench.Bid")
+    framed = ProtobufSchema(schema.descriptors, schema.message, "confluent", ID, "bids-value")
     avro = schema_of(FIELDS, "bench.Bid")
     return {
         "json": format_of("json").spark,
@@ -77,7 +77,7 @@ def codecs() -> dict[str, SparkCodec]:
 
 
 def sql(pieces: Any) -> str:
-    return render(Expression(tuple(pieces), STRING), lambda ref: ref.column)
+    return render_sql(Expression(tuple(pieces), STRING), lambda ref: ref.column)
 
 
 def queries(spark: Any, folder: Path, chosen: dict[str, SparkCodec], times: int) -> dict[str, str]:

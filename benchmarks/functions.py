@@ -18,8 +18,8 @@ from build import cpu
 from msgspec.structs import replace
 from projects.folder import SCORES, write_project
 
-from millstream.compile.native_functions import obstacles
-from millstream.engine.python.functions import register
+from millstream.compile.native_functions import find_obstacles
+from millstream.engine.python.functions import register_functions
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
 from millstream.project.load import load_project
@@ -74,7 +74,7 @@ def project_with(folder: Path) -> Project:
 def session_with(spark: Any, project: Project, runs: str) -> Any:
     functions = {name: replace(function, runs=runs) for name, function in project.functions.items()}
     session = spark.newSession()
-    register(session, replace(project, functions=functions), ARGUMENTS)
+    register_functions(session, replace(project, functions=functions), ARGUMENTS)
     return session
 
 
@@ -99,7 +99,7 @@ def main() -> None:
         project = project_with(folder / "project")
         native, python = (session_with(spark, project, runs) for runs in ("native", "python"))
         given_to = {name: (function.path, "auto") for name, function in project.functions.items()}
-        if in_python := obstacles(Path(project.root), given_to):
+        if in_python := find_obstacles(Path(project.root), given_to):
             sys.exit(f"not native: {in_python}")
         calls = {name: f"{name}({arguments})" for name, arguments in ARGUMENTS.items()}
         for call in calls.values():

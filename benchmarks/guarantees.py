@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from millstream.engine.queries.deliveries import Stores, send
+from millstream.engine.queries.deliveries import BatchWriter, write_records
 from millstream.engine.queries.exactly_once import ExactlyOnce
 from millstream.engine.spark.jars import jars_of
 from millstream.engine.spark.session import start_spark
 from millstream.kafka.clients import admin_of
-from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.cluster import Cluster, reveal_options
 from millstream.kafka.sent_batches import create_sent_batches
 from millstream.kafka.settings import sink_options
-from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.topics import TopicConfig, create_missing
 from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
 from millstream.local.server.state import read_pid
 from millstream.project.values import Target
@@ -40,16 +40,16 @@ def cpu_of(pids: list[int]) -> float:
     return sum(int(fields[n]) for fields in said for n in (11, 12)) / os.sysconf("SC_CLK_TCK")
 
 
-def senders(cluster: Cluster) -> dict[str, Stores]:
+def senders(cluster: Cluster) -> dict[str, BatchWriter]:
     admin = admin_of(cluster)
-    create_missing(admin, [Topic(topic, 4) for topic in TOPICS])
+    create_missing(admin, [TopicConfig(topic, 4) for topic in TOPICS])
     create_sent_batches(admin, "batches")
-    kafka = revealed(sink_options(cluster, {}, "1 second"))
+    kafka = reveal_options(sink_options(cluster, {}, "1 second"))
     transactions = ExactlyOnce(cluster, "benchmark", "batches", "benchmark/1", TOPICS[1:], Counter())
-    plain = Stores("benchmark/1", kafka, {}, lambda *_: None)
+    plain = BatchWriter("benchmark/1", kafka, {}, lambda *_: None)
     return {
         "at_least_once": plain,
-        "exactly_once": Stores("", kafka, {}, plain.merge, exactly_once=transactions),
+        "exactly_once": BatchWriter("", kafka, {}, plain.merge, exactly_once=transactions),
     }
 
 
@@ -84,12 +84,12 @@ def main(rounds: int) -> None:
             header = "array(named_struct('key', 'position', 'value', cast('a-1-1' as binary))) as headers"
             number = iter(range(1 << 30))
 
-            def sending(topic: str, stores: Stores, count: int, batches: int) -> Callable[[], None]:
+            def sending(topic: str, stores: BatchWriter, count: int, batches: int) -> Callable[[], None]:
                 sql = f"select '{topic}' as topic, {record}, {header} from range(0, {count}, 1, 2)"
 
                 def call() -> None:
                     for _ in range(batches):
-                        send(spark.sql(sql), stores, next(number))
+                        write_records(spark.sql(sql), stores, next(number))
 
                 return call
 

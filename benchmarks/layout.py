@@ -14,17 +14,17 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from millstream.docs.layout.layers import layered
-from millstream.docs.layout.layout import lay_out, ranks
-from millstream.docs.layout.order import crossings
-from millstream.docs.layout.values import Item, Layout
+from millstream.docs.layout.layers import split_layers
+from millstream.docs.layout.layout import lay_out, rank_nodes
+from millstream.docs.layout.order import count_crossings
+from millstream.docs.layout.values import Layout, LayoutItem
 
 HEIGHT, BETWEEN, GAP = 36, 14, 84
 
 
 class Graph(NamedTuple):
     name: str
-    items: list[Item]
+    items: list[LayoutItem]
     edges: list[tuple[int, int]]
 
 
@@ -43,8 +43,8 @@ def graphs(random: Random) -> Iterator[Graph]:
         yield Graph(f"chance {count}", *_chance(random, count))
 
 
-def _items(random: Random, count: int) -> list[Item]:
-    return [Item(random.randrange(90, 220), HEIGHT) for _ in range(count)]
+def _items(random: Random, count: int) -> list[LayoutItem]:
+    return [LayoutItem(random.randrange(90, 220), HEIGHT) for _ in range(count)]
 
 
 def _shuffled(random: Random, count: int, edges: list[tuple[int, int]]):
@@ -89,12 +89,12 @@ def _chance(random: Random, count: int):
 def ours(graph: Graph) -> Quality:
     layout = lay_out(graph.items, graph.edges)
     edges = sorted(set(graph.edges))
-    parts = layered(len(graph.items), edges, ranks(len(graph.items), edges))
+    parts = split_layers(len(graph.items), edges, rank_nodes(len(graph.items), edges))
     heights = _heights(layout, parts.chains, parts.count)
     columns = parts.layers()
     for column in columns:
         column.sort(key=heights.__getitem__)
-    return Quality(crossings(columns, parts.below), *_lengths(layout))
+    return Quality(count_crossings(columns, parts.below), *_lengths(layout))
 
 
 def _heights(layout: Layout, chains: list[tuple[int, ...]], count: int) -> list[float]:
@@ -119,7 +119,7 @@ def _lengths(layout: Layout) -> tuple[float, float]:
 
 def naive(graph: Graph) -> Quality:
     edges = sorted(set(graph.edges))
-    parts = layered(len(graph.items), edges, ranks(len(graph.items), edges))
+    parts = split_layers(len(graph.items), edges, rank_nodes(len(graph.items), edges))
     columns = parts.layers()
     heights = [0.0] * parts.count
     for column in columns:
@@ -130,7 +130,7 @@ def naive(graph: Graph) -> Quality:
         for a, b in pairwise((source, *chain, target)):
             climbs += abs(heights[a] - heights[b])
             length += ((heights[a] - heights[b]) ** 2 + GAP**2) ** 0.5
-    return Quality(crossings(columns, parts.below), length, climbs)
+    return Quality(count_crossings(columns, parts.below), length, climbs)
 
 
 def main() -> None:

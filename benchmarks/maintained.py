@@ -16,16 +16,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "framework/tests"))
 
-from measured import spent
+from cpu_time import spent
 from support.runs import job_of
 
-from millstream.engine.queries.deliveries import Stores
-from millstream.engine.queries.start import QueryContext, keeping
+from millstream.engine.queries.deliveries import BatchWriter
+from millstream.engine.queries.start import QueryContext, incremental_table
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
 from millstream.project.values import Target
-from millstream.stores.spark import MAINTAINED, Batch
+from millstream.stores.spark import MAINTAINED, TableBatch
 
 SOURCES = """
 sources:
@@ -148,12 +148,12 @@ def write(root, name, key, sql, more="") -> None:
 
 def store(spark, tables, table, columns, first, stop, number) -> None:
     rows = spark.range(first, stop).selectExpr(*columns.split(", "), "false as _deleted")
-    tables.merge(rows, table, Batch("bench", number, deletes=True, new=number == 0))
+    tables.merge(rows, table, TableBatch("bench", number, deletes=True, new=number == 0))
 
 
 def work(job, tables, query):
-    stores = Stores(MAINTAINED, {}, tables.merge)
-    return keeping(query, QueryContext(job.project, "", stores, {}, tables)).each_batch
+    stores = BatchWriter(MAINTAINED, {}, tables.merge)
+    return incremental_table(query, QueryContext(job.project, "", stores, {}, tables)).each_batch
 
 
 if __name__ == "__main__":

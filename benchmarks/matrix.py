@@ -39,7 +39,7 @@ from millstream.engine.spark.session import start_spark
 from millstream.local.broker import shared_broker
 from millstream.plan.optimizer.rules import RULES
 from millstream.runner.commands import read_together
-from millstream.runner.commands.build import build
+from millstream.runner.commands.build import build_models
 from millstream.runner.commands.read_together import ENOUGH
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class Warm:
         if self.spark is None:
             self.spark = start_spark("benchmark", target, jars_for(target), folder / "log", amount="many")
         before = cpu()
-        results = build(job, folder / ".millstream", lambda _: None, self.spark)
+        results = build_models(job, folder / ".millstream", lambda _: None, self.spark)
         assert not results.failed, results
         return cpu() - before
 

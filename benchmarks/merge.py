@@ -12,19 +12,19 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from measured import spent
+from cpu_time import spent
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from millstream.core.types import BIGINT, STRING
-from millstream.engine.queries.small_batches import evaluated
+from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import connect
-from millstream.stores.spark import Batch, StreamedTables
+from millstream.stores.spark import StreamedTables, TableBatch
 
 COLUMNS = (Column("id", BIGINT), Column("customer", BIGINT), Column("amount", BIGINT), Column("note", STRING))
 CHANGES = 10_000
@@ -90,10 +90,10 @@ def merge(
     changes = spark.newSession().range(count).selectExpr(*columns)
     before = spent(spark)
     if number == 0:
-        tables.merge(changes, table, Batch("bench", 0, deletes=True, new=True))
+        tables.merge(changes, table, TableBatch("bench", 0, deletes=True, new=True))
     else:
-        with evaluated(changes) as few:
-            tables.merge(few.rows, table, Batch("bench", number, deletes=True, new=False, local=few.few))
+        with evaluate_batch(changes) as few:
+            tables.merge(few.rows, table, TableBatch("bench", number, deletes=True, new=False, local=few.few))
     return spent(spark) - before
 
 

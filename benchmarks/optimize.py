@@ -18,8 +18,8 @@ from generate import generate
 
 from millstream.compile import compile_project
 from millstream.core.gc_pause import collector_paused
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import chosen
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import select_rules
 from millstream.queries.topology import Topology, hints_of, physical_of, read_catalog, written_plan
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def measure(models: int) -> None:
     print(f"{models:,} models")
     catalog = timed("read", lambda: read_catalog(compiled))
     plan = timed("build", lambda: written_plan(catalog))
-    optimized = timed("optimize", lambda: optimize(plan, chosen("all"), hints_of(catalog)))
+    optimized = timed("optimize", lambda: optimize_plan(plan, select_rules("all"), hints_of(catalog)))
     queries = timed("queries", lambda: physical_of(Topology(catalog, optimized))).queries
     nodes = f"{len(plan.order):,} → {len(optimized.plan.order):,} nodes"
     print(f"  {nodes}, {len(optimized.steps)} steps, {len(queries):,} queries")

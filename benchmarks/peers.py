@@ -32,13 +32,13 @@ sys.path[:0] = [str(HERE.parent / "framework/tests"), str(PEERS / "kafka_streams
 import pipelines  # noqa: E402
 from confluent_kafka import Producer  # noqa: E402
 from confluent_kafka.admin import AdminClient  # noqa: E402
-from measured import adopt_orphans, cpu_of  # noqa: E402
+from cpu_time import adopt_orphans, cpu_of  # noqa: E402
 from projects.pipelines import TOPICS, write  # noqa: E402
 from support.runs import create_topics, pairs, queue_record, received  # noqa: E402
 
 from millstream.local.broker import shared_broker  # noqa: E402
-from millstream.local.jars import Jar, fetch, read_catalog  # noqa: E402
-from millstream.local.java import java  # noqa: E402
+from millstream.local.jars import Jar, fetch_jars, read_catalog  # noqa: E402
+from millstream.local.java import find_java  # noqa: E402
 
 PARTITIONS = 2
 FEW = 20_000
@@ -75,9 +75,9 @@ class Side:
 
 def sides(bootstrap: str, root: Path) -> list[Side]:
     catalog = {"broker": read_catalog()["broker"], "streams": STREAMS, "kafka": read_catalog()["kafka"]}
-    jars = fetch(("broker", "streams", "kafka"), catalog=catalog)
+    jars = fetch_jars(("broker", "streams", "kafka"), catalog=catalog)
     classpath = ":".join(str(path) for path in (root / "classes", *jars["broker"], *jars["streams"]))
-    compiler = java().program.with_name("javac")
+    compiler = find_java().program.with_name("javac")
     subprocess.run(
         [compiler, "-cp", classpath, "-d", root / "classes", PEERS / "kafka_streams/Peer.java"],
         check=True,
@@ -93,7 +93,7 @@ def sides(bootstrap: str, root: Path) -> list[Side]:
 
     def streams(workload: str, events: str, prefix: str, _: Path) -> list[str]:
         options = ["-Xmx1g", f"-Dbootstrap={bootstrap}", "-Dkeep=true", "-cp", classpath]
-        return [str(java().program), *options, "Peer", mode(workload), events, prefix]
+        return [str(find_java().program), *options, "Peer", mode(workload), events, prefix]
 
     def spark(script: str, *more: str) -> Callable[[str, str, str, Path], list[str]]:
         spark_options = [

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "framework/tests"))
 from public import feldera, risingwave
 from public.judging import Judge
 from public.literals import with_tables
-from streaming.bench import QUICK
+from streaming.query_runner import QUICK
 
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark

@@ -19,11 +19,11 @@ from projects.folder import write_project
 from projects.stateless import FILES
 from support.runs import create_topics, job_of
 
-from millstream.deploy.engine import Engine, engine
-from millstream.deploy.stages.execute import resumed
-from millstream.deploy.stages.prepare import prepare
+from millstream.deploy.engine import Engine, start_engine
+from millstream.deploy.stages.execute import stages_of_restart
+from millstream.deploy.stages.prepare import prepare_query
 from millstream.engine.queries.realtime import start_realtime
-from millstream.engine.queries.start import start
+from millstream.engine.queries.start import start_query
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
 from millstream.local.broker import shared_broker
@@ -63,11 +63,11 @@ def taken(bootstrap: str, records: int) -> list[float]:
 def measured(engine: Engine, bootstrap: str, records: int, *, realtime: bool) -> list[float]:
     engine = replace(engine, kafka=replace(engine.kafka, trigger="realtime"))
     query = next(query for query in engine.job.physical.queries if not query.realtime)
-    query, context = prepare(engine, query, resumed(engine, query))
+    query, context = prepare_query(engine, query, stages_of_restart(engine, query))
     running = (
         start_realtime(engine.spark, query, context)
         if realtime
-        else start(engine.spark, query, context, processingTime="0 seconds")
+        else start_query(engine.spark, query, context, processingTime="0 seconds")
     )
     try:
         return taken(bootstrap, records)
@@ -87,7 +87,9 @@ def run(records: int, *, realtime: bool) -> dict[str, float]:
             target = job.project.target
             spark = start_spark("benchmark", target, jars_for(target), root, amount="endless")
             try:
-                with engine(job, job.physical.queries, root / ".millstream", lambda _: None, spark) as opened:
+                with start_engine(
+                    job, job.physical.queries, root / ".millstream", lambda _: None, spark
+                ) as opened:
                     seconds = sorted(measured(opened, bootstrap, records, realtime=realtime))
             finally:
                 spark.stop()

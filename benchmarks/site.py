@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from millstream.compile import compile_project
 from millstream.docs.generate import site_of
-from millstream.docs.site_input import gather
+from millstream.docs.site_input import gather_input
 from millstream.docs.write import write_site
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -130,7 +130,9 @@ def measure(folder: Path, count: int, *, plan: bool | None) -> bool:
         generate(folder / "project", count, 1)
     compiled = compile_project(folder / "project")
     before, cpu = time.perf_counter(), time.process_time()
-    sizes = write_site(folder / "site", site_of(gather(folder / "project", compiled, "target", plan=plan)))
+    sizes = write_site(
+        folder / "site", site_of(gather_input(folder / "project", compiled, "target", plan=plan))
+    )
     seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
     size = sum(sizes.values()) / 1e6
     models = [name.partition(".")[2] for name in compiled.manifest.nodes if name.startswith("model.")]

@@ -25,7 +25,7 @@ from confluent_kafka import Consumer, Producer
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.topics import TopicConfig, create_missing
 from millstream.local.broker import keep_broker, stop_broker
 
 FILES = {
@@ -180,7 +180,7 @@ def measure(kills: int, rate: int, *, standby: bool) -> None:
             (root / path).write_text(text)
         bootstrap = keep_broker(root).address
         try:
-            create_missing(admin_of(Cluster(bootstrap)), [Topic("events", 4), Topic("seen", 4)])
+            create_missing(admin_of(Cluster(bootstrap)), [TopicConfig("events", 4), TopicConfig("seen", 4)])
             _measure(root, Traffic(bootstrap, rate), kills, standby=standby)
         finally:
             stop_broker(root, force=True)

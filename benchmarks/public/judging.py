@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from support.runs import job_of
 
 from millstream.compile import compile_project
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.deploy.values import Job
 from millstream.engine.queries.counts import with_counts
 from millstream.engine.queries.differences import STORED
@@ -177,7 +177,7 @@ class Judge:
         names = [r.partition(".")[2] for r in maintenance.relations]
         width = len(plan.target.columns)
         items = ", ".join(
-            f"cast({quoted(c.name)} as {c.type}) as {quoted(c.name)}" for c in plan.target.columns
+            f"cast({quote_name(c.name)} as {c.type}) as {quote_name(c.name)}" for c in plan.target.columns
         )
         last = steps[-1]
         self._views(names, last, last - 1)
@@ -220,7 +220,7 @@ class Judge:
         assert isinstance(deliver, PerBatch)
         with_counts(self.spark.sql(query.sql), query).createOrReplaceTempView(deliver.view)
         delivery = next(d for d in deliver.deliveries if getattr(d.target, "model", "") == model)
-        columns = [quoted(c.name) for c in delivery.target.columns]
+        columns = [quote_name(c.name) for c in delivery.target.columns]
         text = f"select {', '.join(columns)} from ({delivery.sql}) where not _deleted"
         rows = self._rows(text, len(columns))
         if rows != expected:
@@ -229,7 +229,9 @@ class Judge:
 
     def _restricted(self, maintenance: Maintenance) -> tuple[str, str, str]:
         """Return the SQL of the rows with touched keys, that of the other stored rows, and by what it is computed."""
-        on = " and ".join(f"s.{quoted(n)} <=> t.{touched_column(i)}" for i, n in enumerate(maintenance.by))
+        on = " and ".join(
+            f"s.{quote_name(n)} <=> t.{touched_column(i)}" for i, n in enumerate(maintenance.by)
+        )
         self._create(TOUCHED, maintenance.touching(maintenance.relations))
         self._create(STORED_TOUCHED, f"select * from {STORED} as s left semi join {TOUCHED} as t on {on}")
         rest = f"select * from {STORED} as s left anti join {TOUCHED} as t on {on}"
@@ -279,7 +281,7 @@ class Judge:
             columns = [{"name": n, "type": t} for n, t in table.columns]
             topics.append({"name": f"e_{table.name}", "columns": columns})
             config = f"{{{{ config(materialized='table', unique_key={list(base_key(table))}) }}}}"
-            items = ", ".join(quoted(n) for n, _ in table.columns)
+            items = ", ".join(quote_name(n) for n, _ in table.columns)
             (folder / f"{table.name}.sql").write_text(
                 f"{config}\nselect {items} from {{{{ source('web', 'e_{table.name}') }}}}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from public.cases import Query, Table, reads, replaced
 
 
@@ -40,9 +40,9 @@ def rows_of(table: Table, step: int) -> str:
     elif step == 1 and len(rows) > 1:
         rows = rows[:-2] + rows[-1:]
     names = [n for n, _ in table.columns]
-    casts = ", ".join(f"cast(col{i + 1} as {t}) as {quoted(n)}" for i, (n, t) in enumerate(table.columns))
+    casts = ", ".join(f"cast(col{i + 1} as {t}) as {quote_name(n)}" for i, (n, t) in enumerate(table.columns))
     if not rows:
-        nulls = ", ".join(f"cast(null as {t}) as {quoted(n)}" for n, t in table.columns)
+        nulls = ", ".join(f"cast(null as {t}) as {quote_name(n)}" for n, t in table.columns)
         return f"select {nulls} where false"
     assert all(len(row) == len(names) for row in rows)
     return f"select {casts} from values " + ", ".join(f"({', '.join(row)})" for row in rows)

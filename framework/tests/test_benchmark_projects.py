@@ -6,7 +6,7 @@ import pytest
 
 from millstream.compile import compile_project
 from millstream.compile.native_functions import translate_function
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.native import Translation
 from millstream.project.functions import read_functions
 
@@ -32,7 +32,7 @@ def test_a_project_compiles_and_has_a_sink_for_each_query(tmp_path, modules, nam
 
 def test_the_functions_of_the_pipelines_run_natively(tmp_path, modules):
     modules("projects.pipelines").write(tmp_path, ["serial"], "events", "test")
-    text = Text("macros/scores.py", (tmp_path / "macros/scores.py").read_text())
+    text = FileText("macros/scores.py", (tmp_path / "macros/scores.py").read_text())
     translated = {
         function.name: translate_function(function, text.content) for function in read_functions(text)[0]
     }

@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from millstream.cli.build_summary import said_wrong
-from millstream.cli.diagnostics import count, render
+from millstream.cli.build_summary import describe_failures
+from millstream.cli.diagnostics import count_of, render_diagnostic
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.errors import Diagnostic
-from millstream.core.text import clean
-from millstream.deploy.values import Compared, DiagnosticEvent, Ended, Event, Going, LeftOut, Setup, Started
-from millstream.engine.queries.results import Counts, QueryResult, StateRows
+from millstream.core.text import clean_text
+from millstream.deploy.values import (
+    DiagnosticEvent,
+    Event,
+    LeftOut,
+    QueryProgress,
+    QueryStarted,
+    RunEnded,
+    SetupStep,
+    TableCompared,
+)
+from millstream.engine.queries.results import QueryResult, RecordCounts, StateRows
 from millstream.queries.values import Query
 
 if TYPE_CHECKING:
-    from millstream.testing.building import EndedTests
+    from millstream.testing.build_tests import EndedTests
 
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "skipped": ("○", "yellow")}
 _STYLES = {"": "", "bold": "bold", "red": "red", "green": "green", "dim": "dim", "cyan": "cyan"} | {
@@ -76,28 +85,28 @@ class BuildProgress:
         self._held: dict[str, list[Callable[[], None]]] = {}
         """What to print below the line of each query: its data tests."""
         self.diagnostics: list[Diagnostic] = []
-        self.compared: list[Compared] = []
+        self.compared: list[TableCompared] = []
 
     def handle(self, event: Event) -> None:
         with self._lock:
             match event:
-                case Setup():
+                case SetupStep():
                     self._stage(event)
-                case Started(query=query):
+                case QueryStarted(query=query):
                     self._queries[query.name] = query
                     self._start(query.name, _query_label(query))
-                case Going(query=name, rows=rows):
+                case QueryProgress(query=name, rows=rows):
                     if rows:
                         seconds = max(time.monotonic() - self._start_times[name], 0.001)
                         self.progress.update(
                             self._tasks[name], rows=f"{rows:,} rows, {rows / seconds:,.0f}/s"
                         )
-                case Ended(result=result):
+                case RunEnded(result=result):
                     self._end(result)
                 case LeftOut(model=model, diagnostic=diagnostic):
                     self._line("error", model.partition(".")[2], "left out of its query; the others continue")
                     self._diagnostic(diagnostic)
-                case Compared():
+                case TableCompared():
                     self.compared.append(event)
                     self._compared(event)
                 case DiagnosticEvent(diagnostic=diagnostic):
@@ -118,33 +127,35 @@ class BuildProgress:
         """Show how many tests need not run, because they are unchanged since they passed."""
         if number:
             with self._lock:
-                self._line("success", count(number, what), "passed before, and nothing they read has changed")
+                self._line(
+                    "success", count_of(number, what), "passed before, and nothing they read has changed"
+                )
 
     @contextmanager
     def testing(self, what: str, number: int) -> Iterator[Callable[[EndedTests], None]]:
         """Show tests while they run: yield what shows those of a relation as they end."""
         stage, done = f"{what}s", 0
         with self._lock:
-            self._running_stage(stage, count(number, what))
+            self._running_stage(stage, count_of(number, what))
 
         def show(tested: EndedTests) -> None:
             nonlocal done
             done += len(tested.outcomes)
             with self._lock:
                 self._tested(tested, what)
-                self._running_stage(stage, f"{done} of {count(number, what)}")
+                self._running_stage(stage, f"{done} of {count_of(number, what)}")
 
         try:
             yield show
         finally:
             with self._lock:
-                self._stage(Setup(stage, done=True))
+                self._stage(SetupStep(stage, done=True))
 
     def test_query(self, query: str) -> None:
         """Show that the data tests of a query run, whose line is printed after them."""
         with self._lock:
             label = _query_label(self._queries[query])
-            self.progress.update(self._tasks[query], description=clean(f"{label}: data tests"))
+            self.progress.update(self._tasks[query], description=clean_text(f"{label}: data tests"))
 
     def hold(self, query: str, tested: EndedTests) -> None:
         """Print data tests below the line of their query, when it ends."""
@@ -154,28 +165,28 @@ class BuildProgress:
     def hold_unchanged(self, query: str, what: str, number: int) -> None:
         if number:
             with self._lock:
-                line = partial(self._line, "success", f"  {count(number, what)}", "passed before")
+                line = partial(self._line, "success", f"  {count_of(number, what)}", "passed before")
                 self._held.setdefault(query, []).append(line)
 
     def _tested(self, tested: EndedTests, what: str, indent: str = "") -> None:
         statuses = Counter[str](test.status for test in tested.outcomes)
-        wrong = said_wrong(statuses)
-        number = count(len(tested.outcomes), what)
+        wrong = describe_failures(statuses)
+        number = count_of(len(tested.outcomes), what)
         mark = "error" if statuses["fail"] or statuses["error"] else "skipped" if wrong else "success"
         text = f"{number}: {', '.join(wrong)}" if wrong else number
         self._line(mark, f"{indent}{tested.title}", f"{text:<22} {tested.seconds:>6.1f} s")
         for test in tested.outcomes:
             for diagnostic in test.problems:
-                self.console.print(render(diagnostic, self.console.width, self._target))
+                self.console.print(render_diagnostic(diagnostic, self.console.width, self._target))
             for line in test.lines:
-                pieces = (Text(clean(piece.text), _STYLES[piece.style]) for piece in line)
+                pieces = (Text(clean_text(piece.text), _STYLES[piece.style]) for piece in line)
                 self.console.print(Text.assemble(*pieces))
 
     def _start(self, key: str, description: str) -> None:
         self._start_times[key] = time.monotonic()
-        self._tasks[key] = self.progress.add_task(clean(description), total=None, rows="")
+        self._tasks[key] = self.progress.add_task(clean_text(description), total=None, rows="")
 
-    def _stage(self, stage: Setup) -> None:
+    def _stage(self, stage: SetupStep) -> None:
         if not stage.done:
             self._running_stage(stage.name, f"{stage.name}: {stage.said or 'starting'}")
             return
@@ -189,11 +200,11 @@ class BuildProgress:
     def _running_stage(self, name: str, description: str) -> None:
         """Show the current step of a stage; without a terminal, only its first step."""
         if name in self._tasks:
-            self.progress.update(self._tasks[name], description=clean(description))
+            self.progress.update(self._tasks[name], description=clean_text(description))
             return
         self._start(name, description)
         if not self.console.is_terminal:
-            self.console.print(Text.assemble(("·", "bold blue"), " ", clean(description)))
+            self.console.print(Text.assemble(("·", "bold blue"), " ", clean_text(description)))
 
     def _end(self, result: QueryResult) -> None:
         if (task := self._tasks.pop(result.query, None)) is not None:
@@ -204,11 +215,11 @@ class BuildProgress:
             number, what = _number(result, query)
             self._line("success", name, f"{number:>9,} {what:<12} {result.seconds:>6.1f} s")
             for line in dropped_records(result.counts):
-                self.console.print(Text(f"  {clean(line)}", "yellow"))
+                self.console.print(Text(f"  {clean_text(line)}", "yellow"))
             for line in late_lines(result.late, query):
-                self.console.print(Text(f"  {clean(line)}", "yellow"))
+                self.console.print(Text(f"  {clean_text(line)}", "yellow"))
             for line in expired_lines(result.expired):
-                self.console.print(Text(f"  {clean(line)}", "dim"))
+                self.console.print(Text(f"  {clean_text(line)}", "dim"))
         else:
             self._line(result.status, name, result.message)
         if result.diagnostic is not None:
@@ -216,25 +227,27 @@ class BuildProgress:
         for show in self._held.pop(result.query, ()):
             show()
 
-    def _compared(self, result: Compared) -> None:
+    def _compared(self, result: TableCompared) -> None:
         name = result.model.partition(".")[2]
         if result.less:
             self._line("skipped", name, f"not compared with the running version: {result.less}")
             return
         columns = ", ".join(result.columns) or "its keys"
-        self._line("success", name, f"same {columns} as the running version in {count(result.rows, 'row')}")
+        self._line(
+            "success", name, f"same {columns} as the running version in {count_of(result.rows, 'row')}"
+        )
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
-        self.console.print(render(diagnostic, self.console.width, self._target))
+        self.console.print(render_diagnostic(diagnostic, self.console.width, self._target))
 
     def _line(self, status: str, name: str, text: str) -> None:
         mark, color = _MARKS[status]
         width = self._width_of_name(text)
         shown = name if len(name) <= width else f"{name[: width - 1]}…"
         indent = name[: len(name) - len(name.lstrip())]
-        rest = f"{clean(shown.lstrip()):<{width - len(indent)}}"
-        self.console.print(Text.assemble(indent, (mark, f"bold {color}"), " ", rest, " ", clean(text)))
+        rest = f"{clean_text(shown.lstrip()):<{width - len(indent)}}"
+        self.console.print(Text.assemble(indent, (mark, f"bold {color}"), " ", rest, " ", clean_text(text)))
 
     def _width_of_name(self, text: str) -> int:
         """Return the width of a name at which its line fits on the terminal."""
@@ -243,16 +256,16 @@ class BuildProgress:
         return max(_LEAST, min(_NAMES, self.console.width - len(text) - len("✓  ")))
 
 
-def dropped_records(counts: Counts) -> Iterator[str]:
+def dropped_records(counts: RecordCounts) -> Iterator[str]:
     """Yield a line for each source, model or data test whose records were skipped or rejected."""
     for fate, numbers in (("skipped", counts.skipped), ("sent to dead letters", counts.dead_letters)):
         for id_, number in numbers.items():
             kind, _, name = id_.partition(".")
             why = "a function failed" if fate == "skipped" else "a function or a data test failed"
             why = why if kind == "model" else "not decodable"
-            yield f"{count(number, 'record')} of {name} {fate}: {why}"
+            yield f"{count_of(number, 'record')} of {name} {fate}: {why}"
     for id_, number in counts.tests.items():
-        yield f"{count(number, 'row')} failed data test {id_.removeprefix('test.')}"
+        yield f"{count_of(number, 'row')} failed data test {id_.removeprefix('test.')}"
 
 
 def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
@@ -263,10 +276,10 @@ def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
 
 def expired_in_words(state: StateRows) -> str:
     if state.closes:
-        return f"{count(state.rows, 'window')} closed"
+        return f"{count_of(state.rows, 'window')} closed"
     if state.operator == _AS_OF:
-        return f"{count(state.rows, 'version')} or waiting rows left the state"
-    return f"{count(state.rows, state.unit)} of state expired"
+        return f"{count_of(state.rows, 'version')} or waiting rows left the state"
+    return f"{count_of(state.rows, state.unit)} of state expired"
 
 
 def late_lines(states: Sequence[StateRows], query: Query | None) -> Iterator[str]:
@@ -285,7 +298,7 @@ def late_in_words(rows: int, query: Query) -> str:
     grouped = any(operator.kind == "aggregate" for operator in query.signature.operators)
     than = "the versions that are kept" if _waits_for_versions(query) else "the watermark"
     least, how = ("at least ", " (counted once per group and batch)") if grouped else ("", "")
-    return f"{least}{count(rows, 'row')} dropped as late{how}: older than {than}"
+    return f"{least}{count_of(rows, 'row')} dropped as late{how}: older than {than}"
 
 
 def late_remedy(query: Query) -> str:

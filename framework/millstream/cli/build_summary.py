@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from millstream.cli.diagnostics import count
+from millstream.cli.diagnostics import count_of
 
 if TYPE_CHECKING:
     from millstream.cli.output import Part
@@ -21,7 +21,7 @@ _PASSED = {"pass": "passed", _BEFORE: _BEFORE}
 _WRONG = {"error": "failed", "fail": "failed", "warn": "warned", "skipped": "skipped"}
 
 
-def summary(
+def format_build_summary(
     results: RunResults,
     tests: Collection[TestResult],
     seconds: float,
@@ -33,10 +33,10 @@ def summary(
     models = Counter[str](node.status for node in results.results if node.id.startswith("model."))
     ended = Counter[str](_BEFORE if test.unchanged else test.status for test in tests)
     done = "up to date" if up_to_date else "built"
-    parts = [", ".join([f"{count(models['success'], 'model')} {done}", *said_wrong(models)])]
+    parts = [", ".join([f"{count_of(models['success'], 'model')} {done}", *describe_failures(models)])]
     if counts := [*_said(ended, _PASSED), *_said(ended, _WRONG)]:
         (number, said), *rest = counts
-        parts.append(", ".join([f"{count(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
+        parts.append(", ".join([f"{count_of(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
     failed = models["error"] or ended["fail"] or ended["error"]
     times = ", ".join(
         f"{name} {duration:.1f} s" for name, duration in (phases or {}).items() if duration >= _SHORTEST
@@ -50,7 +50,7 @@ def summary(
 _PHASES = ("start", "unit tests", "models and data tests")
 
 
-def phases(began: float, ends: Sequence[float], seconds: float) -> dict[str, float]:
+def phase_seconds(began: float, ends: Sequence[float], seconds: float) -> dict[str, float]:
     """Return the seconds of each phase, rounded so that their sum is the rounded total.
 
     `ends` are the times at which the first phases ended; the last one is the end, such as that of Spark.
@@ -62,7 +62,7 @@ def phases(began: float, ends: Sequence[float], seconds: float) -> dict[str, flo
     return {name: after - before for name, (before, after) in zip(names, pairwise(times), strict=True)}
 
 
-def said_wrong(statuses: Mapping[str, int]) -> list[str]:
+def describe_failures(statuses: Mapping[str, int]) -> list[str]:
     """Say how many did not succeed, by what became of them."""
     return [f"{number} {said}" for number, said in _said(statuses, _WRONG)]
 

@@ -9,14 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millstream.cli.diagnostics import count
+from millstream.cli.diagnostics import count_of
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of, is_embedded
 from millstream.project.values import Target
 
 if TYPE_CHECKING:
-    from millstream.kafka.registry.settings import Address
+    from millstream.kafka.registry.settings import RegistryAddress
 
 Attempt = Callable[[], str]
 """Connects, and returns what was found; raises `MillstreamError`."""
@@ -25,15 +25,15 @@ _SECONDS = 5.0
 _HOST = re.compile(r"(?P<host>[^:,/]+|\[[^]]+\]):(?P<port>\d+)")
 
 
-def connections(target: Target, root: Path) -> Iterator[tuple[str, Attempt]]:
+def list_connections(target: Target, root: Path) -> Iterator[tuple[str, Attempt]]:
     """Yield the name of each connection, and how to try it."""
     from millstream.kafka.registry.settings import address_of
     from millstream.stores.local import local_tables
-    from millstream.stores.registry import configured, declaration
+    from millstream.stores.registry import configured_stores, store_declaration
 
     yield "Kafka", lambda: _kafka(target, root)
-    for store in configured(target.settings.get("tables") or {}):
-        yield declaration(store).title, local_tables(store, target, root).reached
+    for store in configured_stores(target.settings.get("tables") or {}):
+        yield store_declaration(store).title, local_tables(store, target, root).reached
     if (address := address_of(target, str(root))) is not None:
         yield "registry", lambda: _registry(address)
     yield "Spark", lambda: _master(target)
@@ -43,14 +43,14 @@ def _kafka(target: Target, root: Path) -> str:
     if is_embedded(target):
         return "a broker of this project, which commands start when they need it"
     metadata = admin_of(cluster_of(target, root=str(root))).metadata()
-    return f"{count(len(metadata.brokers), 'broker')}, {count(len(metadata.topics), 'topic')}"
+    return f"{count_of(len(metadata.brokers), 'broker')}, {count_of(len(metadata.topics), 'topic')}"
 
 
-def _registry(address: Address) -> str:
+def _registry(address: RegistryAddress) -> str:
     from millstream.kafka.registry.client import Registry
 
     with closing(Registry(address)) as registry:
-        return f"{count(len(registry.subjects('')), 'subject')} at {address.shown}"
+        return f"{count_of(len(registry.subjects('')), 'subject')} at {address.shown}"
 
 
 def _master(target: Target) -> str:

@@ -16,8 +16,8 @@ from types import FrameType
 from msgspec import Struct
 
 from millstream import __version__
-from millstream.core.text import Text
-from millstream.project.secrets import mask, secrets_of_environment
+from millstream.core.text import FileText
+from millstream.project.secrets import mask_secrets, secrets_of_environment
 from millstream.project.settings import FILE, find_project
 from millstream.review.edited_lines import without_secrets
 
@@ -75,7 +75,7 @@ def _paths(frame: FrameType) -> Iterator[str]:
             continue  # an attribute of it asks the JVM, which may be gone
         for candidate in (value, getattr(value, "file", None), getattr(value, "text", None)):
             path = getattr(candidate, "path", None)
-            if isinstance(candidate, Struct | Text) and isinstance(path, str) and Path(path).suffix:
+            if isinstance(candidate, Struct | FileText) and isinstance(path, str) and Path(path).suffix:
                 yield path
 
 
@@ -84,7 +84,7 @@ def write_report(error: BaseException, arguments: Sequence[str], location: Crash
     try:
         handle, name = tempfile.mkstemp(prefix="millstream-report-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(masked("\n\n".join(_sections(error, arguments, location))))
+            file.write(mask_quoted("\n\n".join(_sections(error, arguments, location))))
     except OSError:
         return None
     return Path(name)
@@ -124,6 +124,6 @@ def _version(package: str) -> str:
         return "is not installed"
 
 
-def masked(text: str) -> str:
+def mask_quoted(text: str) -> str:
     """Mask what an exception quotes of secrets."""
-    return mask(text, secrets_of_environment())
+    return mask_secrets(text, secrets_of_environment())

@@ -8,24 +8,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from millstream.cli.records import one_line, plain
+from millstream.cli.records import one_line, to_json_value
 from millstream.cli.text_tables import text_table
 from millstream.compile.graph import build_graph
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import ManifestNode
-    from millstream.kafka.readings import ShownRecord
-    from millstream.ops.dead_letters.counting import Count
-    from millstream.ops.dead_letters.dropping import Drop
+    from millstream.kafka.topic_decoding import ShownRecord
+    from millstream.ops.dead_letters.counting import LetterCount
+    from millstream.ops.dead_letters.dropping import LetterDrop
     from millstream.ops.dead_letters.letter import DeadLetter
-    from millstream.ops.dead_letters.replaying import Replay
+    from millstream.ops.dead_letters.replaying import LetterReplay
     from millstream.project.values import Project
 
 _WIDEST = 60
 _DRY = "Nothing was changed; add --yes to do it."
 
 
-def counts_table(counts: Sequence[Count], zone: ZoneInfo) -> str:
+def counts_table(counts: Sequence[LetterCount], zone: ZoneInfo) -> str:
     if not counts:
         return "no dead letters"
     rows = [("TOPIC", "OF", "REASON", "LETTERS", "REPLAYED", "DROPPED", "REMAINING", "FIRST", "LAST")]
@@ -96,9 +96,9 @@ def letter_data(letter: DeadLetter, record: ShownRecord, status: str) -> dict[st
         "owner": letter.owner,
         "query": letter.query,
         "reason": letter.reason,
-        "key": plain(record.key),
-        "value": plain(record.value),
-        "headers": [{"key": name, "value": plain(_text(value))} for name, value in letter.headers],
+        "key": to_json_value(record.key),
+        "value": to_json_value(record.value),
+        "headers": [{"key": name, "value": to_json_value(_text(value))} for name, value in letter.headers],
     }
 
 
@@ -128,7 +128,9 @@ def _is_stored(node: ManifestNode) -> bool:
     return node.materialization is not None and bool(node.materialization.stored_as)
 
 
-def already_read(done: Iterable[Replay], readers: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
+def already_read(
+    done: Iterable[LetterReplay], readers: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, int]]:
     """Return how many records of a replay each reader of a topic has read after their letters were sent."""
     counts: dict[str, Counter[str]] = {}
     for replay in done:
@@ -139,7 +141,7 @@ def already_read(done: Iterable[Replay], readers: Mapping[str, Sequence[str]]) -
 
 
 def replay_text(
-    done: Iterable[Replay],
+    done: Iterable[LetterReplay],
     readers: Mapping[str, Sequence[str]],
     already: Mapping[str, Mapping[str, int]],
     *,
@@ -178,7 +180,7 @@ _FATES: dict[str, str] = {
 }
 
 
-def drop_text(done: Iterable[Drop], *, delete: bool, applied: bool) -> str:
+def drop_text(done: Iterable[LetterDrop], *, delete: bool, applied: bool) -> str:
     lines: list[str] = []
     for drop in done:
         if drop.letters:

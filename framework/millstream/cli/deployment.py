@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from millstream.cli.options import Common
+from millstream.cli.options import CommonOptions
 from millstream.cli.remedies import TargetOptions, for_target
 from millstream.cli.review_output import statistics_of
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from millstream.deploy.planning.records import Deployed
     from millstream.deploy.values import Job
     from millstream.review.values import QueryChange, Review
-    from millstream.review.version import Version
+    from millstream.review.version import ReviewedVersion
 
 
-class Deployment(Struct, frozen=True):
+class DeploymentReview(Struct, frozen=True):
     review: Review
     rebuilds: tuple[QueryChange, ...]
     first: bool
@@ -29,33 +29,35 @@ class Deployment(Struct, frozen=True):
 
 
 def plan_deployment(
-    common: Common, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
-) -> Deployment:
+    common: CommonOptions, root: Path, compiled: Compiled, job: Job, *, ask_kafka: bool = False
+) -> DeploymentReview:
     """Return what an apply does if users accept what the job accepts."""
     import msgspec
 
-    from millstream.deploy.checkpoints.deployed import deployed
+    from millstream.deploy.checkpoints.deployed import read_deployed
     from millstream.deploy.planning.intents import Apply, accepted_by
-    from millstream.deploy.planning.reuse_running import with_kept
+    from millstream.deploy.planning.reuse_running import reuse_running_state
     from millstream.queries.topology import physical_of
-    from millstream.review.deployment import deployment, rebuilds
+    from millstream.review.deployment import rebuilt_queries, review_deployment
     from millstream.review.version import version_of
 
-    running = deployed(job.project, root / ".millstream")
+    running = read_deployed(job.project, root / ".millstream")
     if job.catalog.environment is not None:
         compiled = only_built(compiled, job)
     now = version_of("the working tree", compiled, root)
     physical = job.physical if running.lock == job.lock else physical_of(job.topology, running.lock)
     accepted = accepted_by(job.intent)
-    reused_plan = with_kept(job.topology, physical, running, Apply(accepted=accepted))
+    reused_plan = reuse_running_state(job.topology, physical, running, Apply(accepted=accepted))
     statistics = statistics_of(common, root, now, ask_kafka=ask_kafka)
     left = _left_over(running, compiled)
     still = msgspec.structs.replace(
         running, records={name: record for name, record in running.records.items() if name not in left}
     )
-    review = deployment(deployed_version(still, compiled), now, reused_plan, statistics, accepted, left)
+    review = review_deployment(
+        deployed_version(still, compiled), now, reused_plan, statistics, accepted, left
+    )
     leftovers = (model.partition(".")[2] for name in left for model in running.records[name].stored)
-    return Deployment(review, rebuilds(review), not running.records, tuple(leftovers))
+    return DeploymentReview(review, rebuilt_queries(review), not running.records, tuple(leftovers))
 
 
 def _left_over(running: Deployed, compiled: Compiled) -> frozenset[str]:
@@ -84,19 +86,19 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
     )
 
 
-def deployed_version(running: Deployed, compiled: Compiled) -> Version | None:
+def deployed_version(running: Deployed, compiled: Compiled) -> ReviewedVersion | None:
     """Return what runs by the records of its queries, or what was saved when all of them were started."""
-    from millstream.deploy.planning.definitions import what_runs
+    from millstream.deploy.planning.definitions import running_project
     from millstream.queries.topology import read_catalog
     from millstream.review.version import version_of
 
     saved = _saved_version(running)
     saved_definition = None if saved is None or saved.less else (saved.manifest, read_catalog(saved.compiled))
-    deployed_project = what_runs(running.records.values(), compiled.manifest, saved_definition)
+    deployed_project = running_project(running.records.values(), compiled.manifest, saved_definition)
     return saved if deployed_project is None else version_of("what runs", deployed_project, None)
 
 
-def _saved_version(running: Deployed) -> Version | None:
+def _saved_version(running: Deployed) -> ReviewedVersion | None:
     """Return the manifest that was saved when all queries were started, if it can be read."""
     from millstream.review.version import decode_version
 
@@ -108,7 +110,7 @@ def _saved_version(running: Deployed) -> Version | None:
         return None  # written by another version of Millstream
 
 
-def summarize(deployment: Deployment, target: TargetOptions) -> str:
+def summarize_deployment(deployment: DeploymentReview, target: TargetOptions) -> str:
     """Say in a few sentences what an apply would do; commands are for the target."""
     from millstream.review.deployment import sent_before
 
@@ -126,7 +128,7 @@ def summarize(deployment: Deployment, target: TargetOptions) -> str:
     return f"{queries}\nRecords that {', '.join(sinks)} sent before stay; to send all again: {command}"
 
 
-def _summarize_queries(deployment: Deployment) -> str:
+def _summarize_queries(deployment: DeploymentReview) -> str:
     if not deployment.rebuilds:
         queries = deployment.review.queries
         models = dict.fromkeys(text.partition(":")[2] for query in queries for text in query.accept)

@@ -11,44 +11,45 @@ import msgspec
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Location, clean
-from millstream.core.text import Text as Source
+from millstream.core.text import FileText, Location, clean_text
 from millstream.project.files import forbidden_target, read_data
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 
-def render(diagnostic: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
+def render_diagnostic(diagnostic: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
     """Render a diagnostic as rustc does: location, line, caret, notes and remedy, for a command's target."""
     from rich.text import Text
 
     color = "red" if diagnostic.severity == "error" else "yellow"
     text = Text.assemble(
         (f"{diagnostic.severity}[{diagnostic.code}]", f"bold {color}"),
-        (f": {clean(diagnostic.message)}", "bold"),
+        (f": {clean_text(diagnostic.message)}", "bold"),
     )
     location = diagnostic.location
     margin = " " * len(str(location.line)) if location else " "
     if location:
-        text.append(f"\n{margin}--> ", "blue").append(clean(str(location)))
+        text.append(f"\n{margin}--> ", "blue").append(clean_text(str(location)))
     if location and diagnostic.line:
-        line, before, carets = excerpt(
+        line, before, carets = cut_excerpt(
             diagnostic.line, location.column, location.end, width - len(margin) - 3
         )
         text.append(f"\n{margin} |\n{location.line} | ", "blue").append(line)
         text.append(f"\n{margin} | ", "blue").append(" " * before + "^" * carets, f"bold {color}")
     for note in diagnostic.notes:
-        suffix = f": {clean(str(note.location))}" if note.location else ""
-        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(clean(note.message) + suffix)
+        suffix = f": {clean_text(str(note.location))}" if note.location else ""
+        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(
+            clean_text(note.message) + suffix
+        )
     if diagnostic.help:
         text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(
-            clean(for_target(diagnostic.help, target))
+            clean_text(for_target(diagnostic.help, target))
         )
     return text
 
 
-def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
+def cut_excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
     """Return as much of a line as fits in `room` cells, the cells before the carets, and the carets.
 
     Columns count characters from 1. Cells count columns of a terminal: two for a wide character, four for
@@ -58,7 +59,7 @@ def excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]
     first = min(max(column - 1, 0), len(line))
     last = min(max(end - 1, first + 1), len(line))
     start, stop = max(0, first - room), min(len(line), first + room)
-    cells = [clean(character) for character in line[start:stop]]
+    cells = [clean_text(character) for character in line[start:stop]]
     caret = first - start
     if start > 0 or stop < len(line) or _width(cells) > room:
         cells, caret, start = _window(cells, caret, room, start > 0, stop < len(line))
@@ -104,22 +105,25 @@ def first_warnings(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic],
         if diagnostic.severity == "error" or seen[diagnostic.code] <= _SHOWN:
             shown.append(diagnostic)
     return shown, [
-        f"warning[{code}]: {count(number - _SHOWN, 'more warning')} of this kind; --output json lists all"
+        f"warning[{code}]: {count_of(number - _SHOWN, 'more warning')} of this kind; --output json lists all"
         for code, number in seen.items()
         if number > _SHOWN
     ]
 
 
-def summary(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:
+def summarize_diagnostics(diagnostics: Sequence[Diagnostic], models: int | None = None) -> str:
     """Return a line such as `2 errors, 1 warning in 14 models`."""
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     warnings = len(diagnostics) - errors
-    counts = [f"{count(errors, 'error')}" if errors else "", count(warnings, "warning") if warnings else ""]
-    within = f" in {count(models, 'model')}" if models is not None else ""
+    counts = [
+        f"{count_of(errors, 'error')}" if errors else "",
+        count_of(warnings, "warning") if warnings else "",
+    ]
+    within = f" in {count_of(models, 'model')}" if models is not None else ""
     return ", ".join(filter(None, counts)) + within
 
 
-def count(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -144,7 +148,7 @@ def _location_data(location: Location | None) -> dict[str, Any]:
 
 def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic]:
     """Add the source lines to diagnostics; not for profiles.yml, whose lines may contain secrets."""
-    texts: dict[str, Source] = {}
+    texts: dict[str, FileText] = {}
 
     def line_of(location: Location) -> str:
         path = location.path
@@ -156,7 +160,7 @@ def with_lines(diagnostics: Sequence[Diagnostic], root: Path) -> list[Diagnostic
                 content = "" if link else read_data(str(root / path)).decode("utf-8-sig")
             except (OSError, ValueError):
                 content = ""
-            texts[path] = Source(path, content.replace("\r\n", "\n").replace("\r", "\n"))
+            texts[path] = FileText(path, content.replace("\r\n", "\n").replace("\r", "\n"))
         return texts[path].line(location.line)
 
     return [

@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from millstream.project.values import Project, Target
 
 
-def decided(root: Path, compiled: Compiled, project: Project) -> tuple[Compiled, Project]:
+def defer_unchanged(root: Path, compiled: Compiled, project: Project) -> tuple[Compiled, Project]:
     """Compare the project with what runs in production, and defer to it what is unchanged."""
     environment = project.target.environment
     if environment is None:
         return compiled, project
     from millstream.cli.deployment import deployed_version
-    from millstream.deploy.checkpoints.deployed import deployed
-    from millstream.review.deferring import deferred
+    from millstream.deploy.checkpoints.deployed import read_deployed
+    from millstream.review.deferring import find_deferred
     from millstream.review.version import version_of
 
     production = structs.replace(project, target=project.target.production)
-    runs = deployed(production, root / ".millstream")
+    runs = read_deployed(production, root / ".millstream")
     old = deployed_version(runs, compiled)
-    deferral = deferred(runs, old, version_of("the working tree", compiled, root))
+    deferral = find_deferred(runs, old, version_of("the working tree", compiled, root))
     environment = structs.replace(environment, deferred=deferral.relations, began=deferral.began)
     return _within(compiled, project, environment)
 
 
-def recorded(root: Path, compiled: Compiled, target: Target) -> tuple[Compiled, Target]:
+def defer_as_built(root: Path, compiled: Compiled, target: Target) -> tuple[Compiled, Target]:
     """Defer to production what was unchanged when the environment was built."""
     if target.environment is None:
         return compiled, target
-    from millstream.deploy.checkpoints.environments import recorded as in_built
+    from millstream.deploy.checkpoints.environments import restore_environment
 
-    return in_built(compiled, target, root)
+    return restore_environment(compiled, target, root)
 
 
 def _within(compiled: Compiled, project: Project, environment: Environment) -> tuple[Compiled, Project]:
@@ -49,7 +49,7 @@ def _within(compiled: Compiled, project: Project, environment: Environment) -> t
     return in_environment(compiled, environment), structs.replace(project, target=target)
 
 
-def refuse(target: Target, what: str) -> None:
+def refuse_environment(target: Target, what: str) -> None:
     """Raise if a command that writes what only production has would work in an environment."""
     if target.environment is not None:
         message = f"{what}, and the environment '{target.environment.name}' only reads production"

@@ -24,7 +24,7 @@ _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, e
 """Errors of the machine, such as a full disk, which are not bugs and can occur anywhere."""
 
 
-def guarded(run: Callable[[], Any], arguments: Sequence[str]) -> int:
+def run_guarded(run: Callable[[], Any], arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; raises only `SystemExit`."""
     try:
         result = run()
@@ -56,11 +56,11 @@ def _unexpected(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
-    from millstream.cli.crash_report import crash_location, masked, write_report
+    from millstream.cli.crash_report import crash_location, mask_quoted, write_report
     from millstream.core.errors import Diagnostic
 
     location = crash_location(error)
-    text = " ".join(masked(str(error)).split())
+    text = " ".join(mask_quoted(str(error)).split())
     message = f"internal error in Millstream{location}: {type(error).__name__}: {text[:300]}"
     report = write_report(error, arguments, location)
     remedy = (
@@ -72,10 +72,10 @@ def _internal(error: Exception, arguments: Sequence[str]) -> "Diagnostic":
 
 
 def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> int:
-    from millstream.cli.output import OutputStyle, finish
+    from millstream.cli.output import OutputStyle, print_result
 
     try:
-        code = finish(OutputStyle(*style_of(arguments), _target_of(arguments)), diagnostics)
+        code = print_result(OutputStyle(*style_of(arguments), _target_of(arguments)), diagnostics)
         sys.stdout.flush()
     except OSError:
         # The usual stream can't be written: try one line on stderr, and return the exit code.

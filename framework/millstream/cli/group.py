@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from millstream import __version__
-from millstream.cli.failures import guarded
+from millstream.cli.failures import run_guarded
 from millstream.cli.registry import COMMANDS
 
 _BROKEN_PIPE = 141
@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 
         if not standalone_mode:
             return run()
-        sys.exit(guarded(run, arguments))
+        sys.exit(run_guarded(run, arguments))
 
 
 @click.command(

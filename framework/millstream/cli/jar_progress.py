@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 import click
 
-from millstream.cli.output import OutputStyle, terminal
+from millstream.cli.output import OutputStyle, progress_console
 from millstream.core.byte_sizes import size_in_words
 
 Progress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def fetching(style: OutputStyle) -> Iterator[Progress | None]:
+def jar_progress(style: OutputStyle) -> Iterator[Progress | None]:
     """Yield a callback for the bytes downloaded so far; nothing is shown before its first call."""
-    if (screen := terminal(style)) is None:
+    if (screen := progress_console(style)) is None:
         yield None if style.json or style.quiet else _line()
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from click.exceptions import Exit
 from msgspec import structs
 
-from millstream.cli.environments import decided
-from millstream.cli.options import Changes, Common, SelectionRequest
-from millstream.cli.output import finish
+from millstream.cli.environments import defer_unchanged
+from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions
+from millstream.cli.output import print_result
 from millstream.cli.project import (
     compile_valid,
     empty_selection_errors,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
     from millstream.deploy.planning.intents import Intent
     from millstream.deploy.values import Job
-    from millstream.queries.verdict import Accepted
+    from millstream.queries.verdict import AcceptedModels
 
 _SHOWN = 8
 _DEPRECATED = Diagnostic(
@@ -39,7 +39,7 @@ _DEPRECATED = Diagnostic(
 
 
 def compiled_job(
-    common: Common, root: Path, request: SelectionRequest, changes: Changes, *, tests: bool = True
+    common: CommonOptions, root: Path, request: SelectionRequest, changes: StateOptions, *, tests: bool = True
 ) -> tuple[Compiled, Job, Sequence[Diagnostic]]:
     """Return the compiled project, its job, and diagnostics; end the command if there is nothing to do.
 
@@ -50,7 +50,7 @@ def compiled_job(
     models, warnings = _select_models(common, compiled, request) if every else (frozenset(), ())
     if every and not models:
         diagnostics = (*compiled.diagnostics, *warnings)
-        raise Exit(finish(common.style, diagnostics, models=models_in(compiled)))
+        raise Exit(print_result(common.style, diagnostics, models=models_in(compiled)))
     rebuild_request = structs.replace(request, select=changes.rebuild, exclude=(), selector=None)
     rebuild, more = (
         _select_models(common, compiled, rebuild_request) if changes.rebuild else (frozenset(), ())
@@ -66,7 +66,7 @@ def compiled_job(
     from millstream.queries.topology import compiled_topology, physical_of
     from millstream.results.results import read_results
 
-    compiled, project = decided(root, compiled, project_of(common, root))
+    compiled, project = defer_unchanged(root, compiled, project_of(common, root))
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.title)
     topology = compiled_topology(compiled, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
@@ -85,7 +85,7 @@ def compiled_job(
 
 
 def _select_models(
-    common: Common, compiled: Compiled, request: SelectionRequest
+    common: CommonOptions, compiled: Compiled, request: SelectionRequest
 ) -> tuple[frozenset[str], Sequence[Diagnostic]]:
     """Return the selected models and warnings; raise if none is selected by mistake."""
     selection = select_nodes(common, compiled, request)
@@ -98,8 +98,8 @@ def _select_models(
 
 def _also_built(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each query that also computes models that are not selected."""
-    from millstream.deploy.planning.choosing import choose_queries
     from millstream.deploy.planning.intents import FullRefresh, Update
+    from millstream.deploy.planning.query_selection import choose_queries
 
     if job.models is None or isinstance(job.intent, FullRefresh):
         return  # models that start again leave the queries of others
@@ -122,7 +122,7 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
 
 def _views_alone(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning if the selected models are views, which the queries of their readers compute."""
-    from millstream.deploy.planning.choosing import choose_queries
+    from millstream.deploy.planning.query_selection import choose_queries
 
     if job.models is None or choose_queries(job.physical.queries, job.models):
         return
@@ -136,7 +136,7 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
 
 def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
     """Yield a warning for each source whose dead letters wait for a query that is not selected."""
-    from millstream.deploy.planning.choosing import choose_queries, senders_of_letters
+    from millstream.deploy.planning.query_selection import choose_queries, senders_of_letters
 
     if job.models is None:
         return
@@ -157,9 +157,9 @@ def _quoted_names(models: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
+def _accepted(common: CommonOptions, compiled: Compiled, changes: StateOptions) -> AcceptedModels:
     """Return the models for which users accept that queries continue."""
-    from millstream.queries.verdict import Accepted
+    from millstream.queries.verdict import AcceptedModels
 
     ids: dict[str, frozenset[str]] = {}
     for kind in ("stored", "mixed"):
@@ -172,10 +172,10 @@ def _accepted(common: Common, compiled: Compiled, changes: Changes) -> Accepted:
             if not selection.ids:
                 raise MillstreamError(*empty_selection_errors(request, selection))
             ids[kind] = frozenset(selection.ids)
-    return Accepted(everything=changes.accept_forward, **ids)
+    return AcceptedModels(everything=changes.accept_forward, **ids)
 
 
-def _intent(changes: Changes, rebuild: frozenset[str], accepted: Accepted) -> Intent:
+def _intent(changes: StateOptions, rebuild: frozenset[str], accepted: AcceptedModels) -> Intent:
     from millstream.deploy.planning.intents import FullRefresh, Regroup, Update
 
     if changes.full_refresh:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.cli.known_writers import shown
+from millstream.cli.writer_schemas import decode_by_writers
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import newest_records
-from millstream.kafka.readings import Reading, ShownRecord
 from millstream.kafka.registry.writers import Writers
+from millstream.kafka.topic_decoding import ShownRecord, TopicDecoding
 from millstream.stores.tables.values import Answer
 
 _UNDECODABLE = "_undecodable"
 
 
-def newest_rows(admin: Admin, reading: Reading, limit: int, writers: Writers) -> Answer:
+def newest_rows(admin: Admin, reading: TopicDecoding, limit: int, writers: Writers) -> Answer:
     """Return records as rows: time, key, the fields of the value, and what could not be decoded."""
     messages, _ = newest_records(admin, [reading.topic], limit + 1)
-    records = [shown(message, reading, writers) for message in reversed(messages)]
+    records = [decode_by_writers(message, reading, writers) for message in reversed(messages)]
     more, records = len(records) > limit, records[:limit]
     fields = _fields(reading, records)
     undecodable = any(record.wrong for record in records)
@@ -27,7 +27,7 @@ def newest_rows(admin: Admin, reading: Reading, limit: int, writers: Writers) ->
     return Answer(columns, rows, more)
 
 
-def _fields(reading: Reading, records: Sequence[ShownRecord]) -> tuple[str, ...]:
+def _fields(reading: TopicDecoding, records: Sequence[ShownRecord]) -> tuple[str, ...]:
     """Return the declared fields of the value; if none are declared, those that the records have."""
     if reading.format is not None and reading.format.single:
         return ("value",)

@@ -9,13 +9,13 @@ from pathlib import Path
 from millstream.cli.latest_records import newest_rows
 from millstream.compile.manifest import ManifestNode
 from millstream.kafka.clients import Admin
-from millstream.kafka.readings import Reading
 from millstream.kafka.registry.writers import Writers
-from millstream.kafka.topic_names import known_readings
+from millstream.kafka.topic_decoding import TopicDecoding
+from millstream.kafka.topic_names import topic_decodings
 from millstream.ops.live_page.values import LiveRelation
 from millstream.project.values import Project
-from millstream.stores.query import StoredProject, answer
-from millstream.stores.tables.relations import Relation, relations_in
+from millstream.stores.query import StoredProject, run_query
+from millstream.stores.tables.relations import StoredRelation, relations_in
 from millstream.stores.tables.values import Answer
 
 _MOST = 24
@@ -27,7 +27,7 @@ def live_relations(
 ) -> list[LiveRelation]:
     """Return the tables and topics that models store, and then the topics of sources."""
     relations = relations_in(nodes.values())
-    readings = known_readings(project, nodes)
+    readings = topic_decodings(project, nodes)
     stored = StoredProject(Path(project.root), project.target, relations, lambda: project.seeds)
     live = []
     for kind in ("model", "source"):
@@ -47,16 +47,16 @@ def live_relations(
     return live[:_MOST]
 
 
-def _newest_of_table(table: Relation, stored: StoredProject, limit: int) -> Answer:
+def _newest_of_table(table: StoredRelation, stored: StoredProject, limit: int) -> Answer:
     names = [name for name, _ in table.columns]
     order = _order(table)
     by = ", ".join(f'"{name}"{" desc" if name not in order[1:] else ""}' for name in order)
     columns = ", ".join(f'"{name}"' for name in names)
     sql = f"select {columns} from {table.name}{f' order by {by}' if by else ''}"  # noqa: S608 - of the project
-    return answer(sql, stored, limit)
+    return run_query(sql, stored, limit)
 
 
-def _order(table: Relation) -> Sequence[str]:
+def _order(table: StoredRelation) -> Sequence[str]:
     """Return the column that says how new a row is, and the key after it, if there is one."""
     names = {name.lower(): name for name, _ in table.columns}
     times = [name for name, type_ in table.columns if type_.startswith(("timestamp", "date"))]
@@ -72,7 +72,7 @@ def _order(table: Relation) -> Sequence[str]:
 
 
 def _newest_of_topic(
-    admin: Admin, reading: Reading, writers: Writers, without: Collection[str], limit: int
+    admin: Admin, reading: TopicDecoding, writers: Writers, without: Collection[str], limit: int
 ) -> Answer:
     newest = newest_rows(admin, reading, limit, writers)
     indexes = [index for index, name in enumerate(newest.columns) if name not in without]

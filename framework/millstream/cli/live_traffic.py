@@ -11,8 +11,8 @@ from itertools import takewhile
 from millstream.cli.traffic import GeneratorTopic, live_times, ready_topics
 from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import Admin
-from millstream.kafka.generators import records
-from millstream.kafka.producing import Feed, send
+from millstream.kafka.generators import generate_records
+from millstream.kafka.producing import TopicFeed, send_feeds
 from millstream.kafka.registry.writers import Writers
 from millstream.project.values import Project
 
@@ -35,11 +35,11 @@ def live_traffic(
     before = {topic: topic_times.sent for topic, topic_times in times.items()}
     start, stopping = datetime.now(timezone.utc), threading.Event()
     feeds = [
-        Feed(
+        TopicFeed(
             topic.topic,
             takewhile(
                 lambda _: not stopping.is_set(),
-                records(project, generator, topic, start=start, live=times[topic.topic]),
+                generate_records(project, generator, topic, start=start, live=times[topic.topic]),
             ),
         )
         for generator, topic in generators
@@ -50,12 +50,12 @@ def live_traffic(
 
     def keep_sending() -> None:
         try:
-            send(admin, feeds, None, rate, count)
+            send_feeds(admin, feeds, None, rate, count)
         except MillstreamError as error:
             failed(error)
 
     # A topic that never had a record would be filled with those of the past.
-    send(admin, feeds, 1)
+    send_feeds(admin, feeds, 1)
     thread = threading.Thread(target=keep_sending, name="traffic", daemon=True)
     thread.start()
     try:

@@ -9,11 +9,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from millstream.cli.diagnostics import count
-from millstream.core.text import clean
-from millstream.deploy.values import Machine
+from millstream.cli.diagnostics import count_of
+from millstream.core.text import clean_text
+from millstream.deploy.values import MachineUsage
 from millstream.ops.query_status import QueryStatus
-from millstream.ops.rates import Rates
+from millstream.ops.rates import RecentRates
 
 _NAMES = 44
 _LONG = 5.0
@@ -32,9 +32,9 @@ class LiveView:
     """Remembers how many rows each query had read a short time ago."""
 
     def __init__(self) -> None:
-        self._rates = Rates()
+        self._rates = RecentRates()
 
-    def shown(self, seen: Sequence[QueryStatus], stage: str, machine: Machine) -> Group:
+    def shown(self, seen: Sequence[QueryStatus], stage: str, machine: MachineUsage) -> Group:
         now = time.time()
         rates = {status.query: self._rates.of(status.query, status.rows, now) for status in seen}
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -50,17 +50,17 @@ class LiveView:
         return Group(table, Text(notes, "dim"))
 
 
-def _turns(queries: int, machine: Machine) -> str:
+def _turns(queries: int, machine: MachineUsage) -> str:
     """Say that queries take turns, if there are more than may run a batch at a time."""
     if not 0 < machine.at_once < queries:
         return ""
-    return f"{machine.at_once} of {queries} queries at a time on {count(machine.cores, 'core')}"
+    return f"{machine.at_once} of {queries} queries at a time on {count_of(machine.cores, 'core')}"
 
 
 def _row(seen: QueryStatus, rate: float, now: float) -> list[Text]:
     batch, lag = seen.last, sum(seen.lag.values())
     return [
-        Text(clean(seen.query)),
+        Text(clean_text(seen.query)),
         Text(_status(seen, now), _STYLES[seen.status]),
         Text(f"{seen.rows:,}"),
         Text(f"{rate:,.0f}"),

@@ -20,10 +20,10 @@ class SeveralValues(click.Command):
             if parameter.metavar in {SELECTOR, ACCEPTED}
             for name in parameter.opts
         }
-        return super().parse_args(ctx, list(repeated(args, names)))
+        return super().parse_args(ctx, list(repeat_options(args, names)))
 
 
-def repeated(args: Sequence[str], names: Collection[str]) -> Iterator[str]:
+def repeat_options(args: Sequence[str], names: Collection[str]) -> Iterator[str]:
     """Repeat an option before each further value: `--select a b` is `--select a --select b`."""
     name, has_value = "", False
     for index, argument in enumerate(args):

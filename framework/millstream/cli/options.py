@@ -36,7 +36,7 @@ COMMON = (
 CHOOSING = ("--select", "-s", "--exclude", "--selector", "--state")
 
 
-class Common(Struct, frozen=True):
+class CommonOptions(Struct, frozen=True):
     """The options of every command."""
 
     project_dir: Path | None
@@ -65,7 +65,7 @@ class SelectionRequest(Struct, frozen=True):
         return not (self.select or self.exclude or self.selector)
 
 
-class Changes(Struct, frozen=True):
+class StateOptions(Struct, frozen=True):
     """The options that say what to do with state that no longer fits."""
 
     full_refresh: bool = False
@@ -87,7 +87,7 @@ class TestOptions(Struct, frozen=True):
     __test__ = False  # not a test of pytest
 
 
-class Page(Struct, frozen=True):
+class PageOptions(Struct, frozen=True):
     """The options of what serves a page on this machine."""
 
     port: int = 8080
@@ -177,7 +177,9 @@ def cli_command(
                 target_options(common["target"], common["environment"]),
             )
             strict = arguments.pop("strict_env", True)
-            return function(Common(**common, output=output, style=style, strict_env=strict), **arguments)
+            return function(
+                CommonOptions(**common, output=output, style=style, strict_env=strict), **arguments
+            )
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))
@@ -185,7 +187,7 @@ def cli_command(
     return decorate
 
 
-def choosing(function: Function) -> Function:
+def selection_options(function: Function) -> Function:
     """Pass --select, --exclude, --selector and --state to a command as `request`."""
     options = (
         click.option(
@@ -240,12 +242,12 @@ _ACCEPTING = (
 )
 
 
-def accepting(function: Function) -> Function:
+def accept_option(function: Function) -> Function:
     """Pass --accept to a command as `changes`."""
-    return _grouped(function, "changes", Changes, _ACCEPTING)
+    return _grouped(function, "changes", StateOptions, _ACCEPTING)
 
 
-def changing(function: Function) -> Function:
+def state_options(function: Function) -> Function:
     """Pass --rebuild, --accept, --full-refresh and --wait to a command as `changes`."""
     options = (
         click.option(
@@ -264,10 +266,10 @@ def changing(function: Function) -> Function:
         ),
         waits,
     )
-    return _grouped(function, "changes", Changes, options)
+    return _grouped(function, "changes", StateOptions, options)
 
 
-def testing(function: Function) -> Function:
+def test_options(function: Function) -> Function:
     """Pass --no-tests, --no-unit and --all-tests to a command as `tests`."""
     every = "Skip all tests: unit tests, checks of rows, and data tests of stored rows."
     again = "Also run tests that are unchanged since they passed."
@@ -285,13 +287,13 @@ def serving_page(function: Function) -> Function:
         click.option(
             "--port",
             type=click.IntRange(0, 65535),
-            default=Page().port,
+            default=PageOptions().port,
             show_default=True,
             help="The port of the served page; 0: any free port.",
         ),
         click.option("--open/--no-open", "open_", default=True, help="Open the served page in a browser."),
     )
-    return _grouped(function, "page", Page, options)
+    return _grouped(function, "page", PageOptions, options)
 
 
 def _grouped(

@@ -35,7 +35,7 @@ class OutputStyle(Struct, frozen=True):
     """The options of the command that name its target, for commands in remedies."""
 
 
-def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console:
+def make_console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console:
     """Return a console that prints texts as they are: no markup, no emoji codes, no wrapping."""
     from rich.console import Console
 
@@ -50,16 +50,16 @@ def console(style: OutputStyle, file: TextIO, *, quiet: bool = False) -> Console
     )
 
 
-def terminal(style: OutputStyle) -> Console | None:
+def progress_console(style: OutputStyle) -> Console | None:
     """Return the console for progress; None if it is not wanted, or stderr is not a terminal."""
     shows_progress = not (style.json or style.quiet) and _may_be_terminal(sys.stderr)
-    screen = console(style, sys.stderr) if shows_progress else None
+    screen = make_console(style, sys.stderr) if shows_progress else None
     return screen if screen is not None and screen.is_terminal else None
 
 
 def terminal_width(style: OutputStyle, file: TextIO) -> int | None:
     """Return how many characters a line of a terminal has; None for other files."""
-    screen = console(style, file) if _may_be_terminal(file) else None
+    screen = make_console(style, file) if _may_be_terminal(file) else None
     return screen.width if screen is not None and screen.is_terminal else None
 
 
@@ -68,7 +68,7 @@ def _may_be_terminal(file: TextIO) -> bool:
     return any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE")) or file.isatty()
 
 
-def confirmed(question: str, *, elsewhere: bool = True) -> bool:
+def ask_yes(question: str, *, elsewhere: bool = True) -> bool:
     """Ask on a terminal; return what the answer is elsewhere."""
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     return click.confirm(question, err=True) if asks else elsewhere
@@ -77,10 +77,10 @@ def confirmed(question: str, *, elsewhere: bool = True) -> bool:
 def console_during_jvm_start(style: OutputStyle, *, quiet: bool) -> Console:
     """Return a console of the real stderr: while the JVM starts, stderr is a file that the JVM inherits."""
     file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
-    return console(style, file, quiet=quiet)
+    return make_console(style, file, quiet=quiet)
 
 
-def finish(
+def print_result(
     style: OutputStyle,
     diagnostics: Sequence[Diagnostic] = (),
     *,
@@ -125,13 +125,15 @@ def _finish(
         }
         print_json(document | dict(result or {}))
     else:
-        show(style, diagnostics, models)
+        show_diagnostics(style, diagnostics, models)
         if text is not None:
-            say(style, text, sys.stdout)
+            print_text(style, text, sys.stdout)
     return 2 if failed else 0
 
 
-def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None) -> None:
+def show_diagnostics(
+    style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | None = None
+) -> None:
     """Print diagnostics to stderr, with a summary if `models` is given; if quiet, only errors."""
     if style.quiet:
         diagnostics = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
@@ -139,20 +141,20 @@ def show(style: OutputStyle, diagnostics: Sequence[Diagnostic], models: int | No
         return
     from rich.text import Text
 
-    from millstream.cli.diagnostics import first_warnings, render, summary
+    from millstream.cli.diagnostics import first_warnings, render_diagnostic, summarize_diagnostics
 
     width = terminal_width(style, sys.stderr) or 200
     some, left_out = first_warnings(sorted(diagnostics, key=lambda d: d.order))
-    parts = [render(diagnostic, width, style.target) for diagnostic in some]
+    parts = [render_diagnostic(diagnostic, width, style.target) for diagnostic in some]
     parts += [Text(line, "bold yellow") for line in left_out]
     if not style.quiet and models is not None:
-        parts.append(Text(summary(diagnostics, models), "bold"))
-    say(style, Text("\n\n").join(parts), sys.stderr)
+        parts.append(Text(summarize_diagnostics(diagnostics, models), "bold"))
+    print_text(style, Text("\n\n").join(parts), sys.stderr)
 
 
-def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
+def print_text(style: OutputStyle, text: str | Text, file: TextIO) -> None:
     """Print a text, with its colors on a terminal; elsewhere without rich, which is slow."""
-    screen = console(style, file) if not isinstance(text, str) and _may_be_terminal(file) else None
+    screen = make_console(style, file) if not isinstance(text, str) and _may_be_terminal(file) else None
     if screen is not None and screen.color_system:
         screen.print(text)
     else:
@@ -162,14 +164,14 @@ def say(style: OutputStyle, text: str | Text, file: TextIO) -> None:
 def say_parts(style: OutputStyle, parts: Sequence[Part], file: TextIO) -> None:
     """Print texts in their styles on a terminal; elsewhere without rich."""
     if not _may_be_terminal(file):
-        say(style, "".join(text for text, _ in parts), file)
+        print_text(style, "".join(text for text, _ in parts), file)
         return
     from rich.text import Text
 
-    say(style, Text.assemble(*parts), file)
+    print_text(style, Text.assemble(*parts), file)
 
 
-def printable(file: TextIO) -> Callable[[str], str]:
+def terminal_escaper(file: TextIO) -> Callable[[str], str]:
     """Return what makes lines for programs harmless on a terminal, which obeys control characters."""
     return (lambda text: text.translate(_SHOWN)) if file.isatty() else str
 

@@ -11,8 +11,8 @@ from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.diagnostics import with_lines
-from millstream.cli.options import Common, SelectionRequest
-from millstream.cli.output import finish, terminal
+from millstream.cli.options import CommonOptions, SelectionRequest
+from millstream.cli.output import print_result, progress_console
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from millstream.compile.full import Check
     from millstream.compile.selectors import Selection
     from millstream.project.values import Project, Target
-    from millstream.review.version import Version
+    from millstream.review.version import ReviewedVersion
 
 _STAGES = {"render": "Rendering", "analyse": "Analysing"}
 
 
-def root_of(common: Common) -> Path:
+def root_of(common: CommonOptions) -> Path:
     """Return the project's folder: the one given, or the nearest upwards from the current folder."""
     if common.project_dir is None:
-        return find_project(current())
+        return find_project(current_folder())
     root = common.project_dir.resolve()
     if not (root / FILE).is_file():
         remedy = "name a folder that has one with [tool.millstream], or run `millstream init PATH`"
@@ -38,7 +38,7 @@ def root_of(common: Common) -> Path:
     return root
 
 
-def current() -> Path:
+def current_folder() -> Path:
     """Return the current folder; raise if it has been removed."""
     try:
         Path.cwd()
@@ -50,7 +50,7 @@ def current() -> Path:
     return Path()
 
 
-def project_of(common: Common, root: Path) -> Project:
+def project_of(common: CommonOptions, root: Path) -> Project:
     """Return the project with its target as it is connected to: all environment variables must be set."""
     from millstream.compile.cache_files import cached_files
     from millstream.project.load import load_project
@@ -59,7 +59,7 @@ def project_of(common: Common, root: Path) -> Project:
     return load_project(root, common.target, common.vars, common.profiles_dir, common.environment, memo)
 
 
-def target_of(common: Common, root: Path) -> Target:
+def target_of(common: CommonOptions, root: Path) -> Target:
     from millstream.project.profiles import read_target
     from millstream.project.variables import merge_variables
 
@@ -80,7 +80,7 @@ def target_of(common: Common, root: Path) -> Target:
 
 
 def compile_for(
-    common: Common, root: Path, *, use_cache: bool = True, check: Check | None = None
+    common: CommonOptions, root: Path, *, use_cache: bool = True, check: Check | None = None
 ) -> Compiled:
     """Compile the project, with a progress bar on a terminal."""
     from millstream.compile import compile_project
@@ -100,7 +100,7 @@ def compile_for(
 
 
 def compile_valid(
-    common: Common,
+    common: CommonOptions,
     root: Path,
     *,
     use_cache: bool = True,
@@ -114,7 +114,7 @@ def compile_valid(
 
 
 def compile_despite_errors(
-    common: Common,
+    common: CommonOptions,
     root: Path,
     request: SelectionRequest,
     *,
@@ -147,7 +147,7 @@ def concerned_by_errors(compiled: Compiled, ids: Collection[str]) -> bool:
 
 
 def select_existing(
-    common: Common, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
+    common: CommonOptions, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
 ) -> Selection:
     """Select nodes; raise if there are none because of a name that nothing has."""
     selection = select_nodes(common, compiled, request, with_tests=with_tests)
@@ -157,18 +157,22 @@ def select_existing(
     return selection
 
 
-def end_if_invalid(common: Common, compiled: Compiled, result: Mapping[str, object] | None = None) -> None:
+def end_if_invalid(
+    common: CommonOptions, compiled: Compiled, result: Mapping[str, object] | None = None
+) -> None:
     if any(diagnostic.severity == "error" for diagnostic in compiled.diagnostics):
-        raise Exit(finish(common.style, compiled.diagnostics, result=result, models=models_in(compiled)))
+        raise Exit(
+            print_result(common.style, compiled.diagnostics, result=result, models=models_in(compiled))
+        )
 
 
 def select_nodes(
-    common: Common, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
+    common: CommonOptions, compiled: Compiled, request: SelectionRequest, *, with_tests: bool = False
 ) -> Selection:
-    from millstream.compile.selectors import Selection, SelectionContext, select
+    from millstream.compile.selectors import Selection, SelectionContext, select_nodes
 
     states, warnings = _states(common, compiled, request.state) if request.state else (None, ())
-    selection = select(
+    selection = select_nodes(
         build_graph(compiled.manifest.nodes),
         request.select,
         request.exclude,
@@ -195,21 +199,21 @@ def empty_selection_errors(request: SelectionRequest, selection: Selection) -> l
 
 
 def _states(
-    common: Common, compiled: Compiled, name: str
+    common: CommonOptions, compiled: Compiled, name: str
 ) -> tuple[Callable[[str], frozenset[str]], tuple[Diagnostic, ...]]:
     """Return a function that evaluates `state:` selectors, and warnings of the version compared with."""
-    from millstream.review.selecting import States
+    from millstream.review.selecting import StateSelector
     from millstream.review.version import version_of
 
     root = root_of(common)
     is_file = name.endswith(".json") or Path(name).is_file()
     old, warnings = older_version(common, root, None if is_file else name, Path(name) if is_file else None)
-    return States(old, version_of("the working tree", compiled, root)), warnings
+    return StateSelector(old, version_of("the working tree", compiled, root)), warnings
 
 
 def older_version(
-    common: Common, root: Path, name: str | None, manifest: Path | None, *, merge_base: bool = False
-) -> tuple[Version, tuple[Diagnostic, ...]]:
+    common: CommonOptions, root: Path, name: str | None, manifest: Path | None, *, merge_base: bool = False
+) -> tuple[ReviewedVersion, tuple[Diagnostic, ...]]:
     """Return the version to compare with, from git or a manifest, and warnings.
 
     Without both, it is the commit where this branch left the main branch.
@@ -236,7 +240,7 @@ def models_in(compiled: Compiled) -> int:
 
 
 @contextmanager
-def _progress(common: Common) -> Iterator[Callable[[str, int, int], None]]:
+def _progress(common: CommonOptions) -> Iterator[Callable[[str, int, int], None]]:
     """Yield what reports progress, in a bar from the first report on: most commands compile nothing."""
     with ExitStack() as shown:
         bar: list[Callable[[str, int, int], None]] = []
@@ -250,8 +254,8 @@ def _progress(common: Common) -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextmanager
-def _bar(common: Common) -> Iterator[Callable[[str, int, int], None]]:
-    if (screen := terminal(common.style)) is None:
+def _bar(common: CommonOptions) -> Iterator[Callable[[str, int, int], None]]:
+    if (screen := progress_console(common.style)) is None:
         yield lambda _stage, _done, _total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

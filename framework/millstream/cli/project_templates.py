@@ -60,7 +60,7 @@ def template_of(name: str) -> ProjectTemplate:
 
 def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
     """Write a project into a new or empty folder, and return the paths of its files."""
-    from millstream.cli.commands.schema import schemas, write_schemas
+    from millstream.cli.commands.schema import all_schemas, write_schemas
 
     paths = []
     with reporting_os_errors("MS702", f"the project can't be written to {root}", "choose a writable folder"):
@@ -72,7 +72,7 @@ def make_project(root: Path, name: str, template: ProjectTemplate) -> list[str]:
             content += uv_sources() if path == "pyproject.toml" else ""
             (root / path).write_text(content, encoding="utf-8", newline="\n")
             paths.append(path)
-        json_schemas = schemas()
+        json_schemas = all_schemas()
         write_schemas(root / ".schemas", {schema: json_schemas[schema] for schema in _SCHEMAS})
     return sorted([*paths, *(f".schemas/{schema}.json" for schema in _SCHEMAS)])
 

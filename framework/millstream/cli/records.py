@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from millstream.core.text import DIRECTIONS
-from millstream.kafka.readings import Reading, ShownRecord
+from millstream.kafka.topic_decoding import ShownRecord, TopicDecoding
 
 Line = Callable[[ShownRecord], str]
 
@@ -56,17 +56,17 @@ def json_line(record: ShownRecord) -> str:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": _time(record.timestamp),
-        "key": plain(record.key),
-        "value": plain(record.value),
+        "key": to_json_value(record.key),
+        "value": to_json_value(record.value),
     }
     if record.headers:
-        document["headers"] = [{"key": name, "value": plain(value)} for name, value in record.headers]
+        document["headers"] = [{"key": name, "value": to_json_value(value)} for name, value in record.headers]
     if record.wrong:
         document["undecodable"] = record.wrong
     return _json(document)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
@@ -78,7 +78,7 @@ def _time(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def csv_lines(reading: Reading) -> tuple[str, Line]:
+def csv_lines(reading: TopicDecoding) -> tuple[str, Line]:
     """Return the header line, and a function that formats a record."""
     names = [field.name for field in reading.fields]
     is_single = reading.is_single

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from millstream.cli.commands.schema import as_text, schemas
+from millstream.cli.commands.schema import all_schemas, as_text
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.cli.streaming import with_tables
@@ -114,7 +114,7 @@ def _tables(schema: dict[str, Any]) -> Iterator[str]:
 def _table(properties: dict[str, Any], required: list[str]) -> str:
     rows = [
         f"| `{name}` | {_type(schema)} | {_default(schema, required=name in required)} "
-        f"| {cell(schema.get('description', ''))} |"
+        f"| {escape_cell(schema.get('description', ''))} |"
         for name, schema in properties.items()
     ]
     return "\n".join(["| key | type | default | |", "|---|---|---|---|", *rows])
@@ -140,14 +140,14 @@ def _default(schema: dict[str, Any], *, required: bool) -> str:
     if required:
         return "required"
     default = schema.get("default")
-    return f"`{cell(str(default))}`" if default not in (None, "", [], {}) else ""
+    return f"`{escape_cell(str(default))}`" if default not in (None, "", [], {}) else ""
 
 
 def _called(name: str) -> str:
     return name.removesuffix("Shape").removesuffix("Config").lower()
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -191,7 +191,7 @@ def _command(command: click.Command, context: click.Context) -> Iterable[str]:
     yield _paragraphs(command.help or "")
     records = [option.get_help_record(context) for option in command.get_params(context)]
     rows = [record for record in records if record and record[1]]
-    table_rows = [f"| `{cell(name)}` | {cell(text)} |" for name, text in rows]
+    table_rows = [f"| `{escape_cell(name)}` | {escape_cell(text)} |" for name, text in rows]
     yield "\n".join(["| option | |", "|---|---|", *table_rows])
     if command.epilog:
         lines = command.epilog.replace("\b", "").strip().splitlines()[1:]
@@ -231,7 +231,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_reference,
     "configuration.md": lambda: configuration_reference(_GENERATED),
     "errors.md": errors_reference,
-    "review.schema.json": lambda: as_text(schemas()["review"]),
+    "review.schema.json": lambda: as_text(all_schemas()["review"]),
     "streaming.md": lambda: with_tables((DOCS / "streaming.md").read_text(encoding="utf-8")),
     "metrics.md": lambda: with_metrics((DOCS / "metrics.md").read_text(encoding="utf-8")),
     "optimizer.md": lambda: with_rules((DOCS / "optimizer.md").read_text(encoding="utf-8")),

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     name: str
     help: str
     """The first sentence of the command's own help."""
@@ -14,37 +14,37 @@ class Entry(NamedTuple):
 
 
 COMMANDS = (
-    Entry("init", "Create a new project that compiles."),
-    Entry("demo", "Run a project with live test traffic, and show it on a live page."),
-    Entry("debug", "Check the installation, the project and its target, and test its connections."),
-    Entry("compile", "Check the project and write its SQL and manifest."),
-    Entry("ls", "List the nodes of the project."),
-    Entry("lineage", "Show the lineage of models and columns."),
-    Entry("explain", "Show the plan as written and as optimized, and what each rule saved."),
-    Entry("docs", "Generate or serve the project's site, or a document for other tools."),
-    Entry("review", "Review what a change does before it is merged."),
-    Entry("broker", "Start, stop or inspect the project's local Kafka broker."),
-    Entry(
+    CommandEntry("init", "Create a new project that compiles."),
+    CommandEntry("demo", "Run a project with live test traffic, and show it on a live page."),
+    CommandEntry("debug", "Check the installation, the project and its target, and test its connections."),
+    CommandEntry("compile", "Check the project and write its SQL and manifest."),
+    CommandEntry("ls", "List the nodes of the project."),
+    CommandEntry("lineage", "Show the lineage of models and columns."),
+    CommandEntry("explain", "Show the plan as written and as optimized, and what each rule saved."),
+    CommandEntry("docs", "Generate or serve the project's site, or a document for other tools."),
+    CommandEntry("review", "Review what a change does before it is merged."),
+    CommandEntry("broker", "Start, stop or inspect the project's local Kafka broker."),
+    CommandEntry(
         "build",
         "Run every model over what the topics hold now, with its unit tests before and its data tests after.",
     ),
-    Entry("run", "Run every model continuously."),
-    Entry("lag", "Show how far queries are behind their topics."),
-    Entry("state", "Show the size or the contents of query state."),
-    Entry("plan", "Show what `apply` would do to a target."),
-    Entry("apply", "Deploy the project to a target, with a rollback."),
-    Entry("package", "Package the project for a target, as a bundle that runs without a registry."),
-    Entry("environment", "List or drop isolated environments."),
-    Entry("regroup", "Regroup stateful models into queries."),
-    Entry("test", "Run unit tests of models and data tests of stored rows."),
-    Entry("seed", "Fill the empty topics of the local broker with records from seeds/*.py."),
-    Entry("produce", "Send test traffic from the generators in seeds/*.py."),
-    Entry("consume", "Show the records of topics, decoded as the project declares them."),
-    Entry("dead-letters", "List, show, replay or drop dead letters."),
-    Entry("query", "Query state tables, reference topics and seeds with SQL."),
-    Entry("show", "Show the newest rows of a model, source or seed."),
-    Entry("clean", "Remove what this project has created on this machine."),
-    Entry("schemas", "Pin or list the schemas of topics from a schema registry."),
-    Entry("schema", "Print the JSON Schemas of the YAML files."),
-    Entry("completion", "Print the script that completes commands in a shell."),
+    CommandEntry("run", "Run every model continuously."),
+    CommandEntry("lag", "Show how far queries are behind their topics."),
+    CommandEntry("state", "Show the size or the contents of query state."),
+    CommandEntry("plan", "Show what `apply` would do to a target."),
+    CommandEntry("apply", "Deploy the project to a target, with a rollback."),
+    CommandEntry("package", "Package the project for a target, as a bundle that runs without a registry."),
+    CommandEntry("environment", "List or drop isolated environments."),
+    CommandEntry("regroup", "Regroup stateful models into queries."),
+    CommandEntry("test", "Run unit tests of models and data tests of stored rows."),
+    CommandEntry("seed", "Fill the empty topics of the local broker with records from seeds/*.py."),
+    CommandEntry("produce", "Send test traffic from the generators in seeds/*.py."),
+    CommandEntry("consume", "Show the records of topics, decoded as the project declares them."),
+    CommandEntry("dead-letters", "List, show, replay or drop dead letters."),
+    CommandEntry("query", "Query state tables, reference topics and seeds with SQL."),
+    CommandEntry("show", "Show the newest rows of a model, source or seed."),
+    CommandEntry("clean", "Remove what this project has created on this machine."),
+    CommandEntry("schemas", "Pin or list the schemas of topics from a schema registry."),
+    CommandEntry("schema", "Print the JSON Schemas of the YAML files."),
+    CommandEntry("completion", "Print the script that completes commands in a shell."),
 )

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from millstream.cli.output import Part
 from millstream.cli.result_values import as_text
-from millstream.core.text import clean
+from millstream.core.text import clean_text
 
 NULL = "NULL"
 _GAP = "  "
@@ -26,7 +26,7 @@ class Cell(Struct, frozen=True):
     right: bool = False
 
 
-def table(
+def format_table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, zone: tzinfo
 ) -> list[Part]:
     """Align rows below their column names; cut to `width` cells if there is one."""
@@ -35,12 +35,12 @@ def table(
         any(row[index].right for row in cells) and all(row[index].right or row[index].style for row in cells)
         for index in range(len(columns))
     ]
-    names = [clean(name) for name in columns]
+    names = [clean_text(name) for name in columns]
     needed = [
         max([cell_len(name), *(cell_len(row[index].text) for row in cells)])
         for index, name in enumerate(names)
     ]
-    widths = needed if width is None else fitted(needed, width)
+    widths = needed if width is None else fit_widths(needed, width)
     head = [Cell(name, "bold", right) for name, right in zip(names, rights, strict=True)]
     rule = [Cell("─" * width, "dim") for width in widths]
     aligned = [[Cell(c.text, c.style, right) for c, right in zip(row, rights, strict=True)] for row in cells]
@@ -54,7 +54,7 @@ def table(
     return parts
 
 
-def fitted(needed: Sequence[int], width: int) -> list[int]:
+def fit_widths(needed: Sequence[int], width: int) -> list[int]:
     """Return widths that fit: the last columns are left out, then the widest are cut."""
     widths = list(needed)
     while len(widths) > 1 and sum(min(w, _LEAST) for w in widths) + len(_GAP) * (len(widths) - 1) > width:
@@ -83,7 +83,7 @@ def _line(row: Sequence[Cell], widths: Sequence[int]) -> Iterator[Part]:
 def _cell(value: Any, zone: tzinfo) -> Cell:
     if value is None:
         return Cell(NULL, "dim italic")
-    text = clean(as_text(value, zone))
+    text = clean_text(as_text(value, zone))
     if isinstance(value, str) and (value in {"", NULL} or value != value.strip()):
         # Quoted, so that it differs from NULL, and blanks are visible.
         text = f"'{text}'"

@@ -50,7 +50,7 @@ def _nested(value: Any, zone: tzinfo) -> str:
             return json.dumps(as_json(value, zone), ensure_ascii=False)
 
 
-def csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> str:
+def format_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> str:
     """Return CSV: NULL is an empty field, an empty text `""`."""
     lines = [",".join(map(_field, columns))]
     lines += [",".join("" if v is None else _field(as_text(v, zone)) for v in row) for row in rows]
@@ -62,7 +62,7 @@ def _field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if quote else text
 
 
-def records(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> list[dict[str, Any]]:
+def to_objects(columns: Sequence[str], rows: Iterable[Sequence[Any]], zone: tzinfo) -> list[dict[str, Any]]:
     """Return an object for each row; a second column of the same name becomes `name_2`."""
     names: list[str] = []
     for name in columns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import structs
 
-from millstream.cli.options import Common
+from millstream.cli.options import CommonOptions
 from millstream.cli.project import project_of
 from millstream.cli.remedies import for_target
 from millstream.project.settings import read_settings
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from millstream.cli.remedies import TargetOptions
-    from millstream.review.replay import Statistics
+    from millstream.review.rebuild_cost import ReplayFigures
     from millstream.review.values import QueryChange, Review
-    from millstream.review.version import Version
+    from millstream.review.version import ReviewedVersion
 
 _LEVELS = ("breaking", "rebuild", "mixed", "stored", "cost")
 _FORMER = {"forward": ("mixed", "stored")}
 """What levels were called before."""
 
 
-def failing(function: Callable[..., Any]) -> Callable[..., Any]:
+def review_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --fail-on and --ask-kafka."""
     levels = click.option(
         "--fail-on",
@@ -44,27 +44,29 @@ def failing(function: Callable[..., Any]) -> Callable[..., Any]:
     return levels(kafka(function))
 
 
-def statistics_of(common: Common, root: Path, now: Version, *, ask_kafka: bool) -> Statistics:
+def statistics_of(
+    common: CommonOptions, root: Path, now: ReviewedVersion, *, ask_kafka: bool
+) -> ReplayFigures:
     """Return the statistics behind estimates; Kafka is asked only with --ask-kafka."""
     from millstream.queries.topology import read_hints
     from millstream.results.results import read_results
-    from millstream.review.replay import statistics
+    from millstream.review.rebuild_cost import collect_figures
 
     settings, _ = read_settings(root)
     manifest = now.manifest
     results = read_results(root / settings.target_path, manifest.project, manifest.target)
-    stats = statistics(manifest, read_hints(now.compiled).rows_per_second, results)
+    stats = collect_figures(manifest, read_hints(now.compiled).rows_per_second, results)
     if not ask_kafka:
         return stats
-    from millstream.kafka.opening import connected
+    from millstream.kafka.connection import connect_kafka
     from millstream.review.topic_facts import with_topic_facts
 
     project = project_of(common, root)
-    with connected(project) as admin:
+    with connect_kafka(project) as admin:
         return with_topic_facts(admin, stats, stats.topics)
 
 
-def shown(review: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
+def format_review(review: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
     """Return the review for programs and for people, with commands for the target."""
     review = structs.replace(review, queries=tuple(_for_target(query, target) for query in review.queries))
     if output == "json":
@@ -72,9 +74,9 @@ def shown(review: Review, output: str, target: TargetOptions) -> tuple[dict[str,
 
         return to_builtins(review), ""
     if output == "markdown":
-        from millstream.review.formats.markdown import markdown
+        from millstream.review.formats.markdown import write_comment
 
-        return {}, markdown(review).removesuffix("\n")
+        return {}, write_comment(review).removesuffix("\n")
     return {}, _text(review)
 
 
@@ -90,7 +92,9 @@ _STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", 
 def _text(review: Review) -> Text:
     from rich.text import Text
 
-    from millstream.core.text import clean
+    from millstream.core.text import clean_text
     from millstream.review.formats.text import text_lines
 
-    return Text("\n").join(Text(clean(line.text), _STYLES.get(line.kind, "")) for line in text_lines(review))
+    return Text("\n").join(
+        Text(clean_text(line.text), _STYLES.get(line.kind, "")) for line in text_lines(review)
+    )

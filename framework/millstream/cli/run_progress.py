@@ -17,37 +17,37 @@ from rich.live import Live
 from rich.text import Text
 
 from millstream.cli.build_progress import expired_in_words, expired_lines, late_in_words, late_remedy
-from millstream.cli.diagnostics import as_data, count, render
+from millstream.cli.diagnostics import as_data, count_of, render_diagnostic
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.text import clean
+from millstream.core.text import clean_text
 from millstream.deploy.values import (
-    Applying,
-    Batched,
-    Compared,
+    ApplyStep,
+    BatchCompleted,
     DataTested,
     DiagnosticEvent,
-    Ends,
     Event,
-    Failed,
     FunctionLogged,
-    Idle,
     LeftOut,
-    Logged,
-    Machine,
-    Removed,
-    Running,
-    Setup,
-    Stopped,
-    Waiting,
+    LineLogged,
+    MachineUsage,
+    QueryFailed,
+    QueryIdle,
+    QueryRemoved,
+    QueryRunning,
+    QueryStopped,
+    QueryWaiting,
+    SetupStep,
+    TableCompared,
+    TopicEnds,
 )
 from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
-from millstream.ops.query_status import Watcher
+from millstream.ops.query_status import RunWatcher
 from millstream.queries.values import Query
 from millstream.results.results import TableChanges
-from millstream.results.state_stats import Restored
+from millstream.results.state_stats import RestoredState
 
 _BEGINNINGS = {"Spark": "starting Spark", "jars": "fetching jars", "topics": "checking topics"}
 """What the live view says of stages that say nothing themselves."""
@@ -56,7 +56,7 @@ _LATE_EVERY = 60.0
 
 
 @contextmanager
-def run_progress(style: OutputStyle, watcher: Watcher) -> Iterator[RunProgress]:
+def run_progress(style: OutputStyle, watcher: RunWatcher) -> Iterator[RunProgress]:
     shown = RunProgress(style, watcher)
     live: AbstractContextManager[object] = nullcontext()
     if not style.json and not style.quiet and shown.console.is_terminal:
@@ -68,7 +68,7 @@ def run_progress(style: OutputStyle, watcher: Watcher) -> Iterator[RunProgress]:
 class RunProgress:
     """Shows the events of a run, which arrive from several threads, and passes them to the watcher."""
 
-    def __init__(self, style: OutputStyle, watcher: Watcher) -> None:
+    def __init__(self, style: OutputStyle, watcher: RunWatcher) -> None:
         self.console = console_during_jvm_start(style, quiet=style.quiet and not style.json)
         self._style = style
         self._watcher = watcher
@@ -113,7 +113,8 @@ class RunProgress:
         fates = {model: counted for status in seen for model, counted in status.fates.items()}
         data |= {"expired": to_builtins(self._expired), "fates": to_builtins(fates)}
         text = (
-            f"stopped after {count(rows, 'row')}; all completed batches are saved, and the next run continues"
+            f"stopped after {count_of(rows, 'row')}; all completed batches are saved, "
+            "and the next run continues"
         )
         if again:
             text += f"; it repeats a batch of {', '.join(again)}"
@@ -128,17 +129,17 @@ class RunProgress:
 
     def _show(self, event: Event) -> None:
         match event:
-            case Setup(name=name, said=said, done=done):
+            case SetupStep(name=name, said=said, done=done):
                 self._begin("" if done else f"{name}: {said}" if said else _BEGINNINGS.get(name, name))
                 if done and said:
                     self._say("stage", f"{name}: {said}", {"name": name, "said": said})
-            case Running(query=query, rebuilding=rebuilding):
+            case QueryRunning(query=query, rebuilding=rebuilding):
                 self._queries[query.name] = query
                 text = f"{query.name} is being rebuilt" if rebuilding else f"{query.name} is running"
                 self._say("started", text, {"query": query.name, "rebuild": rebuilding})
-            case Batched(query=name, batch=batch):
+            case BatchCompleted(query=name, batch=batch):
                 self._batch(name, batch)
-            case Failed(query=name, diagnostic=diagnostic, failures=failures, again=again):
+            case QueryFailed(query=name, diagnostic=diagnostic, failures=failures, again=again):
                 self._diagnostic(diagnostic)
                 text = f"{name} failed; restarts in {again:g} s"
                 data = {"query": name, "failures": failures, "again": again} | _reason(diagnostic)
@@ -147,24 +148,24 @@ class RunProgress:
                 self._diagnostic(diagnostic)
                 text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
                 self._say("left_out", text, {"query": name, "model": model} | _reason(diagnostic))
-            case Stopped(query=name):
+            case QueryStopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
             case DiagnosticEvent(diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
             case DataTested(test=test, passed=passed, message=message, severity=severity):
                 self._test(test.removeprefix("test."), message, severity, passed=passed)
-            case Compared(model=model, columns=columns, rows=rows, less=less):
+            case TableCompared(model=model, columns=columns, rows=rows, less=less):
                 name = model.partition(".")[2]
                 text = f"{name}: not compared: {less}" if less else f"{name}: same rows in both versions"
                 data = {"model": name, "columns": columns, "rows": rows, "why_not": less}
                 self._say("compared", text, data)
-            case Removed(query=query):
+            case QueryRemoved(query=query):
                 self._say("removed", f"{query} is removed", {"query": query})
-            case Applying():
+            case ApplyStep():
                 self._applying(event)
-            case Logged(level=level, text=text, data=data):
+            case LineLogged(level=level, text=text, data=data):
                 self._say("log", f"{level.upper()} {text}", {"level": level} | data)
-            case Idle() | Waiting() | Ends() | Machine() | FunctionLogged():
+            case QueryIdle() | QueryWaiting() | TopicEnds() | MachineUsage() | FunctionLogged():
                 pass
 
     def _test(self, name: str, message: str, severity: str, *, passed: bool) -> None:
@@ -177,7 +178,7 @@ class RunProgress:
         elif failed_before:
             self._say("test", f"data test {name} passes again", data)
 
-    def _applying(self, event: Applying) -> None:
+    def _applying(self, event: ApplyStep) -> None:
         names = ", ".join(event.queries)
         match event.step:
             case "began":
@@ -210,18 +211,18 @@ class RunProgress:
         rate = batch.rows / batch.seconds if batch.seconds else 0.0
         query = self._queries[name]
         checks = bool(query.dead_letters) and not query.model_outputs
-        read = f"{count(batch.rows, 'record')} checked" if checks else count(batch.rows, "row")
+        read = f"{count_of(batch.rows, 'record')} checked" if checks else count_of(batch.rows, "row")
         text = f"{name}: {read} in {batch.seconds:.1f} s, {rate:,.0f}/s"
         for change in changes:
             text = f"{name}: {_table_changes(change)} in {batch.seconds:.1f} s"
         if lag := sum(batch.behind.values()):
             text += f", lag {lag:,}"
         if bad := sum(batch.counts.dead_letters.values()):
-            text += f", {count(bad, 'dead letter')}"
+            text += f", {count_of(bad, 'dead letter')}"
         if skipped := sum(batch.counts.skipped.values()):
-            text += f", {count(skipped, 'skipped record')}"
+            text += f", {count_of(skipped, 'skipped record')}"
         if failures := sum(batch.counts.tests.values()):
-            text += f", {count(failures, 'row')} failed data tests"
+            text += f", {count_of(failures, 'row')} failed data tests"
         if expired:
             text = ", ".join((text, *map(expired_in_words, expired)))
         if self._style.json or not self.console.is_terminal:
@@ -231,7 +232,7 @@ class RunProgress:
         if batch.late:
             self._late_rows(name, batch)
 
-    def _restored(self, name: str, restored: Sequence[Restored]) -> None:
+    def _restored(self, name: str, restored: Sequence[RestoredState]) -> None:
         files, seconds = sum(store.bytes for store in restored), sum(store.seconds for store in restored)
         text = f"{name}: state of {size_in_words(files)} loaded in {seconds:.1f} s, all stores together"
         self._say("restored", text, {"query": name, "bytes": files, "seconds": round(seconds, 3)})
@@ -258,7 +259,7 @@ class RunProgress:
         if self._style.json:
             self._say("problem", diagnostic.message, as_data(diagnostic, self._style.target))
         else:
-            self.console.print(render(diagnostic, self.console.width, self._style.target))
+            self.console.print(render_diagnostic(diagnostic, self.console.width, self._style.target))
 
     def _say(self, event: str, text: str, data: dict[str, Any]) -> None:
         now = datetime.now(timezone.utc)
@@ -266,7 +267,7 @@ class RunProgress:
             line = {"time": now.isoformat(timespec="milliseconds"), "event": event, **data}
             click.echo(json.dumps(line))
         else:
-            self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean(text)))
+            self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean_text(text)))
 
     def view(self) -> Group:
         seen, (stage, began) = self._watcher.all(), self._stage
@@ -279,9 +280,9 @@ class RunProgress:
 
 
 def _table_changes(changes: TableChanges) -> str:
-    touched = count(changes.touched, "key") if changes.touched else "all keys"
+    touched = count_of(changes.touched, "key") if changes.touched else "all keys"
     stored = ", ".join(f"{rows:,} {kind}" for kind, rows in changes.by_kind.items() if rows)
-    return f"{touched} touched, {count(changes.computed, 'row')} computed, {stored or 'nothing stored'}"
+    return f"{touched} touched, {count_of(changes.computed, 'row')} computed, {stored or 'nothing stored'}"
 
 
 def _reason(diagnostic: Diagnostic) -> dict[str, Any]:

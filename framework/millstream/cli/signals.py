@@ -34,7 +34,7 @@ def ending_well() -> Iterator[None]:
 
 
 @contextmanager
-def interrupted() -> Iterator[None]:
+def interrupt_on_signals() -> Iterator[None]:
     """Let each signal do what Ctrl-C does."""
 
     def end(_: int) -> NoReturn:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from millstream.__main__ import main as millstream
-from millstream.cli.failures import guarded
+from millstream.cli.failures import run_guarded
 from millstream.core.errors import reporting_os_errors
 
 _RUN = ("run", "--host", "0.0.0.0")  # noqa: S104 - probes come from other machines
@@ -16,7 +16,7 @@ _RUN = ("run", "--host", "0.0.0.0")  # noqa: S104 - probes come from other machi
 
 def main() -> NoReturn:
     package = Path(os.environ["MILLSTREAM_PACKAGE"])
-    if code := guarded(lambda: _prepare(package), sys.argv[1:]):
+    if code := run_guarded(lambda: _prepare(package), sys.argv[1:]):
         sys.exit(code)
     if not sys.argv[1:]:
         sys.argv += _RUN

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.cli.options import Common
+from millstream.cli.options import CommonOptions
 from millstream.cli.project import compile_for
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
@@ -34,7 +34,7 @@ class SinkSchema(Struct, frozen=True):
     """It is what the registry has, and not registered by the sink."""
 
 
-class TopicSchemas(Struct, frozen=True):
+class RegisteredTopics(Struct, frozen=True):
     settings: Settings
     target: Target
     topics: Mapping[str, Topic]
@@ -51,7 +51,7 @@ class TopicSchemas(Struct, frozen=True):
         return tuple(use for topic in self.topics.values() for use in topic.registry_uses)
 
 
-def topic_schemas(common: Common, root: Path) -> TopicSchemas:
+def topic_schemas(common: CommonOptions, root: Path) -> RegisteredTopics:
     settings, problems = read_settings(root)
     merged, more = merge_variables(settings.vars, common.vars)
     target, others = read_target(root, settings, common.target, common.profiles_dir, merged)
@@ -66,10 +66,10 @@ def topic_schemas(common: Common, root: Path) -> TopicSchemas:
         if not any(diagnostic.severity == "error" for diagnostic in diagnostics)
         else ()
     )
-    return TopicSchemas(settings, target, topics, files, pins, sinks, diagnostics)
+    return RegisteredTopics(settings, target, topics, files, pins, sinks, diagnostics)
 
 
-def _of_sinks(common: Common, root: Path) -> Iterator[SinkSchema]:
+def _of_sinks(common: CommonOptions, root: Path) -> Iterator[SinkSchema]:
     # Models whose sources lack a pin have errors, but are known nevertheless.
     for node in compile_for(common, root).manifest.nodes.values():
         if (sink := node.sink) is None:

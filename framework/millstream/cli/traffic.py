@@ -6,19 +6,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from millstream.cli.known_writers import shown
-from millstream.cli.options import Common
-from millstream.cli.output import terminal
+from millstream.cli.options import CommonOptions
+from millstream.cli.output import progress_console
+from millstream.cli.writer_schemas import decode_by_writers
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import newest_records
 from millstream.kafka.event_time import event_time
 from millstream.kafka.generators import generators_of
 from millstream.kafka.live_times import LiveTimes
-from millstream.kafka.offsets import bounds
-from millstream.kafka.readings import of_source
+from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.registry.writers import Writers
-from millstream.kafka.topics import Topic, create_missing, source_topic
+from millstream.kafka.topic_decoding import of_source
+from millstream.kafka.topics import TopicConfig, create_missing, source_topic
 from millstream.project.values import Generator, Project
 from millstream.project.values import Topic as SourceTopic
 
@@ -70,7 +70,7 @@ def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTo
 
 def ready_topics(admin: Admin, sources: Iterable[SourceTopic]) -> tuple[str, ...]:
     """Create missing topics on the local broker; raise if any are missing on another Kafka."""
-    topics: dict[str, Topic] = {topic.topic: source_topic(topic) for topic in sources}
+    topics: dict[str, TopicConfig] = {topic.topic: source_topic(topic) for topic in sources}
     if admin.cluster.embedded:
         return create_missing(admin, topics.values())
     existing = admin.metadata().topics
@@ -95,7 +95,7 @@ def live_times(
     """Return how records of each topic get the times of the clock, from now or the topic's newest record."""
     topics = {topic.topic: topic for _, topic in generators}
     sent: dict[str, int] = {}
-    for (name, _), offsets in bounds(admin, topics).items():
+    for (name, _), offsets in topic_bounds(admin, topics).items():
         sent[name] = sent.get(name, 0) + offsets.end
     times = {name: event_time(topic) for name, topic in topics.items()}
     messages, _ = newest_records(admin, [*topics], _NEWEST)
@@ -104,15 +104,17 @@ def live_times(
     for message in messages:
         topic = topics[str(message.topic())]
         if (event := times[topic.topic]) is not None:
-            milliseconds = event.of(shown(message, of_source(topic), writers).value)
+            milliseconds = event.of(decode_by_writers(message, of_source(topic), writers).value)
             begin[topic.topic] = max(begin[topic.topic], milliseconds or 0)
     return {name: LiveTimes(event, begin[name], speed, sent.get(name, 0)) for name, event in times.items()}
 
 
 @contextmanager
-def sending(common: Common, totals: dict[str, int | None]) -> Iterator[Callable[[str, int], None] | None]:
+def sending_progress(
+    common: CommonOptions, totals: dict[str, int | None]
+) -> Iterator[Callable[[str, int], None] | None]:
     """Yield a callback for the records sent to each topic; on a terminal, show a bar for each topic."""
-    if (screen := terminal(common.style)) is None:
+    if (screen := progress_console(common.style)) is None:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.text import Text
 
-from millstream.compile.lineage.values import VALUE_KINDS, Edge, End, Lineage
-from millstream.core.text import clean
+from millstream.compile.lineage.values import VALUE_KINDS, Lineage, LineageEdge, LineageEnd
+from millstream.core.text import clean_text
 
 _COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "magenta", "metric": "magenta"}
-Describe = Callable[[End], str]
+Describe = Callable[[LineageEnd], str]
 
 
-def tree(lineage: Lineage, describe: Describe = lambda _end: "") -> Text:
+def draw_lineage(lineage: Lineage, describe: Describe = lambda _end: "") -> Text:
     """Draw upstream and downstream; branches that were already drawn are not repeated."""
     if lineage.root is None:
         children = {edge.child for edge in lineage.downstream}
@@ -23,7 +23,7 @@ def tree(lineage: Lineage, describe: Describe = lambda _end: "") -> Text:
         )
         below = _neighbours(lineage.downstream, up=False)
         lines: list[Text] = []
-        drawn: set[End] = set()
+        drawn: set[LineageEnd] = set()
         for top in tops:
             lines += [_label(top, "", describe), *_branches(top, below, describe, drawn)]
         return Text("\n").join(lines)
@@ -37,18 +37,20 @@ def tree(lineage: Lineage, describe: Describe = lambda _end: "") -> Text:
     return Text("\n").join(lines)
 
 
-Neighbours = Mapping[End, Sequence[tuple[str, End]]]
+Neighbours = Mapping[LineageEnd, Sequence[tuple[str, LineageEnd]]]
 
 
-def _neighbours(edges: Iterable[Edge], *, up: bool) -> Neighbours:
-    neighbours: dict[End, dict[tuple[str, End], None]] = defaultdict(dict)
+def _neighbours(edges: Iterable[LineageEdge], *, up: bool) -> Neighbours:
+    neighbours: dict[LineageEnd, dict[tuple[str, LineageEnd], None]] = defaultdict(dict)
     for edge in edges:
         near, far = (edge.child, edge.parent) if up else (edge.parent, edge.child)
         neighbours[near][edge.kind, far] = None
     return {near: tuple(fars) for near, fars in neighbours.items()}
 
 
-def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[End]) -> list[Text]:
+def _branches(
+    root: LineageEnd, neighbours: Neighbours, describe: Describe, drawn: set[LineageEnd]
+) -> list[Text]:
     """Return the lines below a root; not recursive, because a graph may be deeper than Python's stack."""
     lines: list[Text] = []
     rows: set[str] = set()
@@ -66,18 +68,18 @@ def _branches(root: End, neighbours: Neighbours, describe: Describe, drawn: set[
 
 
 def _children(
-    end: End, neighbours: Neighbours, indent: str, rows: set[str]
-) -> list[tuple[str, End, str, bool]]:
+    end: LineageEnd, neighbours: Neighbours, indent: str, rows: set[str]
+) -> list[tuple[str, LineageEnd, str, bool]]:
     children = list(neighbours.get(end, ()))
     if end.column and end.node not in rows:
         # What decides which rows exist is the same for all columns of a node: draw it below the first one.
         rows.add(end.node)
-        children += neighbours.get(End(end.node), ())
+        children += neighbours.get(LineageEnd(end.node), ())
     return [(kind, far, indent, i == len(children) - 1) for i, (kind, far) in enumerate(children)][::-1]
 
 
-def _label(end: End, kind: str, describe: Describe) -> Text:
+def _label(end: LineageEnd, kind: str, describe: Describe) -> Text:
     text = Text.assemble((f"{kind} ", "cyan") if kind else "")
-    text.append(clean(str(end)), _COLORS.get(end.node.partition(".")[0], ""))
+    text.append(clean_text(str(end)), _COLORS.get(end.node.partition(".")[0], ""))
     note = describe(end)
-    return text.append(f"  {clean(note)}", "dim") if note else text
+    return text.append(f"  {clean_text(note)}", "dim") if note else text

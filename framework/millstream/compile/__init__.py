@@ -11,7 +11,7 @@ import msgspec
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.compile.snapshot import inputs_digest, read_compiled, store_compiled
 from millstream.core.gc_pause import collector_paused
-from millstream.core.target_folder import claim
+from millstream.core.target_folder import claim_folder
 from millstream.formats.registry import function_of
 from millstream.project.profiles import read_target
 from millstream.project.settings import read_settings
@@ -46,7 +46,7 @@ def compile_project(
     folder = root / settings.target_path
     key = ""
     if use_cache:
-        claim(root, settings.target_path)
+        claim_folder(root, settings.target_path)
         key = inputs_digest(root, settings, chosen, merged)
         if not diagnostics and (cached := read_compiled(root, folder, key, checked=check is not None)):
             return _unchanged(root, settings, cached)

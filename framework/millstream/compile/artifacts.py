@@ -14,7 +14,7 @@ from millstream import __version__
 from millstream.compile.manifest import Compiled, Manifest, StoredPlan
 from millstream.core.atomic import replace_file
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.target_folder import claim, is_below
+from millstream.core.target_folder import claim_folder, is_below
 from millstream.project.files import SpecialFileError, open_regular
 
 MANIFEST = "manifest.json"
@@ -38,7 +38,7 @@ def write_artifacts(
 
     Every file is replaced as a whole, so that a concurrent reader sees the old file or the new one.
     """
-    claim(root, target_path)
+    claim_folder(root, target_path)
     target = root / target_path
     try:
         return _write(target, target_path, compiled, node_ids)

@@ -11,8 +11,8 @@ from millstream.compile.node import column_of
 from millstream.core.text import Location
 from millstream.formats.registry import KEY, Encoding, functions_of
 from millstream.project.values import (
-    Column,
     DataTest,
+    DeclaredColumn,
     DeclaredSource,
     Function,
     FunctionUse,
@@ -134,8 +134,8 @@ def located_tests(project: Project) -> Iterable[tuple[ManifestNode, Location]]:
         yield from _tests(project, f"seed.{seed.name}", seed.columns, seed.tests)
 
 
-def labelled(
-    relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
+def name_tests(
+    relation: str, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
 ) -> Iterable[tuple[str, str, DataTest]]:
     """Yield the tests of a relation and of its columns, each with its name and column.
 
@@ -154,9 +154,9 @@ def labelled(
 
 
 def _tests(
-    project: Project, relation: str, columns: Iterable[Column], tests: Iterable[DataTest]
+    project: Project, relation: str, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
 ) -> Iterable[tuple[ManifestNode, Location]]:
-    for label, column, test in labelled(relation, columns, tests):
+    for label, column, test in name_tests(relation, columns, tests):
         depends, arguments = [relation], test.arguments
         to = arguments.get("to") if test.name == "relationships" else None
         if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):

@@ -9,17 +9,17 @@ from millstream.compile.cache_files import COMPILED, FORMAT, read_file, write_fi
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic
 from millstream.plan.traits import Traits
-from millstream.project.values import Reference, Uses
+from millstream.project.values import NodeReference, TemplateUses
 from millstream.sql.values import InputRelation
 
 
-class Entry(Struct, frozen=True):
+class CachedModel(Struct, frozen=True):
     """One model without errors, with the digests of its inputs."""
 
     rendered_from: str
     made_from: str
-    uses: Uses
-    references: tuple[Reference, ...]
+    uses: TemplateUses
+    references: tuple[NodeReference, ...]
     config: dict[str, Any]
     sql: str
     relation: InputRelation
@@ -32,12 +32,12 @@ class Entry(Struct, frozen=True):
 
 class Cache(Struct, frozen=True):
     format: str = FORMAT
-    models: dict[str, Entry] = {}
+    models: dict[str, CachedModel] = {}
     files: dict[str, bytes] = {}
     """The contents of YAML, Python and CSV files, by kind, path and digest."""
 
 
-class Memo(dict[str, bytes]):
+class ContentCache(dict[str, bytes]):
     """Cached file contents; `used` has those that this compile needed, which are kept."""
 
     def __init__(self, files: dict[str, bytes]) -> None:

@@ -17,18 +17,18 @@ from millstream.plan.from_sql.catalog import (
     Catalog,
     DedupeSpec,
     FunctionSpec,
-    Hints,
+    ModelHints,
     ModelSpec,
     RowSpec,
     SeedSpec,
     TopicSpec,
 )
-from millstream.plan.nodes import METADATA, Check, Column, LoggedRows, Metering
+from millstream.plan.nodes import METADATA, Column, LoggedRows, Metering, RowCheck
 from millstream.project.imports import python_version
 from millstream.project.spark_settings import settings_of_results
-from millstream.project.table_places import table_places
+from millstream.project.table_locations import table_places
 from millstream.project.values import Project, RowSource, Topic, shuffle_partitions
-from millstream.sql.query import Query
+from millstream.sql.query import SqlQuery
 from millstream.sql.values import InputRelation
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
@@ -147,10 +147,10 @@ def _columns(relation: InputRelation) -> tuple[Column, ...]:
 def model_spec(
     name: str,
     config: Mapping[str, Any],
-    query: Query,
+    query: SqlQuery,
     relation: InputRelation,
     extras: tuple[tuple[str, Expression], ...] = (),
-    checks: tuple[Check, ...] = (),
+    checks: tuple[RowCheck, ...] = (),
     metrics: tuple[Metering, ...] = (),
     log: LoggedRows | None = None,
 ) -> ModelSpec:
@@ -180,7 +180,7 @@ def _dedupe(option: Mapping[str, Any]) -> DedupeSpec:
     return DedupeSpec(columns_named(option["keys"]), option.get("within"), option.get("exact") or False)
 
 
-def _hints(project: Project) -> Hints:
+def _hints(project: Project) -> ModelHints:
     keeps: dict[str, float] = {}
     rows: dict[str, float] = {}
     distinct: dict[str, dict[str, int]] = {}
@@ -194,4 +194,4 @@ def _hints(project: Project) -> Hints:
         of_columns = {c.name: c.meta["distinct"] for c in columns if "distinct" in c.meta}
         if counts := of_columns | dict(hints.get("distinct") or {}):
             distinct[id_] = counts
-    return Hints(keeps, rows, distinct)
+    return ModelHints(keeps, rows, distinct)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from millstream.compile.models import Models
+from millstream.compile.models import ModelCompiler
 from millstream.core.errors import Diagnostic
 from millstream.formats.registry import DEFAULT_FORMAT
 from millstream.outputs.kinds import Sink
@@ -18,20 +18,20 @@ from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, TableScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.project.checks import Lines
-from millstream.stores.registry import choices_with_change_feed, declaration
+from millstream.project.checks import LocationLines
+from millstream.stores.registry import choices_with_change_feed, store_declaration
 
 _IN_JSON = "emit='changes' writes JSON as Debezium does"
 
 
-def problems_of_changes(models: Models, catalog: bytes) -> list[Diagnostic]:
+def problems_of_changes(models: ModelCompiler, catalog: bytes) -> list[Diagnostic]:
     """Return what is wrong with sinks that send changes; the catalog has no other errors."""
     sending = [model for model in models.models.values() if model.config.get("emit") == "changes"]
     if not any(materialization_of(model.file.name, model.config).changes for model in sending):
         return []
     decoded = msgspec.msgpack.decode(catalog, type=Catalog)
     plan, _ = build_plan(decoded)
-    lines = Lines(Path(models.project.root))
+    lines = LocationLines(Path(models.project.root))
     diagnostics: list[Diagnostic] = []
     for output in plan.outputs:
         sink = output.materialization.sink
@@ -74,7 +74,7 @@ def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
         return f"{start}: {what}", f"store the rows in a model with {stored}, and select from that"
     for node in order:
         if isinstance(node, TableScan) and node.changes:
-            store = declaration(catalog.store_of(node.relation))
+            store = store_declaration(catalog.store_of(node.relation))
             if not store.change_feed:
                 table = node.relation.rpartition(".")[2]
                 what = f"'{table}' is stored in {store.title}, which has no change feed"

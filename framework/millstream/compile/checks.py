@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from millstream.compile.assemble import labelled
+from millstream.compile.assemble import name_tests
 from millstream.compile.data_tests import failing_condition
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.outputs.registry import materialization_of
-from millstream.plan.nodes import Check
+from millstream.plan.nodes import RowCheck
 from millstream.project.data_tests import KINDS
 from millstream.project.values import DataTest, ModelProperties, Project, Severity
 from millstream.sql.values import Analysis, InputRelation
@@ -26,17 +26,17 @@ def row_checks(
     properties: ModelProperties | None,
     relation: InputRelation,
     analyse: Callable[[str, InputRelation], Analysis],
-) -> tuple[tuple[Check, ...], list[Diagnostic]]:
+) -> tuple[tuple[RowCheck, ...], list[Diagnostic]]:
     """Return the row checks of a model, and the errors in their SQL."""
     if properties is None or not materialization_of(relation.id, config).stored_as:
         return (), _not_stored(relation.id, properties)
-    checks: list[Check] = []
+    checks: list[RowCheck] = []
     diagnostics: list[Diagnostic] = []
     columns = {column.name.lower() for column in relation.columns}
     stored = materialization_of(relation.id, config)
     # When a version begins and ends depends on other rows.
     versions = {VALID_FROM, VALID_TO} if stored.versions else set[str]()
-    for label, column, test in labelled(relation.id, properties.columns, properties.tests):
+    for label, column, test in name_tests(relation.id, properties.columns, properties.tests):
         sql = failing_condition(test.name, column or None, test.arguments)
         if sql is None:
             diagnostics += _more_than_a_row(test)
@@ -53,7 +53,7 @@ def row_checks(
             ]
             wrong = only_expression(analysis)
             if wrong is not None and _of_one_row(wrong) and not wrong.folded & versions:
-                checks.append(Check(label, _severity(test), wrong))
+                checks.append(RowCheck(label, _severity(test), wrong))
             elif not analysis.diagnostics:
                 diagnostics += _more_than_a_row(test)
     return tuple(checks), diagnostics
@@ -66,7 +66,7 @@ def unstored_tests(project: Project) -> list[Diagnostic]:
     return [
         diagnostic
         for id_, columns, tests in described
-        for _, _, test in labelled(id_, columns, tests)
+        for _, _, test in name_tests(id_, columns, tests)
         if test.severity in _KEEPS_OUT
         for diagnostic in [_refused(test, f"'{id_.partition('.')[2]}' is not a stored model")]
     ]
@@ -84,7 +84,7 @@ def _of_one_row(wrong: Expression) -> bool:
 def _not_stored(id_: str, properties: ModelProperties | None) -> list[Diagnostic]:
     if properties is None:
         return []
-    tests: Iterable[DataTest] = (t for _, _, t in labelled(id_, properties.columns, properties.tests))
+    tests: Iterable[DataTest] = (t for _, _, t in name_tests(id_, properties.columns, properties.tests))
     reason = f"'{id_.partition('.')[2]}' is a view"
     return [_refused(test, reason) for test in tests if test.severity in _KEEPS_OUT]
 

@@ -1,7 +1,7 @@
 """Data tests as values: SQL that finds the wrong rows of a relation.
 
 `millstream test` runs them over stored rows. A `RowTest` needs a single row, so a query can also apply it
-before the row is stored (`plan.nodes.Check`).
+before the row is stored (`plan.nodes.RowCheck`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
-from millstream.core.expressions import literal
+from millstream.core.expressions import sql_literal
 from millstream.project.values import Severity
 
 
@@ -168,7 +168,7 @@ def _literal(value: Any) -> str:
         case int() | float():
             return str(value)
         case _:
-            return literal(str(value))
+            return sql_literal(str(value))
 
 
 def _quoted(name: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from millstream.compile.node import Model
 from millstream.core.errors import Diagnostic
-from millstream.project.values import Project, Reference
+from millstream.project.values import NodeReference, Project
 from millstream.sql.values import InputRelation
 
 
@@ -21,7 +21,7 @@ class ErrorReach:
         self._without_types: set[str] = set()
         """Models with errors, and all that read them: types of their columns may be unknown."""
 
-    def add(self, model: str, references: Iterable[Reference]) -> None:
+    def add(self, model: str, references: Iterable[NodeReference]) -> None:
         """Add a model before it is analyzed."""
         if self.reaches_types(references):
             self._without_types.add(model)
@@ -34,7 +34,7 @@ class ErrorReach:
     def has_lost_columns(self, model: str) -> bool:
         return model in self._without_columns
 
-    def reaches_columns(self, references: Iterable[Reference]) -> bool:
+    def reaches_columns(self, references: Iterable[NodeReference]) -> bool:
         """Whether an input has unknown columns because of an error elsewhere."""
         return any(
             reference.id in self._without_columns
@@ -42,7 +42,7 @@ class ErrorReach:
             for reference in references
         )
 
-    def reaches_types(self, references: Iterable[Reference]) -> bool:
+    def reaches_types(self, references: Iterable[NodeReference]) -> bool:
         """Whether types of an input may be unknown because of an error elsewhere."""
         return any(
             reference.id in self._without_types or self._is_open(reference.id) for reference in references
@@ -57,7 +57,7 @@ _OF_COLUMNS = frozenset(("MS402", "MS403", "MS407", "MS409", "MS411", "MS412", "
 """Errors of names and types, which are uncertain where models read each other in a cycle."""
 
 
-def follows(
+def may_follow(
     model: str, diagnostic: Diagnostic, unordered: AbstractSet[str], unplanned: AbstractSet[str]
 ) -> bool:
     """Whether an error or warning of a model may follow from a cycle, or from how a topic is declared."""

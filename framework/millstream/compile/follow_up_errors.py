@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from millstream.core.errors import Diagnostic, Note
+from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.formats.registry import SCHEMA_SUFFIXES
 from millstream.project.files import intended_name
 from millstream.project.settings import FILE as SETTINGS
@@ -171,5 +171,5 @@ def _once(diagnostics: list[Diagnostic], macros: Collection[str]) -> list[Diagno
 def _with_count(diagnostic: Diagnostic, others: int) -> Diagnostic:
     if not others:
         return diagnostic
-    note = Note(f"and from {others} other {'call' if others == 1 else 'calls'}")
+    note = DiagnosticNote(f"and from {others} other {'call' if others == 1 else 'calls'}")
     return msgspec.structs.replace(diagnostic, notes=(*diagnostic.notes, note))

@@ -10,22 +10,22 @@ import msgspec
 
 from millstream import __version__
 from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node
-from millstream.compile.cache import Cache, Memo
+from millstream.compile.cache import Cache, ContentCache
 from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
 from millstream.compile.descriptions import inherit_descriptions
-from millstream.compile.error_reach import follows, misdeclared_topics, readers_of
+from millstream.compile.error_reach import may_follow, misdeclared_topics, readers_of
 from millstream.compile.follow_up_errors import broken_files, without_followups
-from millstream.compile.graph import Node, build_graph, find_cycles
+from millstream.compile.graph import GraphNode, build_graph, find_cycles
 from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
-from millstream.compile.models import Models
+from millstream.compile.models import ModelCompiler
 from millstream.compile.native_functions import not_native
 from millstream.compile.options import unknown_rules
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
-from millstream.project.imports import Imported
+from millstream.project.imports import FunctionImports
 from millstream.project.load import load_files
 from millstream.project.values import Project, Settings, Target
 
@@ -44,11 +44,13 @@ def compile_all(
     cache: Cache,
     progress: Progress | None,
     check: Check | None,
-) -> tuple[Compiled, Cache, dict[str, str | None], Imported]:
-    memo = Memo(cache.files)
+) -> tuple[Compiled, Cache, dict[str, str | None], FunctionImports]:
+    memo = ContentCache(cache.files)
     environment: dict[str, str | None] = {}
     project, file_diagnostics = load_files(root, settings, target, variables, memo, environment)
-    models = Models(project, cache.models, progress or (lambda *_: None), broken_files(file_diagnostics))
+    models = ModelCompiler(
+        project, cache.models, progress or (lambda *_: None), broken_files(file_diagnostics)
+    )
     models.render_all()
     order, cycles, unordered = _order(models)
     models.analyse_all(order)
@@ -69,7 +71,9 @@ def compile_all(
     }
     unplanned = readers_of(misdeclared_topics(project, file_diagnostics), models.models.values(), order)
     following = {
-        id(diagnostic) for model, diagnostic in of_models if follows(model, diagnostic, unordered, unplanned)
+        id(diagnostic)
+        for model, diagnostic in of_models
+        if may_follow(model, diagnostic, unordered, unplanned)
     }
     causes = [diagnostic for diagnostic in all_diagnostics if id(diagnostic) not in following]
     shown = without_followups(causes, macros, calls, models.renderer.lost_macros)
@@ -94,11 +98,11 @@ def compile_all(
         compiled = msgspec.structs.replace(compiled, diagnostics=(*compiled.diagnostics, *more))
     for model in models.models.values():
         environment |= model.uses.env
-    imported = Imported(project.imported, project.libraries)
+    imported = FunctionImports(project.imported, project.libraries)
     return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
 
 
-def _errors_by_model(models: Models, shown: Iterable[Diagnostic]) -> tuple[frozenset[str], bool]:
+def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tuple[frozenset[str], bool]:
     """Return the models with errors, and whether there are errors that are not those of single models."""
     by_model = {
         model.id: {(diagnostic.code, diagnostic.location) for diagnostic in model.diagnostics}
@@ -112,7 +116,7 @@ def _errors_by_model(models: Models, shown: Iterable[Diagnostic]) -> tuple[froze
     )
 
 
-def _by_cause(models: Models, order: list[str]) -> Callable[[Diagnostic], Any]:
+def _by_cause(models: ModelCompiler, order: list[str]) -> Callable[[Diagnostic], Any]:
     """Order errors by cause: files that all models may use, then models after what they read, then YAML."""
     paths = {
         models.models[id_.removeprefix("model.")].file.path: index
@@ -136,13 +140,13 @@ def _unknown_rules(target: Target) -> list[Diagnostic]:
     ]
 
 
-def _order(models: Models) -> tuple[list[str], list[Diagnostic], frozenset[str]]:
+def _order(models: ModelCompiler) -> tuple[list[str], list[Diagnostic], frozenset[str]]:
     """Return the models in topological order, the cycles, and the models in or behind them."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, GraphNode] = {}
     locations: dict[tuple[str, str], Location | None] = {}
     for model in models.models.values():
         depends = tuple(sorted({reference.id for reference in model.references}))
-        nodes[model.id] = Node(
+        nodes[model.id] = GraphNode(
             id=model.id,
             kind="model",
             name=model.file.name,
@@ -159,7 +163,7 @@ def _order(models: Models) -> tuple[list[str], list[Diagnostic], frozenset[str]]
     return order, diagnostics, unordered
 
 
-def _order_despite_cycles(nodes: dict[str, Node]) -> tuple[list[str], frozenset[str]]:
+def _order_despite_cycles(nodes: dict[str, GraphNode]) -> tuple[list[str], frozenset[str]]:
     done: dict[str, None] = {}
     pending = dict(nodes)
     stuck: frozenset[str] = frozenset()
@@ -173,7 +177,7 @@ def _order_despite_cycles(nodes: dict[str, Node]) -> tuple[list[str], frozenset[
     return list(done), stuck
 
 
-def _with_line(models: Models, diagnostic: Diagnostic) -> Diagnostic:
+def _with_line(models: ModelCompiler, diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.location is None or diagnostic.location.path not in models.renderer.texts:
         return diagnostic
     return msgspec.structs.replace(
@@ -181,7 +185,7 @@ def _with_line(models: Models, diagnostic: Diagnostic) -> Diagnostic:
     )
 
 
-def _manifest(models: Models, order: list[str], tests: list[ManifestNode]) -> Manifest:
+def _manifest(models: ModelCompiler, order: list[str], tests: list[ManifestNode]) -> Manifest:
     project: Project = models.project
     nodes: list[ManifestNode] = [
         source_node(project, topic, models.relations[f"source.{topic.id}"])

@@ -6,15 +6,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.core.cycles import cycles
-from millstream.core.errors import Diagnostic, MillstreamError, Note
+from millstream.core.cycles import shortest_cycles
+from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError
 from millstream.core.text import Location
 from millstream.outputs.kinds import Sink
 from millstream.outputs.registry import Materialization, materialization_of
 from millstream.project.values import Kind
 
 
-class Node(Struct, frozen=True, kw_only=True):
+class GraphNode(Struct, frozen=True, kw_only=True):
     """The properties of a model, source, seed, test, exposure or metric that the graph and selectors use."""
 
     id: str
@@ -53,7 +53,7 @@ _SHOWN = 12
 class Graph(Struct, frozen=True):
     """Nodes with their neighbours. Undefined nodes are left out; the ref to them is the error."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, GraphNode]
     parents: dict[str, tuple[str, ...]]
     children: dict[str, tuple[str, ...]]
     levels: tuple[tuple[str, ...], ...]
@@ -66,10 +66,10 @@ class Graph(Struct, frozen=True):
 
     def ancestors(self, start: str) -> frozenset[str]:
         """Return what a node depends on."""
-        return reach((start,), self.parents)
+        return walk_graph((start,), self.parents)
 
 
-def build_graph(nodes: Mapping[str, Node]) -> Graph:
+def build_graph(nodes: Mapping[str, GraphNode]) -> Graph:
     """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
     if diagnostics := find_cycles(nodes):
         raise MillstreamError(*diagnostics)
@@ -89,7 +89,7 @@ def build_graph(nodes: Mapping[str, Node]) -> Graph:
     return Graph(by_id, parents, {key: tuple(ids) for key, ids in children.items()}, tuple(levels))
 
 
-def reach(
+def walk_graph(
     starts: Iterable[str], neighbours: Mapping[str, tuple[str, ...]], depth: int | None = None
 ) -> frozenset[str]:
     """Return the nodes that are reached over 1 to `depth` edges, in one walk for all starts together."""
@@ -105,13 +105,15 @@ def reach(
     return frozenset(reached)
 
 
-def find_cycles(nodes: Mapping[str, Node], locate: Locate = lambda _child, _parent: None) -> list[Diagnostic]:
+def find_cycles(
+    nodes: Mapping[str, GraphNode], locate: Locate = lambda _child, _parent: None
+) -> list[Diagnostic]:
     """Report a shortest cycle of each strongly connected component, and each node that reads itself."""
-    paths = cycles({key: node.depends_on for key, node in nodes.items()})
+    paths = shortest_cycles({key: node.depends_on for key, node in nodes.items()})
     return [_report(cycle, nodes, locate) for cycle in paths]
 
 
-def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -> Diagnostic:
+def _report(cycle: tuple[str, ...], nodes: Mapping[str, GraphNode], locate: Locate) -> Diagnostic:
     steps = [f"{key} ({nodes[key].path})" for key in cycle]
     if len(steps) > _SHOWN:
         steps[_SHOWN - 2 : -1] = [f"… {len(steps) - _SHOWN + 1} more …"]
@@ -121,7 +123,9 @@ def _report(cycle: tuple[str, ...], nodes: Mapping[str, Node], locate: Locate) -
         remedy = "read its inputs instead: another model, a seed or a source"
         return Diagnostic("MS501", message, locate(cycle[0], cycle[0]), remedy)
     refs = list(zip(cycle[1:], (*cycle[2:], cycle[0]), strict=True))[: _SHOWN - 1]
-    notes = (Note(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs)
+    notes = (
+        DiagnosticNote(f"{child} refers to {parent} here", locate(child, parent)) for child, parent in refs
+    )
     message = f"{len(cycle)} nodes depend on each other in a cycle: {path}"
     remedy = "remove one of these refs, or move what both need into a separate model"
     located = tuple(note for note in notes if note.location)

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.core.expressions import literal, quoted
+from millstream.core.expressions import quote_name, sql_literal
 from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import LoggedRows, RowLog
@@ -71,6 +71,6 @@ def _text(log: ModelLog, relation: InputRelation) -> str:
     """Return SQL for the text that is logged of a row: NULL if it is not logged."""
     columns = {column.name.lower(): column.name for column in relation.columns}
     names = [columns[name.lower()] for name in log.columns] or list(columns.values())
-    fields = ", ".join(f"{literal(name)}, {quoted(name)}" for name in names)
+    fields = ", ".join(f"{sql_literal(name)}, {quote_name(name)}" for name in names)
     shown = f"to_json(named_struct({fields}), map('ignoreNullFields', 'false'))"
     return f"select if({log.when or 'true'}, {shown}, null) as option from this"  # noqa: S608 -- of the project

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.compile.graph import Node
+from millstream.compile.graph import GraphNode
 from millstream.core.errors import Diagnostic
 
 SCHEMA_VERSION = 1
@@ -31,7 +31,7 @@ class ManifestColumn(Struct, frozen=True):
     tests: tuple[str, ...] = ()
 
 
-class ManifestNode(Node, frozen=True, kw_only=True):
+class ManifestNode(GraphNode, frozen=True, kw_only=True):
     description: str = ""
     owner: str | None = None
     meta: dict[str, Any] = {}

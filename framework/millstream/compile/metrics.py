@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Meter, Metering
 from millstream.project.values import Metric
@@ -34,7 +34,7 @@ class _Number(Struct, frozen=True):
     fold: Fold
 
 
-def meterings(
+def compile_metrics(
     metrics: Iterable[Metric],
     config: Mapping[str, Any],
     relation: InputRelation,
@@ -134,7 +134,9 @@ def _is_one_call(inner: str) -> bool:
 
 def _text(metric: Metric, number: _Number) -> str:
     """Return SQL for the text that a row adds: NULL if it has no number."""
-    labels = "".join(f", chr(0), coalesce(cast({quoted(name)} as string), '')" for name in metric.dimensions)
+    labels = "".join(
+        f", chr(0), coalesce(cast({quote_name(name)} as string), '')" for name in metric.dimensions
+    )
     text = f"concat(cast(cast({number.sql} as double) as string){labels})"
     if metric.where:
         text = f"if({metric.where}, {text}, null)"

@@ -9,12 +9,12 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from millstream.compile.cache import Entry
+from millstream.compile.cache import CachedModel
 from millstream.compile.cache_files import digest_of
 from millstream.compile.checks import row_checks
 from millstream.compile.error_reach import ErrorReach
 from millstream.compile.logs import logged_rows
-from millstream.compile.metrics import meterings
+from millstream.compile.metrics import compile_metrics
 from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import (
@@ -23,26 +23,26 @@ from millstream.compile.options import (
     unknown_names,
     wrong_versions,
 )
-from millstream.compile.planning import Planning, encoded_catalog
+from millstream.compile.planning import ProjectPlanner, encoded_catalog
 from millstream.compile.record_times import is_time_problem, query_with_time
 from millstream.compile.relations import input_relations, with_versions
 from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
-from millstream.core.errors import Diagnostic, Note, Severity, did_you_mean
+from millstream.core.errors import Diagnostic, DiagnosticNote, Severity, did_you_mean
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import PlanProblem
 from millstream.project.config import Layer, resolve_config
-from millstream.project.load import folders
+from millstream.project.load import model_folders
 from millstream.project.options import ModelConfig
 from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
-from millstream.project.values import Metric, Project, Reference, SqlFile, Uses
-from millstream.sql.query import Query
+from millstream.project.values import Metric, NodeReference, Project, SqlFile, TemplateUses
+from millstream.sql.query import SqlQuery
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, SqlDiagnostic
 
 Progress = Callable[[str, int, int], None]
@@ -52,11 +52,11 @@ Find = Callable[[tuple[str, ...]], InputRelation | None]
 _SCHEMA_OPTIONS = ("schema", "format", "framing", "key_schema", "key_format", "key_framing")
 
 
-class Models:
+class ModelCompiler:
     """Compiles a project's models; `cached` are the entries of the last compile."""
 
     def __init__(
-        self, project: Project, cached: Mapping[str, Entry], progress: Progress, broken: frozenset[str]
+        self, project: Project, cached: Mapping[str, CachedModel], progress: Progress, broken: frozenset[str]
     ) -> None:
         self.project = project
         self.cached = cached
@@ -65,7 +65,7 @@ class Models:
         self.relations = input_relations(project, broken)
         derived = derive_columns(project, self.relations)
         self.diagnostics = [*derived.diagnostics, *self.renderer.diagnostics, *built_in_names(project)]
-        self.planning = Planning(project, self.relations, derived.expressions)
+        self.planning = ProjectPlanner(project, self.relations, derived.expressions)
         self.models: dict[str, Model] = {}
         self._schemas = {
             id_: digest_of(relation, self.planning.traits.get(id_))
@@ -101,7 +101,7 @@ class Models:
                 model.entry = None
                 model.diagnostics += misread
 
-    def misread(self, references: Iterable[Reference]) -> Iterator[Diagnostic]:
+    def misread(self, references: Iterable[NodeReference]) -> Iterator[Diagnostic]:
         """Report refs to disabled models, which are no nodes, and to those whose rows no model can read."""
         for reference in references:
             if reference.id in self._disabled:
@@ -137,7 +137,7 @@ class Models:
     def _config(self, file: SqlFile, in_file: Layer) -> tuple[ModelConfig, list[Diagnostic]]:
         settings = self.project.settings
         properties = self.project.properties.get(file.name)
-        return resolve_config(settings, folders(file, settings), properties, in_file)
+        return resolve_config(settings, model_folders(file, settings), properties, in_file)
 
     def _exists(self, id_: str) -> bool:
         """Return whether the id of a reference still is that of a node."""
@@ -146,7 +146,7 @@ class Models:
             return name in self.project.models
         return id_ in self.relations and not (kind == "seed" and name in self.project.models)
 
-    def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: Uses) -> str:
+    def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: TemplateUses) -> str:
         # An empty variable differs from one that is not set.
         values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
         declared = self.project.settings.env_vars
@@ -163,7 +163,7 @@ class Models:
             self._everywhere,
         )
 
-    def _looks_up(self, uses: Uses) -> bool:
+    def _looks_up(self, uses: TemplateUses) -> bool:
         library = self.renderer.library
         return "lookup_map" in {*uses.names, *library.names_behind(library.paths_behind(uses.names))}
 
@@ -238,7 +238,7 @@ class Models:
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
         model.diagnostics += wrong
-        metrics, wrong = meterings(self._metrics(model), model.config, relation, self._analysed_option)
+        metrics, wrong = compile_metrics(self._metrics(model), model.config, relation, self._analysed_option)
         model.diagnostics += wrong
         log, wrong = logged_rows(properties, model.config, relation, self._analysed_option)
         model.diagnostics += wrong
@@ -257,7 +257,7 @@ class Models:
 
     def _timed_query(
         self, model: Model, analysis: Analysis, relation: InputRelation
-    ) -> tuple[Query, list[PlanProblem]] | None:
+    ) -> tuple[SqlQuery, list[PlanProblem]] | None:
         """Return the query of a sink with the time of its records, if FROM has it, but not its rows."""
         assert analysis.query is not None
         rendered, name = self._rendered_again(model), model.file.name
@@ -315,7 +315,11 @@ class Models:
     def _plan_diagnostic(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
         diagnostic = self._at_problem(model, plan_problem)
         others = (self.models.get(other.removeprefix("model.")) for other in plan_problem.others)
-        notes = (Note(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2)) for o in others if o is not None)
+        notes = (
+            DiagnosticNote(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2))
+            for o in others
+            if o is not None
+        )
         return msgspec.structs.replace(diagnostic, notes=(*diagnostic.notes, *notes))
 
     def _at_problem(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
@@ -400,9 +404,9 @@ class Models:
         text: bool = False,
     ) -> Analysis:
         # Imports sqlglot, which an unchanged project does not need.
-        from millstream.sql.analyze import analyze
+        from millstream.sql.analyze import analyze_sql
 
-        return analyze(sql, find, names, self.project.functions, model=model_name, text=text)
+        return analyze_sql(sql, find, names, self.project.functions, model=model_name, text=text)
 
     def diagnostic(self, rendered: Rendered, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
         location, line, notes = self.renderer.locate(
@@ -419,12 +423,14 @@ class Models:
                 break
         if sql_diagnostic.noticed is not None:
             noticed, _, _ = self.renderer.locate(rendered, sql_diagnostic.noticed, sql_diagnostic.noticed + 1)
-            notes.append(Note("found here", noticed))
+            notes.append(DiagnosticNote("found here", noticed))
         return Diagnostic(
             sql_diagnostic.code, sql_diagnostic.message, location, sql_diagnostic.help, line, tuple(notes)
         )
 
-    def _at_call(self, location: Location, line: str, notes: list[Note]) -> tuple[Location, str, list[Note]]:
+    def _at_call(
+        self, location: Location, line: str, notes: list[DiagnosticNote]
+    ) -> tuple[Location, str, list[DiagnosticNote]]:
         """Return where a macro is called: a column that has no name gets it there, not in the macro."""
         macros = {file.path for file in self.project.macros}
         calls = [note.location for note in notes if note.location and note.location.path not in macros]
@@ -432,7 +438,7 @@ class Models:
             return location, line, notes
         return calls[-1], self.renderer.texts[calls[-1].path].line(calls[-1].line), []
 
-    def _written(self, rendered: Rendered, offset: int) -> tuple[Location, str, list[Note]]:
+    def _written(self, rendered: Rendered, offset: int) -> tuple[Location, str, list[DiagnosticNote]]:
         """Return where a sign was written."""
         return self.renderer.locate(rendered, offset, offset + 1, rendered.sql[offset])
 
@@ -488,7 +494,7 @@ class Models:
                     names,
                     f"it has {', '.join(names[:8])}" if names else "its SQL has no columns",
                 ),
-                notes=(Note("its SQL", Location(model.file.path, 1, 1, 2)),),
+                notes=(DiagnosticNote("its SQL", Location(model.file.path, 1, 1, 2)),),
             )
             for column in properties.columns
             if column.name.lower() not in folded
@@ -529,11 +535,11 @@ class Models:
 
     # -- cache
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, CachedModel]:
         """Return the cache entries of models without errors."""
         return {
             name: model.entry
-            or Entry(
+            or CachedModel(
                 model.rendered_from,
                 model.made_from,
                 model.uses,
@@ -551,18 +557,18 @@ class Models:
         }
 
 
-def _in_argument(written: tuple[Location, str, list[Note]]) -> bool:
+def _in_argument(written: tuple[Location, str, list[DiagnosticNote]]) -> bool:
     return any(note.message == THROUGH for note in written[2])
 
 
-def _disabled(reference: Reference, location: Location) -> Diagnostic:
+def _disabled(reference: NodeReference, location: Location) -> Diagnostic:
     name = reference.id.removeprefix("model.")
     remedy = "enable it, or read another model"
-    note = Note("the disabled model", location)
+    note = DiagnosticNote("the disabled model", location)
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))
 
 
-def _unreadable(reference: Reference, word: str) -> Diagnostic:
+def _unreadable(reference: NodeReference, word: str) -> Diagnostic:
     name = reference.id.removeprefix("model.")
     message = f"model '{name}' is materialized as '{word}', whose rows no model can read"
     remedy = "read what it reads; or select the rows in a view, and let both read that"

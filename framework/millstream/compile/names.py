@@ -2,10 +2,10 @@
 
 from millstream.core.errors import Diagnostic
 from millstream.project.values import Project
-from millstream.sql.signatures import signatures
+from millstream.sql.signatures import load_signatures
 
 _ENDINGS = ("_where", "_at")
-"""Suffixes that queries add to names: `queries/python_calls.py`, `queries/emit/error_places.py`."""
+"""Suffixes that queries add to names: `queries/python_calls.py`, `queries/emit/error_locations.py`."""
 
 
 def built_in_names(project: Project) -> list[Diagnostic]:
@@ -13,7 +13,7 @@ def built_in_names(project: Project) -> list[Diagnostic]:
     diagnostics: list[Diagnostic] = []
     for function in project.functions.values():
         name, remedy = function.name, f"rename it, for example to my_{function.name}"
-        if name in signatures():
+        if name in load_signatures():
             message = f"'{name}' is a function of Spark"
             diagnostics.append(Diagnostic("MS318", message, function.location, remedy))
         for ending in _ENDINGS:

@@ -9,8 +9,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, diagnostic_at
-from millstream.core.text import Text
-from millstream.native import Obstacle, Translation, translate
+from millstream.core.text import FileText
+from millstream.native import Obstacle, Translation
+from millstream.native import translate_function as translate
 from millstream.project.functions import read_functions
 from millstream.project.imports import with_imports
 from millstream.project.values import Function
@@ -24,13 +25,13 @@ def translate_function(function: Function, text: str) -> Translation | Obstacle:
         return Obstacle(f"code that may change any name when it is imported, at {function.effect}", 0)
     if function.table or function.keyed:
         return Obstacle("a function that yields rows", function.location.line)
-    translated = translate(function.name, Text(function.path, text))
+    translated = translate(function.name, FileText(function.path, text))
     if isinstance(translated, Obstacle) and not translated.line:
         return replace(translated, line=function.location.line)
     return translated
 
 
-def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:
+def find_obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:
     """Return why functions run in Python; each is given with its file and what YAML says of how it `runs`."""
     by_file: dict[str, set[str]] = defaultdict(set)
     for name, (path, _) in functions.items():
@@ -38,7 +39,7 @@ def obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str,
     obstacles: dict[str, Obstacle] = {}
     for path, names in by_file.items():
         text = (root / path).read_text(encoding="utf-8")
-        read = {function.name: function for function in read_functions(Text(path, text))[0]}
+        read = {function.name: function for function in read_functions(FileText(path, text))[0]}
         for function in with_imports(read, root)[0].values():
             if function.name in names:
                 translated = translate_function(replace(function, runs=functions[function.name][1]), text)
@@ -60,4 +61,4 @@ def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic
             start += len(text[start:]) - len(text[start:].lstrip(" \t"))
             message = f"'{function.name}' can't run natively: {obstacle.what}"
             remedy = "write it in another way, or remove `runs: native` of the function."
-            yield diagnostic_at(Text(function.path, text), start, None, "MS325", message, remedy)
+            yield diagnostic_at(FileText(function.path, text), start, None, "MS325", message, remedy)

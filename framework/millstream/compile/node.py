@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from millstream.compile.cache import Entry
+from millstream.compile.cache import CachedModel
 from millstream.compile.manifest import Influence, ManifestColumn, ManifestNode
 from millstream.core.errors import Diagnostic
 from millstream.outputs.registry import materialization_of
 from millstream.plan.traits import Traits
-from millstream.project.load import folders
-from millstream.project.values import Column, Project, Reference, SqlFile, Uses
+from millstream.project.load import model_folders
+from millstream.project.values import DeclaredColumn, NodeReference, Project, SqlFile, TemplateUses
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, Source
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class Model(Struct):
 
     file: SqlFile
     config: dict[str, Any]
-    references: tuple[Reference, ...]
-    uses: Uses
+    references: tuple[NodeReference, ...]
+    uses: TemplateUses
     rendered_from: str
     sql: str = ""
     rendered: Rendered | None = None
-    entry: Entry | None = None
+    entry: CachedModel | None = None
     """The cache entry, while it may still be valid."""
     made_from: str = ""
     node: ManifestNode | None = None
@@ -59,7 +59,7 @@ def model_node(
         kind="model",
         name=file.name,
         path=file.path,
-        fqn=(project.settings.name, *folders(file, project.settings), file.name),
+        fqn=(project.settings.name, *model_folders(file, project.settings), file.name),
         tags=tuple(model.config.get("tags") or ()),
         config={key: value for key, value in model.config.items() if value not in (None, [], {}, ())},
         depends_on=tuple(sorted({reference.id for reference in model.references})),
@@ -77,7 +77,7 @@ def model_node(
 
 
 def _model_columns(
-    analysis: Analysis, relation: InputRelation, described: Mapping[str, Column]
+    analysis: Analysis, relation: InputRelation, described: Mapping[str, DeclaredColumn]
 ) -> tuple[ManifestColumn, ...]:
     sources = {column.name.lower(): column.sources for column in analysis.columns}
     return tuple(
@@ -86,7 +86,9 @@ def _model_columns(
     )
 
 
-def column_of(column: RelationColumn, described: Column | None, sources: frozenset[Source]) -> ManifestColumn:
+def column_of(
+    column: RelationColumn, described: DeclaredColumn | None, sources: frozenset[Source]
+) -> ManifestColumn:
     return ManifestColumn(
         column.name,
         str(column.type),

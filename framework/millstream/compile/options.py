@@ -8,13 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.core.errors import did_you_mean
-from millstream.core.expressions import Expression, joined, replace_columns
-from millstream.core.expressions import column as column_of
+from millstream.core.expressions import Expression, column_expression, join_pieces, replace_columns
 from millstream.core.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 from millstream.outputs.kinds import EVERY_HEADER, KEEP, OWN_HEADERS, PROCESSING_TIME, VALID_FROM, VALID_TO
 from millstream.outputs.registry import columns_named, materialization_of
-from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
 from millstream.plan.ttl import wrong_time
@@ -132,7 +131,7 @@ def option_expressions(
         ]
         if (expression := only_expression(analysis)) is not None:
             if option == TIMESTAMP_OPTION:
-                diagnostics += untimely(relation, sql, expression)
+                diagnostics += check_record_time(relation, sql, expression)
                 expression = as_time(expression)
             expressions.append((name, expression))
     return tuple(expressions), diagnostics
@@ -164,7 +163,7 @@ def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[P
     return diagnostics
 
 
-def untimely(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
+def check_record_time(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
     """Find a time of records that is none."""
     if time.type in {*_TIMES, UNKNOWN}:
         return []
@@ -178,7 +177,7 @@ def as_time(time: Expression) -> Expression:
     """Return an expression as the time of a record."""
     if time.type == TIMESTAMP:
         return time
-    pieces = joined(("cast(", *time.pieces, " as timestamp)"))
+    pieces = join_pieces(("cast(", *time.pieces, " as timestamp)"))
     return replace(time, pieces=pieces, type=TIMESTAMP, atomic=True)
 
 
@@ -187,7 +186,7 @@ def only_expression(analysis: Analysis) -> Expression | None:
     body = analysis.query.body if analysis.query else None
     if analysis.diagnostics or not isinstance(body, Select) or len(body.items) != 1 or body.keys is not None:
         return None
-    return replace_columns(body.items[0].expression, lambda ref: column_of(ref.column, UNKNOWN))
+    return replace_columns(body.items[0].expression, lambda ref: column_expression(ref.column, UNKNOWN))
 
 
 def meaningless_state(

@@ -9,7 +9,7 @@ import msgspec
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
-from millstream.compile.stored_types import unstorable
+from millstream.compile.stored_types import check_stored_types
 from millstream.core.expressions import Expression
 from millstream.core.types import Row
 from millstream.outputs.kinds import VALID_FROM
@@ -19,20 +19,20 @@ from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
 from millstream.plan.from_sql.row_sources import row_source_node
-from millstream.plan.from_sql.ties import ties
+from millstream.plan.from_sql.ties import check_ties
 from millstream.plan.from_sql.topics import can_relay, topic_node
-from millstream.plan.from_sql.values import Surroundings, VersionStream
+from millstream.plan.from_sql.values import PlanContext, VersionStream
 from millstream.plan.from_sql.versions import joins_of_all_versions, stored_versions, version_stream
-from millstream.plan.nodes import Check, Column, LoggedRows, Metering, Node, TraitsLeaf
+from millstream.plan.nodes import Column, LoggedRows, Metering, Node, RowCheck, TraitsLeaf
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
-from millstream.sql.query import Query
+from millstream.sql.query import SqlQuery
 from millstream.sql.values import InputRelation
-from millstream.stores.registry import declaration
+from millstream.stores.registry import store_declaration
 
 
-class Planning:
+class ProjectPlanner:
     """The catalog and the traits of all relations so far."""
 
     def __init__(
@@ -64,9 +64,9 @@ class Planning:
     def check(
         self,
         model: Model,
-        query: Query,
+        query: SqlQuery,
         extras: tuple[tuple[str, Expression], ...],
-        checks: tuple[Check, ...],
+        checks: tuple[RowCheck, ...],
         metrics: tuple[Metering, ...],
         log: LoggedRows | None,
         model_options: Container[str],
@@ -81,7 +81,7 @@ class Planning:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # its inputs have errors
         traits = KnownTraits()
-        around = Surroundings(
+        around = PlanContext(
             self._input_node,
             self._can_rest,
             self.inlined.__contains__,
@@ -93,7 +93,9 @@ class Planning:
             self._row_fields,
         )
         built = build_model(spec, around, traits)
-        diagnostics = built.problems or unstorable(spec, declaration(self._store_of_table(spec)))
+        diagnostics = built.problems or check_stored_types(
+            spec, store_declaration(self._store_of_table(spec))
+        )
         if state := model.config.get("state"):
             steps = () if diagnostics else built.stateful_steps
             diagnostics = diagnostics + meaningless_state(
@@ -104,15 +106,15 @@ class Planning:
         accepted = model.config.get("unbounded_state") == "accept"
         warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
-        warnings += ties(spec, self._unique_by)
+        warnings += check_ties(spec, self._unique_by)
         return spec, traits_for_readers(spec, traits.of(built.root)), warnings
 
-    def refused(self, model: Model, query: Query) -> list[PlanProblem]:
+    def refused(self, model: Model, query: SqlQuery) -> list[PlanProblem]:
         """Return constructs that a stream does not support, for a model with unknown columns."""
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        around = Surroundings(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
+        around = PlanContext(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
         builder = ModelBuilder(spec, around, KnownTraits())
         check_forms(builder, query)
         return builder.problems

@@ -11,20 +11,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.compile.options import as_time, untimely
-from millstream.core.expressions import joined
-from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
+from millstream.compile.options import as_time, check_record_time
+from millstream.core.expressions import join_pieces
 from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.nodes import RECORD_TIME
-from millstream.sql.query import Item, Query, Select
+from millstream.sql.query import Select, SelectItem, SqlQuery
 from millstream.sql.values import Analysis, InputRelation
 
 _SELECT = len("select")
 
 
 def query_with_time(
-    sql: str, query: Query, time: str, relation: InputRelation, analyse: Callable[[str], Analysis]
-) -> tuple[Query, list[PlanProblem]] | None:
+    sql: str, query: SqlQuery, time: str, relation: InputRelation, analyse: Callable[[str], Analysis]
+) -> tuple[SqlQuery, list[PlanProblem]] | None:
     """Return the query of a model with the time of its records, which is not among its columns.
 
     None if its SELECT has no such column either, or is one of those that can't have another item.
@@ -38,13 +38,13 @@ def query_with_time(
     if analysis.diagnostics or wider is None or not isinstance(wider.body, Select):
         return None
     first, *others = wider.body.items
-    diagnostics = untimely(relation, time, first.expression)
+    diagnostics = check_record_time(relation, time, first.expression)
     time_of_row = as_time(first.expression)
     if time_of_row.column:
         # Only the columns that SQL selects are event times.
-        pieces = joined(("timestamp_micros(unix_micros(", *time_of_row.pieces, "))"))
+        pieces = join_pieces(("timestamp_micros(unix_micros(", *time_of_row.pieces, "))"))
         time_of_row = replace(time_of_row, pieces=pieces, atomic=True)
-    items = (*others, Item(RECORD_TIME, time_of_row))
+    items = (*others, SelectItem(RECORD_TIME, time_of_row))
     timed: Any = replace(wider.body, items=items)
     return replace(
         wider, body=timed, forms=query.forms, text=query.text, called=query.called, changing=query.changing

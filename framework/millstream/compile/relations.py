@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from millstream.core.types import UNKNOWN
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
-from millstream.project.values import Column, DeclaredSource, Project, RowSource, Seed, Topic
-from millstream.sources.registry import declaration
+from millstream.project.values import DeclaredColumn, DeclaredSource, Project, RowSource, Seed, Topic
+from millstream.sources.registry import source_declaration
 from millstream.sql.values import InputRelation, RelationColumn
 
 
@@ -50,7 +50,7 @@ def metadata_of(source: DeclaredSource) -> tuple[RelationColumn, ...]:
             nullable=column.nullable,
             hidden=True,
         )
-        for column in declaration(source.kind).metadata
+        for column in source_declaration(source.kind).metadata
     )
 
 
@@ -69,7 +69,7 @@ def seed_relation(seed: Seed, broken: frozenset[str] = frozenset()) -> InputRela
     return InputRelation(f"seed.{seed.name}", tuple(map(_declared, seed.columns)))
 
 
-def _declared(column: Column) -> RelationColumn:
+def _declared(column: DeclaredColumn) -> RelationColumn:
     return RelationColumn(column.name, column.type or UNKNOWN, column.nullable)
 
 

@@ -10,7 +10,7 @@ from millstream.formats.format import ReadSchema
 from millstream.formats.registry import function_of
 from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.format_functions import CODE, Unusable, sink_format
+from millstream.project.format_functions import CODE, UnusableFunction, sink_format
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 
@@ -20,7 +20,7 @@ def encoded_by_function(
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     """Return the columns that a function encodes, or how those of the sink differ."""
     schema = sink_format(sink.encoding, None, project.functions)
-    if isinstance(schema, Unusable):
+    if isinstance(schema, UnusableFunction):
         return None, list(_unusable(schema, relation, "format", "format_options"))
     return schema, list(_untaken(sink, relation, schema))
 
@@ -30,7 +30,7 @@ def key_by_function(
 ) -> tuple[ReadSchema | None, list[PlanProblem]]:
     assert sink.key_encoding is not None
     schema = sink_format(sink.key_encoding, key, project.functions)
-    if isinstance(schema, Unusable):
+    if isinstance(schema, UnusableFunction):
         return None, list(_unusable(schema, relation, "key_format", "key_format_options"))
     return schema, []
 
@@ -64,7 +64,9 @@ def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterato
             yield mismatch(f"{function} takes '{field.name}', which is not a column", "select it")
 
 
-def _unusable(unusable: Unusable, relation: InputRelation, option: str, other: str) -> Iterator[PlanProblem]:
+def _unusable(
+    unusable: UnusableFunction, relation: InputRelation, option: str, other: str
+) -> Iterator[PlanProblem]:
     """Yield why a function can't be a format, unless that is reported in its file."""
     if not unusable.reported:
         option = other if unusable.other else option

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile.sink_functions import key_by_function
-from millstream.compile.sink_schemas import record_name, refused
+from millstream.compile.sink_schemas import check_pinned_subject, record_name
 from millstream.core.errors import did_you_mean
 from millstream.core.types import UNKNOWN, Field, Row, Type
 from millstream.formats.format import Fields, ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
-from millstream.formats.keys import KeyFormat, any_value, misfit
+from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import wrong_options
 from millstream.formats.registry import DEFAULT, format_of, function_of
 from millstream.outputs.kinds import Sink, Written
@@ -87,7 +87,7 @@ def sink_key(
         remedy = "cast the column to another type, or choose another format"
         return {}, [key.diagnostic("MS123", message, remedy, option)]
     encoding = sink.key_encoding if len(key.columns) > 1 else any_value(sink.key_encoding)
-    if why := misfit(KeyFormat(encoding, key.type)):
+    if why := key_misfit(KeyFormat(encoding, key.type)):
         return {}, [key.diagnostic("MS124", why, "choose another format, or another key", "key_format")]
     return {"single_key": encoding.single}, []
 
@@ -143,7 +143,7 @@ def _with_schema(
     subject = pins.get(key.written.encoding.subject or f"{sink.topic}-key")
     option = "key_schema" if file else "key_format"
     assert sink.key_format is not None  # checked with the options
-    diagnostics += refused(sink.key_format, files, subject, pins, key.relation, option)
+    diagnostics += check_pinned_subject(sink.key_format, files, subject, pins, key.relation, option)
     return _options(schema), diagnostics
 
 

@@ -12,7 +12,7 @@ from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
+from millstream.project.pinned_schemas import PinnedSchema, UnusablePins, pinned_schema
 from millstream.project.pins import Pins
 from millstream.project.values import RegistryUse
 
@@ -41,7 +41,7 @@ def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> Si
             case PinnedSchema(schema, encoding):
                 schemas[part] = schema
                 options |= {f"{part}format": encoding.name, f"{part}schema_id": encoding.schema_id}
-            case Unusable(code, text, remedy):
+            case UnusablePins(code, text, remedy):
                 option = f"{part}format" if code == "MS126" and format_ else f"{part}schema"
                 remedy = _REMEDIES.get(code, remedy)
                 diagnostics.append(PlanProblem(id_, code, text, remedy, option=option))

@@ -13,7 +13,7 @@ from millstream.formats.options import wrong_options
 from millstream.formats.registry import format_of, function_of
 from millstream.outputs.kinds import REGISTRY, Sink
 from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.pin_compatibility import forbidden
+from millstream.project.pin_compatibility import find_forbidden
 from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
@@ -120,10 +120,10 @@ def _of_values(
     if schema is not None:
         subject = pins.get(sink.encoding.subject or f"{sink.topic}-value")
         files = _files(sink, language, project) if sink.value.file else language.derived(schema.text)
-        yield from refused(sink.encoding.name, files, subject, pins, relation, _option(sink))
+        yield from check_pinned_subject(sink.encoding.name, files, subject, pins, relation, _option(sink))
 
 
-def refused(
+def check_pinned_subject(
     format_: str,
     files: SchemaFiles,
     subject: Subject | None,
@@ -135,7 +135,7 @@ def refused(
     if subject is None:
         return
     try:
-        findings = forbidden(format_, files, subject, pins)
+        findings = find_forbidden(format_, files, subject, pins)
     except NotPinnedError as error:
         message = f"subject '{subject.subject}' needs {error}, which is not pinned"
         yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=option)

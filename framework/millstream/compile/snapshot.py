@@ -17,7 +17,7 @@ from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
 from millstream.project.file_list import project_files
 from millstream.project.files import read_data
-from millstream.project.imports import Imported
+from millstream.project.imports import FunctionImports
 from millstream.project.values import Settings, Target
 
 _FILE = "cache/snapshot.msgpack"
@@ -29,7 +29,7 @@ class _Snapshot(Struct, frozen=True):
     made_from: str
     environment: dict[str, str | None]
     """The environment variables that templates read, with their values."""
-    imported: Imported
+    imported: FunctionImports
     """What Python functions import."""
     compiled: msgspec.Raw
     """A `Compiled`, only decoded if the rest matches."""
@@ -74,7 +74,7 @@ def store_compiled(
     folder: Path,
     key: str,
     environment: dict[str, str | None],
-    imported: Imported,
+    imported: FunctionImports,
     compiled: Compiled,
     *,
     checked: bool,

@@ -15,22 +15,22 @@ from millstream.core.text import Location
 from millstream.core.types import NULL, UNKNOWN
 from millstream.outputs.kinds import RENAMED_IN_TABLE
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
-from millstream.project.values import Column, DeclaredSource, Project, Topic
+from millstream.project.values import DeclaredColumn, DeclaredSource, Project, Topic
 from millstream.sql.values import InputRelation, RelationColumn, SqlDiagnostic
 
 _BEFORE = "select "
 
 
-class Derived(Struct):
+class DerivedColumns(Struct):
     """The derived columns of all sources, by `source.topic`, with their errors."""
 
     expressions: dict[str, tuple[tuple[str, Expression], ...]] = {}
     diagnostics: list[Diagnostic] = []
 
 
-def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Derived:
+def derive_columns(project: Project, relations: dict[str, InputRelation]) -> DerivedColumns:
     """Check every `from:`, and infer the type of columns for which YAML declares none."""
-    derived = Derived()
+    derived = DerivedColumns()
     for topic in project.sources.values():
         if any(column.expression for column in topic.columns):
             id_ = f"source.{topic.id}"
@@ -39,9 +39,11 @@ def derive_columns(project: Project, relations: dict[str, InputRelation]) -> Der
 
 
 def _derived(
-    project: Project, topic: DeclaredSource, relation: InputRelation, into: Derived
+    project: Project, topic: DeclaredSource, relation: InputRelation, into: DerivedColumns
 ) -> InputRelation:
-    from millstream.sql.analyze import analyze  # imports sqlglot, which an unchanged project does not need
+    from millstream.sql.analyze import (
+        analyze_sql,
+    )  # imports sqlglot, which an unchanged project does not need
 
     expressions = {column.name: column for column in topic.columns if column.expression}
     records = InputRelation(relation.id, _of_records(topic, relation, expressions), relation.open)
@@ -53,7 +55,7 @@ def _derived(
             columns.append(declared)
             continue
         sql = f"{_BEFORE}{column.expression} as derived from records"
-        analysis = analyze(sql, lambda _: records, list, project.functions)
+        analysis = analyze_sql(sql, lambda _: records, list, project.functions)
         into.diagnostics += filter(
             None,
             (
@@ -101,13 +103,13 @@ def _time_of_versions(topic: DeclaredSource, diagnostic: Diagnostic) -> Diagnost
     return msgspec.structs.replace(diagnostic, code="MS682", message=message, help=RENAMED_IN_TABLE)
 
 
-def _wrong_type(column: Column, type_name: str) -> Diagnostic:
+def _wrong_type(column: DeclaredColumn, type_name: str) -> Diagnostic:
     message = f"'{column.name}' is declared as {column.type}, but its SQL has type {type_name}"
     remedy = f'write from: "cast(… as {column.type})", or fix the type'
     return Diagnostic("MS407", message, column.expression_location, remedy)
 
 
-def _located(column: Column, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
+def _located(column: DeclaredColumn, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
     """Convert an error in the generated query to one at the YAML value."""
     location = column.expression_location
     if location is not None and not column.templated:

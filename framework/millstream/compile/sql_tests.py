@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from millstream.compile.assemble import located_tests
 from millstream.compile.data_tests import tested_relation
 from millstream.compile.manifest import ManifestNode
-from millstream.compile.models import Models
+from millstream.compile.models import ModelCompiler
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.text import Location
 from millstream.project.data_tests import KINDS, unknown_test
@@ -21,7 +21,7 @@ _UNIMPORTANT = frozenset(("MS408", "MS409"))
 """Errors in column names, which are irrelevant in tests."""
 
 
-def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dict[str, str]]:
+def sql_tests(models: ModelCompiler) -> tuple[list[ManifestNode], list[Diagnostic], dict[str, str]]:
     """Return all data tests, the errors, and the SQL of tests in files and macros."""
     nodes: list[ManifestNode] = []
     diagnostics: list[Diagnostic] = []
@@ -54,7 +54,7 @@ def sql_tests(models: Models) -> tuple[list[ManifestNode], list[Diagnostic], dic
     return nodes, diagnostics, sql
 
 
-def _unknown(models: Models, node: ManifestNode, location: Location) -> Diagnostic | None:
+def _unknown(models: ModelCompiler, node: ManifestNode, location: Location) -> Diagnostic | None:
     """Report a test that no macro of the project defines."""
     macros = models.renderer.library.macros
     if node.test in macros:
@@ -116,7 +116,7 @@ def _reference(id_: str) -> str:
     return f"ref('{name}')"
 
 
-def _test(models: Models, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic], str]:
+def _test(models: ModelCompiler, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic], str]:
     rendered = models.renderer.render(file, {})
     diagnostics = [*rendered.diagnostics, *models.misread(rendered.references)]
     functions: tuple[str, ...] = ()

@@ -10,11 +10,11 @@ from millstream.core.types import NULL, VARIANT, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
-from millstream.sql.query import Select, Union
-from millstream.stores.declaration import Declaration
+from millstream.sql.query import Select, SqlUnion
+from millstream.stores.declaration import StoreDeclaration
 
 
-def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
+def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanProblem]:
     """Return the columns of a table or a sink that can't be written; `store` is where a table is."""
     stored = spec.materialization
     if not stored.stored_as:
@@ -34,7 +34,7 @@ def unstorable(spec: ModelSpec, store: Declaration) -> list[PlanProblem]:
     return diagnostics
 
 
-def _refused(stored: Materialization, store: Declaration, type_: Type) -> Iterator[Type]:
+def _refused(stored: Materialization, store: StoreDeclaration, type_: Type) -> Iterator[Type]:
     """Yield the types within a column's type that can't be written."""
     if (sink := stored.sink) is not None:
         unwritten = format_of(sink.encoding).unwritten
@@ -61,7 +61,7 @@ def _remedy(name: str, type_: Type, wrong: Type, *, by_name: bool) -> str:
 def _span(spec: ModelSpec, name: str) -> tuple[int, int]:
     """Return where the SQL computes a column, if its last SELECT, or the first of a UNION, lists it."""
     body = spec.query.body
-    while isinstance(body, Union):
+    while isinstance(body, SqlUnion):
         body = body.sides[0]
     items = body.items if isinstance(body, Select) else ()
     expression = next((item.expression for item in items if item.name.lower() == name.lower()), None)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.compile.assemble import labelled
-from millstream.compile.models import Models
+from millstream.compile.assemble import name_tests
+from millstream.compile.models import ModelCompiler
 from millstream.compile.node import Model
-from millstream.core.cycles import cycles
-from millstream.core.errors import Diagnostic, Note
+from millstream.core.cycles import shortest_cycles
+from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.text import Location
 from millstream.formats.registry import format_of, function_of
 from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, LONGEST_TOPIC, Sink
 from millstream.outputs.registry import materialization_of
-from millstream.project.checks import Lines
+from millstream.project.checks import LocationLines
 from millstream.project.names import is_environments
 
 OWN_PREFIX = "_millstream."
@@ -54,7 +54,7 @@ class _DeadLetterTopic(Struct, frozen=True):
     location: Location
 
 
-def topic_problems(models: Models) -> list[Diagnostic]:
+def topic_problems(models: ModelCompiler) -> list[Diagnostic]:
     """Return all errors of the topics that the models write."""
     topics = _Topics(models)
     loops = list(topics.loops())
@@ -70,10 +70,10 @@ def topic_problems(models: Models) -> list[Diagnostic]:
 
 
 class _Topics:
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: ModelCompiler) -> None:
         self.models = models
         self.sources = tuple(models.project.topics.values())
-        self.lines = Lines(Path(models.project.root))
+        self.lines = LocationLines(Path(models.project.root))
         self.sinks = [
             _Sink(model, sink)
             for model in models.models.values()
@@ -84,7 +84,7 @@ class _Topics:
     def refused(self) -> Iterator[Diagnostic]:
         """Yield topics whose names are invalid or reserved."""
         for sink in self.sinks:
-            notes: tuple[Note, ...] = ()
+            notes: tuple[DiagnosticNote, ...] = ()
             if len(sink.topic) > LONGEST_TOPIC:
                 code, message = "MS555", f"the topic name '{sink.topic}' is too long: {_AT_MOST}"
             elif sink.topic.startswith("__"):
@@ -97,13 +97,13 @@ class _Topics:
                 message = f"'{sink.topic}' is reserved: it would belong to an environment of the project"
             elif (dead_letters := self.dead_letters.get(sink.topic)) is not None:
                 code, message = "MS553", f"'{sink.topic}' is the dead-letter topic of {dead_letters.name}"
-                notes = (Note("configured here", dead_letters.location),)
+                notes = (DiagnosticNote("configured here", dead_letters.location),)
             elif (handled := self.dead_letters.get(sink.topic.removesuffix(HANDLED_SUFFIX))) is not None:
                 code, message = (
                     "MS553",
                     f"'{sink.topic}' records which dead letters of {handled.name} were handled",
                 )
-                notes = (Note("configured here", handled.location),)
+                notes = (DiagnosticNote("configured here", handled.location),)
             else:
                 continue
             yield self._diagnostic(sink, code, message, f"write to another topic: {self._free(sink)}", *notes)
@@ -127,7 +127,7 @@ class _Topics:
             if other is not sink:
                 message = f"'{other.name}' also writes to the topic '{sink.topic}'"
                 remedy = f"write to another topic: {self._free(sink)}; or combine both in one sink"
-                note = Note(f"'{other.name}' writes to it here", self._location(other))
+                note = DiagnosticNote(f"'{other.name}' writes to it here", self._location(other))
                 yield self._diagnostic(sink, "MS552", message, remedy, note)
 
     def undecodable(self) -> Iterator[Diagnostic]:
@@ -160,7 +160,7 @@ class _Topics:
                 writers.setdefault(topic.topic, []).append(topic.id)
         topics = {f"source.{source.id}": source for source in self.sources}
         reads |= {id_: writers.get(source.topic, []) for id_, source in topics.items()}
-        for cycle in cycles(reads):
+        for cycle in shortest_cycles(reads):
             steps = [*pairwise((*cycle, cycle[0]))]
             if (closing := next(((s, m) for s, m in steps if s in topics), None)) is None:
                 continue  # a cycle of refs
@@ -169,7 +169,10 @@ class _Topics:
             path = [model, *reversed((*cycle[index + 1 :], *cycle[:index])), model]
             shown = " → ".join(f"{id_} ('{topics[id_].topic}')" if id_ in topics else id_ for id_ in path)
             name = model.partition(".")[2]
-            message, note = f"'{name}' reads what it writes: {shown}", Note("read here", source.location)
+            message, note = (
+                f"'{name}' reads what it writes: {shown}",
+                DiagnosticNote("read here", source.location),
+            )
             writer, dead_letters = sinks.get(model), self.dead_letters.get(source.topic)
             if writer is not None and writer.topic == source.topic:
                 remedy = f"write to another topic: {self._free(writer)}"
@@ -194,7 +197,7 @@ class _Topics:
                 f"write to another topic: {self._free(sink)}; or, if the topic belongs to the model, remove "
                 f"the source and read {{{{ ref('{sink.name}') }}}}"
             )
-            notes = (Note("declared here", source.location) for source in sources)
+            notes = (DiagnosticNote("declared here", source.location) for source in sources)
             yield self._diagnostic(sink, "MS551", message, remedy, *notes)
 
     def colliding(self) -> Iterator[Diagnostic]:
@@ -205,7 +208,7 @@ class _Topics:
             other = folded.setdefault(topic.replace(".", "_"), topic)
             if other != topic and not _only_dead_letters_collide(topic, other, folded):
                 message = f"the topics '{topic}' and '{other}' differ only in '.' and '_'"
-                note = Note(f"'{other}'", self._declared(other))
+                note = DiagnosticNote(f"'{other}'", self._declared(other))
                 yield self.lines.diagnostic(
                     self._declared(topic), "MS556", message, "rename one of them", note
                 )
@@ -229,7 +232,7 @@ class _Topics:
             if model.config.get("on_bad_record") == "dead_letter":
                 of_calls |= self._sources_of(model)
             if stored.stored_as and name in properties:
-                tests = labelled(model.id, properties[name].columns, properties[name].tests)
+                tests = name_tests(model.id, properties[name].columns, properties[name].tests)
                 test = next((test for _, _, test in tests if test.severity == "dead_letter"), None)
                 if test is not None:
                     yield _DeadLetterTopic(
@@ -262,7 +265,9 @@ class _Topics:
     def _location(self, sink: _Sink) -> Location:
         return self.models.option_location(sink.model, "topic", "materialized")
 
-    def _diagnostic(self, sink: _Sink, code: str, message: str, remedy: str, *notes: Note) -> Diagnostic:
+    def _diagnostic(
+        self, sink: _Sink, code: str, message: str, remedy: str, *notes: DiagnosticNote
+    ) -> Diagnostic:
         return self.lines.diagnostic(self._location(sink), code, message, remedy, *notes)
 
 

@@ -8,7 +8,7 @@ _EFFORT = 50
 """How often a component may be walked for its shortest cycle: linear, and exact up to 50 nodes."""
 
 
-def cycles(edges: Edges) -> list[tuple[str, ...]]:
+def shortest_cycles(edges: Edges) -> list[tuple[str, ...]]:
     """Return every self-reference, and a shortest cycle of every strongly connected component.
 
     Each begins with its least id and follows the edges; edges to unknown ids are ignored.
@@ -17,14 +17,14 @@ def cycles(edges: Edges) -> list[tuple[str, ...]]:
         node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)
     }
     paths: list[tuple[str, ...]] = [(node,) for node, others in sorted_edges.items() if node in others]
-    for component in components(sorted_edges):
+    for component in connected_components(sorted_edges):
         if len(component) > 1:
             within = {n: [o for o in sorted_edges[n] if o in component and o != n] for n in sorted(component)}
             paths.append(_shortest(within))
     return sorted(paths)
 
 
-def components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
+def connected_components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
     """Yield the strongly connected components, by Tarjan's algorithm without recursion."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}

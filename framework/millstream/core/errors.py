@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 
 _MOST = 20
 """Names that a remedy lists in full."""
@@ -18,7 +18,7 @@ _FIRST = 10
 Severity = Literal["error", "warning"]
 
 
-class Note(Struct, frozen=True):
+class DiagnosticNote(Struct, frozen=True):
     """A second location that explains the first, such as the call of a macro."""
 
     message: str
@@ -33,7 +33,7 @@ class Diagnostic(Struct, frozen=True):
     location: Location | None = None
     help: str = ""
     line: str = ""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[DiagnosticNote, ...] = ()
     severity: Severity = "error"
 
     @property
@@ -64,14 +64,20 @@ def reporting_os_errors(code: str, message: str, remedy: str) -> Iterator[None]:
 
 
 def diagnostic_at(
-    text: Text, start: int, stop: int | None, code: str, message: str, remedy: str = "", *notes: Note
+    text: FileText,
+    start: int,
+    stop: int | None,
+    code: str,
+    message: str,
+    remedy: str = "",
+    *notes: DiagnosticNote,
 ) -> Diagnostic:
     """Return a diagnostic for `text[start:stop]`, with its line."""
     location = text.location(start, stop)
     return Diagnostic(code, message, location, remedy, text.line(location.line), notes)
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
+def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """Return the known name that `name` was most likely meant to be; None if none is similar."""
     return _nearest(name.lower(), tuple(candidates))
 
@@ -86,7 +92,7 @@ def _nearest(name: str, candidates: tuple[str, ...]) -> str | None:
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
     """Return `did you mean 'x'?`, or what to do if no name is similar."""
-    close = nearest(name, candidates)
+    close = nearest_name(name, candidates)
     return f"did you mean '{close}'?{_look_alike(name, close)}" if close else otherwise
 
 

@@ -100,7 +100,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     @once
     def text(self) -> str:
         """The expression as readable SQL, which also identifies it."""
-        return render(self)
+        return render_sql(self)
 
     def __str__(self) -> str:
         return self.text
@@ -122,7 +122,7 @@ def called_function(expression: Expression) -> str:
     return ""
 
 
-def windows(expression: Expression) -> frozenset[str]:
+def window_calls(expression: Expression) -> frozenset[str]:
     """Return the calls of `window` and `session_window` in an expression; Spark allows one per SELECT."""
     if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
         return frozenset()
@@ -137,12 +137,12 @@ def windows(expression: Expression) -> frozenset[str]:
     return frozenset(calls)
 
 
-def column(name: str, type_: Type, *, nullable: bool = True) -> Expression:
+def column_expression(name: str, type_: Type, *, nullable: bool = True) -> Expression:
     """Return an expression that is just a column."""
     return Expression((Ref(name),), type_, nullable, atomic=True)
 
 
-def render(
+def render_sql(
     expression: Expression, ref: Callable[[Ref], str] | None = None, read: Callable[[Read], str] | None = None
 ) -> str:
     """Return an expression as SQL; `ref` writes its columns, `read` its relations."""
@@ -153,16 +153,16 @@ def render(
         elif isinstance(piece, Ref):
             parts.append(ref(piece) if ref else _plain(piece))
         else:
-            parts.append(read(piece) if read else quoted(piece.relation))
+            parts.append(read(piece) if read else quote_name(piece.relation))
     return "".join(parts)
 
 
 def _plain(ref: Ref) -> str:
-    return f"{quoted(ref.relation)}.{quoted(ref.column)}" if ref.relation else quoted(ref.column)
+    return f"{quote_name(ref.relation)}.{quote_name(ref.column)}" if ref.relation else quote_name(ref.column)
 
 
 @lru_cache(1 << 14)
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name, in backquotes if SQL needs them."""
     return (
         name
@@ -171,7 +171,7 @@ def quoted(name: str) -> str:
     )
 
 
-def literal(text: str) -> str:
+def sql_literal(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
@@ -192,7 +192,7 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
             return False
         if ref.fixed and (replacement.column is None or replacement.column != ref.column):
             return False
-        if windows(replacement):
+        if window_calls(replacement):
             return False
         if ref.in_lambda and (replacement.reads or replacement.functions):
             return False  # Spark supports neither subqueries nor Python in a lambda
@@ -204,7 +204,7 @@ def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool
     return True
 
 
-def substitute(expression: Expression, by: Mapping[str, Expression]) -> Expression:
+def substitute_columns(expression: Expression, by: Mapping[str, Expression]) -> Expression:
     """Replace the columns that are in `by`; check `can_substitute` first."""
     return replace_columns(expression, lambda ref: by.get(ref.column))
 
@@ -231,7 +231,7 @@ def replace_columns(expression: Expression, replacement: Callable[[Ref], Express
         functions += part.functions
     return replace(
         expression,
-        pieces=joined(pieces) if len(pieces) > 1 else tuple(pieces),
+        pieces=join_pieces(pieces) if len(pieces) > 1 else tuple(pieces),
         deterministic=expression.deterministic and all(part.deterministic for part in used),
         raises=expression.raises or any(part.raises for part in used),
         functions=functions,
@@ -264,16 +264,16 @@ def _replacement_pieces(ref: Ref, replacement: Expression, *, alone: bool) -> li
     if isinstance(single, Ref):
         renamed = ref.named and single.column != ref.column
         new = Ref(single.column, single.relation, ref.named and not renamed, ref.fixed, ref.in_lambda)
-        return [new, f" as {quoted(ref.column)}"] if renamed else [new]
+        return [new, f" as {quote_name(ref.column)}"] if renamed else [new]
     inner: list[Piece] = [
         replace(p, in_lambda=True) if ref.in_lambda and isinstance(p, Ref) else p for p in replacement.pieces
     ]
     if ref.named:
-        return [*inner, f" as {quoted(ref.column)}"]
+        return [*inner, f" as {quote_name(ref.column)}"]
     return inner if alone or replacement.atomic else ["(", *inner, ")"]
 
 
-def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+def join_pieces(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     """Join adjacent texts, so that equal expressions have equal pieces."""
     merged: list[Piece] = []
     for are_texts, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
@@ -314,7 +314,7 @@ def all_of(conditions: Iterable[Expression], type_: Type) -> Expression:
 
 def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expression:
     return Expression(
-        joined(pieces),
+        join_pieces(pieces),
         type_,
         any(part.nullable for part in parts),
         all(part.deterministic for part in parts),

@@ -20,7 +20,7 @@ _SEARCHED = 200
 """Bytes at the start of a manifest that name its program."""
 
 
-def claim(root: Path, target_path: str) -> None:
+def claim_folder(root: Path, target_path: str) -> None:
     """Mark the folder of results; raise if it has files that Millstream did not write.
 
     A folder that can't be written to is reported when results are written: most commands only cache there.

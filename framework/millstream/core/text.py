@@ -27,7 +27,7 @@ _CONTROL |= {code: f"\\x{code:02x}" for code in range(128, 160)} | DIRECTIONS
 """Control characters of a user's file must not reach the terminal; a symbol is shown instead."""
 
 
-class Text:
+class FileText:
     """The text of one file, by its path relative to the project."""
 
     def __init__(self, path: str, content: str) -> None:
@@ -60,6 +60,6 @@ class Text:
         return Location(self.path, line, column, column + max(1, min(width, room)))
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a user's text without control characters and unpaired surrogates, with tabs as four spaces."""
     return text.translate(_CONTROL).encode("utf-8", "replace").decode()

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A file of `macros/`."""
 
     path: str
@@ -24,7 +24,7 @@ class Source(NamedTuple):
     digest: str
 
 
-def module_of(source: Source) -> types.ModuleType:
+def module_of(source: SourceFile) -> types.ModuleType:
     """Return a file as a module; it is executed once for each worker."""
     name = f"millstream_functions_{source.digest}"
     if name not in sys.modules:
@@ -46,22 +46,22 @@ def module_of(source: Source) -> types.ModuleType:
 Convert = Callable[[Any], Any]
 
 
-def converter(hint: Any) -> Convert | None:
+def arrow_converter(hint: Any) -> Convert | None:
     """Return the conversion of Arrow's values to a type hint; None if they already fit."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
-        converters = [convert for convert in map(converter, inner) if convert is not None]
+        converters = [convert for convert in map(arrow_converter, inner) if convert is not None]
         return _unless_none(converters[0]) if converters else None
     if origin is typing.Annotated or origin is typing.Final:
-        return converter(inner[0])
+        return arrow_converter(inner[0])
     if hint is datetime:
         return lambda value: value and value.astimezone(timezone.utc)
     if is_struct(hint):
         return _structure(typing.cast("type", hint))
     if origin in {dict, Mapping}:
-        return _mapping(*map(converter, inner))
+        return _mapping(*map(arrow_converter, inner))
     if origin in {list, tuple, Sequence}:
-        return _listing(converter(inner[0]), tuple_=origin is tuple)
+        return _listing(arrow_converter(inner[0]), tuple_=origin is tuple)
     return None
 
 
@@ -82,7 +82,9 @@ def _unless_none(convert: Convert) -> Convert:
 def _fields(hint: Any) -> dict[str, Convert]:
     hints = typing.get_type_hints(hint)
     return {
-        name: convert for name, field_hint in hints.items() if (convert := converter(field_hint)) is not None
+        name: convert
+        for name, field_hint in hints.items()
+        if (convert := arrow_converter(field_hint)) is not None
     }
 
 
@@ -129,24 +131,24 @@ _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
 _SCALARS: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 
 
-def plain(value: Any) -> Any:
+def to_arrow(value: Any) -> Any:
     """Return a value for Arrow: structs become dicts, members of enums values, times without a zone UTC."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=timezone.utc)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_arrow(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: plain(field) for name, field in value._asdict().items()}
+        return {name: to_arrow(field) for name, field in value._asdict().items()}
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: to_arrow(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_arrow(inner) for inner in value]
     return next((bare(value) for kind, bare in _SCALARS.items() if isinstance(value, kind)), value)
 
 
-def failure(name: str, error: BaseException) -> str:
+def describe_failure(name: str, error: BaseException) -> str:
     """Return a function's error, and its location in the function's file."""
     location = ""
     trace = error.__traceback__

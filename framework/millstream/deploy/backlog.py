@@ -19,10 +19,10 @@ MANY = 500_000
 
 
 def amount_to_read(job: Job, queries: Sequence[Query]) -> Amount:
-    return "many" if unread(job, queries) >= MANY else "few"
+    return "many" if count_unread(job, queries) >= MANY else "few"
 
 
-def unread(job: Job, queries: Sequence[Query]) -> int:
+def count_unread(job: Job, queries: Sequence[Query]) -> int:
     """Return how many records of all topics a query has not read; 0 if that can't be known now."""
     logs = existing_logs(job.project, {topic for query in queries for topic in query.topics_read})
     if logs is None:

@@ -20,7 +20,7 @@ from millstream.core.errors import Diagnostic
 from millstream.deploy.backlog import amount_to_read
 from millstream.deploy.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.deploy.checkpoints.deployed import deployed_at
-from millstream.deploy.checkpoints.environments import Recorded
+from millstream.deploy.checkpoints.environments import RecordedEnvironment
 from millstream.deploy.checkpoints.files import (
     CheckpointFolder,
     checkpoint_folder,
@@ -34,19 +34,19 @@ from millstream.deploy.checkpoints.files import (
 )
 from millstream.deploy.checkpoints.held_records import HeldRecords
 from millstream.deploy.checkpoints.joined_swap import has_begun
-from millstream.deploy.checkpoints.splitting import split
+from millstream.deploy.checkpoints.splitting import apply_splits
 from millstream.deploy.checkpoints.swap import settle_all
-from millstream.deploy.checkpoints.transactions import Transactions, TransactionsOf
-from millstream.deploy.fit_to_deployment import fitted
+from millstream.deploy.checkpoints.transactions import TransactionNames, TransactionsOf
+from millstream.deploy.fit_to_deployment import fit_job
 from millstream.deploy.planning.definitions import definition_of
-from millstream.deploy.planning.records import Record
-from millstream.deploy.sharing import Sharing, entered, must_change, own_queries
-from millstream.deploy.topics import Kafka, check_sources, make_ready
-from millstream.deploy.values import Job, Setup, Tell
+from millstream.deploy.planning.records import QueryRecord
+from millstream.deploy.shared_target import TargetSharing, enter_target, must_change, own_queries
+from millstream.deploy.topics import RunTopics, check_sources, make_ready
+from millstream.deploy.values import Job, SetupStep, Tell
 from millstream.engine.python.dead_workers import in_function
 from millstream.engine.python.forwarding import LogAddress
-from millstream.engine.queries.batch_scheduler import Turn, Turns
-from millstream.engine.queries.deliveries import Stores
+from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
+from millstream.engine.queries.deliveries import BatchWriter
 from millstream.engine.queries.failing_line import at_line, at_test
 from millstream.engine.queries.failures import problem_of
 from millstream.engine.queries.positions import without_earlier
@@ -56,20 +56,20 @@ from millstream.engine.queries.start import QueryContext
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import use_registry, used_registry
-from millstream.engine.spark.session import Amount, jvm_lost, lost, running_spark
+from millstream.engine.spark.session import Amount, jvm_lost, lost_jvm, running_spark
 from millstream.engine.spark.settings import session_settings
 from millstream.engine.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import is_embedded
-from millstream.kafka.registry.settings import Address
+from millstream.kafka.registry.settings import RegistryAddress
 from millstream.local.broker import shared_broker
-from millstream.local.holders import Holder
+from millstream.local.holders import LockHolder
 from millstream.project.folders import checkpoints_of, folder_in
-from millstream.project.secrets import mask, secrets_in
+from millstream.project.secrets import mask_secrets, secrets_in
 from millstream.project.values import Project, is_local
 from millstream.queries.isolation import check_isolated
 from millstream.queries.values import Query, TopicRead
-from millstream.queries.verdict import copied
+from millstream.queries.verdict import match_copies
 from millstream.sources.positions import Positions, Range, Read, ends_of
 from millstream.sources.topic.positions import offsets_in, positions_at, topic_range
 from millstream.stores.files import Files
@@ -80,7 +80,7 @@ from millstream.stores.session_settings import fast_path_settings
 class Engine(Struct, frozen=True, eq=False):
     job: Job
     spark: SparkSession
-    kafka: Kafka
+    kafka: RunTopics
     files: Files
     checkpoints: str
     tables: Tables
@@ -88,24 +88,24 @@ class Engine(Struct, frozen=True, eq=False):
     streamed: frozenset[str]
     """Tables whose changes a query reads."""
     tell: Tell
-    registry: Address | None = None
+    registry: RegistryAddress | None = None
     """The schema registry that records need, if any."""
-    turns: Turns | None = None
+    turns: BatchTurns | None = None
     """Limits how many batches of a run execute at a time."""
-    transactions: Transactions | None = None
+    transactions: TransactionNames | None = None
     """Those in which records are sent, if any query sends them exactly once."""
-    sharing: Sharing | None = None
+    sharing: TargetSharing | None = None
     """The other runs, if several share the target."""
     function_log: LogAddress | None = None
     """Where a run receives what Python functions log."""
 
-    def turn(self, query: Query | None = None) -> Turn | None:
+    def turn(self, query: Query | None = None) -> QueryTurn | None:
         """Return the turns of a query, if they are limited; without one, those of a long rebuild."""
         if self.turns is None:
             return None
         if query is None:
-            return Turn(self.turns, quick=False)
-        return Turn(self.turns, quick=not query.tables, priority=self.service(query).priority)
+            return QueryTurn(self.turns, quick=False)
+        return QueryTurn(self.turns, quick=not query.tables, priority=self.service(query).priority)
 
     def service(self, query: Query) -> Service:
         return service_of(query, self.job.catalog, self.job.project.target)
@@ -141,7 +141,7 @@ class Engine(Struct, frozen=True, eq=False):
 
     def stores(
         self, query: Query, identity: str, new: frozenset[str], *, key: str = "", alone: bool = False
-    ) -> Stores:
+    ) -> BatchWriter:
         """Return where the batches of a query go; all its sinks share one producer."""
         producer: dict[str, object] = {}
         for sink in query.sinks:
@@ -154,7 +154,7 @@ class Engine(Struct, frozen=True, eq=False):
             exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
         turn = self.turn(query)
         sizes = record_sizes(admin_of(self.kafka.cluster), query)
-        return Stores(
+        return BatchWriter(
             identity, kafka, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
         )
 
@@ -165,7 +165,7 @@ class Engine(Struct, frozen=True, eq=False):
 
         return checkpoint_folder(self.checkpoints, query.name)
 
-    def record(self, query: Query) -> Record | None:
+    def record(self, query: Query) -> QueryRecord | None:
 
         return read_record(self.files, self.checkpoint(query))
 
@@ -178,7 +178,7 @@ class Engine(Struct, frozen=True, eq=False):
     def context(
         self,
         query: Query,
-        record: Record,
+        record: QueryRecord,
         checkpoint: CheckpointFolder,
         new: frozenset[str],
         *,
@@ -208,7 +208,7 @@ class Engine(Struct, frozen=True, eq=False):
             places=partial(places_of, self.files, spark),
         )
         every = record.tombstones != "needed"
-        present = copied(record.signature, query.signature)
+        present = match_copies(record.signature, query.signature)
         assert present is not None, f"the state of {query.name} has other columns"
         absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
         return replace(context, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
@@ -222,7 +222,7 @@ class Engine(Struct, frozen=True, eq=False):
         }
         return {topic: self.transactions.counts[topic] for topic in topics}
 
-    def read(self, name: str, record: Record) -> Positions:
+    def read(self, name: str, record: QueryRecord) -> Positions:
         """Return up to where a query that has stopped has read, and sent what it read.
 
         That is the end of its last complete batch, or of one that was sent in a transaction before it failed.
@@ -288,7 +288,7 @@ class Engine(Struct, frozen=True, eq=False):
 
     def diagnostic(self, query: Query, error: BaseException) -> Diagnostic:
         """Return why a query failed, without secrets."""
-        if (code := lost(error)) is not None:
+        if (code := lost_jvm(error)) is not None:
             return jvm_lost(code, self.log)
         target = self.job.project.target
         diagnostic = problem_of(query.title, error, str(self.log), target.location)
@@ -298,14 +298,14 @@ class Engine(Struct, frozen=True, eq=False):
             diagnostic = at_line(diagnostic, str(error), [model for model in models if model is not None])
         if diagnostic.code == "MS863":
             diagnostic = at_test(diagnostic, self.job.project)
-        return replace(diagnostic, message=mask(diagnostic.message, secrets_in(target.settings)))
+        return replace(diagnostic, message=mask_secrets(diagnostic.message, secrets_in(target.settings)))
 
 
 def _stored(query: Query) -> tuple[str, ...]:
     return tuple(model.partition(".")[2] for model in query.stored)
 
 
-def _split_from(record: Record) -> tuple[str, ...]:
+def _split_from(record: QueryRecord) -> tuple[str, ...]:
     return (record.split_from,) if record.split_from else ()
 
 
@@ -315,7 +315,7 @@ def _manifest(content: bytes) -> Manifest:
 
 
 @contextmanager
-def engine(
+def start_engine(
     job: Job,
     queries: Sequence[Query],
     folder: Path,
@@ -333,7 +333,7 @@ def engine(
     with ExitStack() as stack:
         stack.enter_context(target_lock(target_folder, project.target.title, waiting, shared=job.shared))
         if job.wait:
-            tell(Setup("target", done=True))
+            tell(SetupStep("target", done=True))
         if not is_embedded(project.target):
             check_sources(job, queries)
         jars = _jars(job, tell) if spark is None else []
@@ -350,7 +350,7 @@ def engine(
         sharing = None
         if job.shared:
             locks = stack.enter_context(shared_lock(checkpoints, files, project.target.title, waiting))
-            sharing = entered(locks, partial(_needed_queries, job, files, checkpoints), waiting)
+            sharing = enter_target(locks, partial(_needed_queries, job, files, checkpoints), waiting)
             stack.enter_context(sharing.setup)
         else:
             stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
@@ -361,11 +361,11 @@ def engine(
             job = _joining(job, files, checkpoints)
             transactions = transaction_store.opened(job.physical.queries, sharing.others)
         else:
-            dead_letter_offsets.settle(files, checkpoints)
+            dead_letter_offsets.settle_offsets(files, checkpoints)
             transactions = transaction_store.opened(job.physical.queries)
             held = HeldRecords(spark, files, kafka.cluster, kafka.trigger, transactions)
             settle_all(files, tables, held, checkpoints)
-            splitting.settle(files, checkpoints)
+            splitting.settle_splits(files, checkpoints)
             job = _split(job, files, checkpoints)
             transactions = transaction_store.with_senders(transactions, job.physical.queries)
             record_environment(job, files, checkpoints)
@@ -390,14 +390,14 @@ def engine(
 def _own_spark(
     project: Project, jars: Sequence[Path], log: Path, tell: Tell, amount: Amount, queries: int
 ) -> Iterator[SparkSession]:
-    tell(Setup("Spark"))
+    tell(SetupStep("Spark"))
     name = f"millstream {project.settings.name}"
     with running_spark(name, project.target, jars, log, amount=amount, queries=queries) as spark:
-        tell(Setup("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
+        tell(SetupStep("Spark", f"{spark.version} on {spark.sparkContext.master}", done=True))
         yield spark
 
 
-def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: Kafka) -> TransactionsOf:
+def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: RunTopics) -> TransactionsOf:
     project = job.project
     return TransactionsOf(
         files, checkpoints, kafka.cluster, project.settings.name, project.target.environment
@@ -411,14 +411,14 @@ def streamed_tables_of(job: Job) -> frozenset[str]:
 
 def _needed_queries(job: Job, files: Files, checkpoints: str, others: Collection[str]) -> list[str]:
     """Return the names of the queries that a job needs."""
-    planned_job = fitted(job, deployed_at(files, checkpoints)).job
+    planned_job = fit_job(job, deployed_at(files, checkpoints)).job
     return [query.name for query in own_queries(planned_job, others)]
 
 
 def _joining(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, of which nothing may have to change: other runs share it."""
     deployed = deployed_at(files, checkpoints)
-    fitted_job = fitted(job, deployed)
+    fitted_job = fit_job(job, deployed)
     if (
         fitted_job.changes(deployed)
         or splitting.has_begun(files, checkpoints)
@@ -428,8 +428,8 @@ def _joining(job: Job, files: Files, checkpoints: str) -> Job:
     return fitted_job.job
 
 
-def _tell_holder(tell: Tell, holder: Holder | str | None) -> None:
-    tell(Setup("target", f"waiting until {holder or 'another command'} ends"))
+def _tell_holder(tell: Tell, holder: LockHolder | str | None) -> None:
+    tell(SetupStep("target", f"waiting until {holder or 'another command'} ends"))
 
 
 def record_environment(job: Job, files: Files, checkpoints: str) -> None:
@@ -440,7 +440,7 @@ def record_environment(job: Job, files: Files, checkpoints: str) -> None:
     check_isolated(job.physical.queries, environment)
     built = {id_ for query in job.physical.queries for id_ in query.stored}
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    recorded = Recorded(
+    recorded = RecordedEnvironment(
         environment.name,
         environment.project,
         job.project.target.name,
@@ -449,7 +449,7 @@ def record_environment(job: Job, files: Files, checkpoints: str) -> None:
         tuple(sorted(environment.deferred or ())),
         environment.began,
     )
-    environments.write(files, checkpoints, recorded)
+    environments.write_environment(files, checkpoints, recorded)
 
 
 def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
@@ -457,16 +457,16 @@ def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
     return frozenset(sink.model for query in queries for sink in query.sinks)
 
 
-def _turns(spark: SparkSession) -> Turns:
-    return Turns(max(2, spark.sparkContext.defaultParallelism))
+def _turns(spark: SparkSession) -> BatchTurns:
+    return BatchTurns(max(2, spark.sparkContext.defaultParallelism))
 
 
 def _split(job: Job, files: Files, checkpoints: str) -> Job:
     """Plan the queries on what is deployed, and split those that models leave."""
     deployed = deployed_at(files, checkpoints)
-    fitted_job = fitted(job, deployed)
+    fitted_job = fit_job(job, deployed)
     if fitted_job.reused is not None:
-        split(files, checkpoints, deployed, fitted_job.reused.running, fitted_job.reused.splits)
+        apply_splits(files, checkpoints, deployed, fitted_job.reused.running, fitted_job.reused.splits)
     return fitted_job.job
 
 
@@ -477,9 +477,9 @@ def _jars(job: Job, tell: Tell) -> list[Path]:
         nonlocal reported
         if not reported:
             reported = True
-            tell(Setup("jars"))
+            tell(SetupStep("jars"))
 
     jars = jars_for(job.project.target, job.catalog.jars, progress)
     if reported:
-        tell(Setup("jars", "fetched", done=True))
+        tell(SetupStep("jars", "fetched", done=True))
     return jars

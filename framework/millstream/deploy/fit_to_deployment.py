@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deploy.planning.records import Deployed
-from millstream.deploy.planning.reuse_running import ReusedPlan, with_kept
+from millstream.deploy.planning.reuse_running import ReusedPlan, reuse_running_state
 from millstream.deploy.values import Job
 from millstream.queries.topology import physical_of
 
 
-class Fitted(Struct, frozen=True):
+class FittedJob(Struct, frozen=True):
     """A job that is planned on what is deployed."""
 
     job: Job
@@ -27,19 +27,19 @@ class Fitted(Struct, frozen=True):
         )
 
 
-def fitted(job: Job, deployed: Deployed) -> Fitted:
+def fit_job(job: Job, deployed: Deployed) -> FittedJob:
     """Plan the queries again if the deployed groups are others, or if what runs must be kept."""
     match job.intent:
         case Regroup():
-            return Fitted(job)
+            return FittedJob(job)
         case FullRefresh() if job.models is None:
-            return Fitted(job)
+            return FittedJob(job)
         case Update() | Apply() | FullRefresh():
             pass
     physical = job.physical
     if deployed.lock is not None and deployed.lock != job.lock:
         physical = physical_of(job.topology, deployed.lock)
-    reused = with_kept(job.topology, physical, deployed, job.intent, job.models)
-    return Fitted(
+    reused = reuse_running_state(job.topology, physical, deployed, job.intent, job.models)
+    return FittedJob(
         replace(job, topology=reused.topology, physical=reused.physical, misfits=reused.misfits), reused
     )

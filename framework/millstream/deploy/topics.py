@@ -10,22 +10,22 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.topics_needed import read_topics, written_topics
-from millstream.deploy.values import DiagnosticEvent, Job, Setup, Tell
+from millstream.deploy.values import DiagnosticEvent, Job, SetupStep, Tell
 from millstream.engine.queries.triggers import DEFAULT
 from millstream.kafka.clients import Admin, admin_of
-from millstream.kafka.cluster import Cluster, cluster_of, revealed
+from millstream.kafka.cluster import Cluster, cluster_of, reveal_options
 from millstream.kafka.generators import generators_of
-from millstream.kafka.offsets import bounds, since
+from millstream.kafka.offsets import offsets_since, topic_bounds
 from millstream.kafka.producing import fill_empty
 from millstream.kafka.settings import sink_options, source_options
-from millstream.kafka.topics import Topic, create_missing, differences, topic_ids
-from millstream.local.server.shared import Starting
+from millstream.kafka.topics import TopicConfig, compare_topics, create_missing, topic_ids
+from millstream.local.server.shared import StartingServer
 from millstream.queries.values import Query
-from millstream.sources.topic.spark import Ranges, offsets_of, sizes
-from millstream.stores.tables.seeds import timestamp
+from millstream.sources.topic.spark import Ranges, offsets_of, size_options
+from millstream.stores.tables.seeds import parse_timestamp
 
 
-class Kafka(Struct, frozen=True):
+class RunTopics(Struct, frozen=True):
     cluster: Cluster
     trigger: str
     zone: str
@@ -37,18 +37,18 @@ class Kafka(Struct, frozen=True):
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
         reader_options = source_options(self.cluster, options.get("options") or {}, self.trigger)
-        return starting | sizes(options) | revealed(reader_options)
+        return starting | size_options(options) | reveal_options(reader_options)
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
-        return revealed(sink_options(self.cluster, producer, self.trigger))
+        return reveal_options(sink_options(self.cluster, producer, self.trigger))
 
     def until(self, topic: str, options: Mapping[str, Any], ends: Mapping[int, int]) -> Ranges:
         """Return the ranges that a new query would read, up to `ends`."""
         admin = admin_of(self.cluster)
         starting = str(options.get("starting") or "earliest")
-        offsets = bounds(admin, [topic])
+        offsets = topic_bounds(admin, [topic])
         timed = offsets and starting not in {"earliest", "latest"}
-        starts = since(admin, topic, self._millis(starting)) if timed else options.get("began") or {}
+        starts = offsets_since(admin, topic, self._millis(starting)) if timed else options.get("began") or {}
         ranges: dict[int, tuple[int, int]] = {}
         for (_, number), (first, end) in offsets.items():
             stop = min(ends.get(number, first), end)
@@ -63,11 +63,11 @@ class Kafka(Struct, frozen=True):
     def held(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return where each topic ends, by partition."""
         ends: dict[str, dict[int, int]] = {topic: {} for topic in topics}
-        for (topic, number), bound in bounds(admin_of(self.cluster), ends).items() if ends else ():
+        for (topic, number), bound in topic_bounds(admin_of(self.cluster), ends).items() if ends else ():
             ends[topic][number] = bound.end
         return ends
 
-    def create(self, topics: Sequence[Topic]) -> tuple[str, ...]:
+    def create(self, topics: Sequence[TopicConfig]) -> tuple[str, ...]:
         return create_missing(admin_of(self.cluster), topics)
 
     def ids(self, topics: Sequence[str]) -> dict[str, str]:
@@ -80,17 +80,17 @@ class Kafka(Struct, frozen=True):
         return {"startingTimestamp": millis, "startingOffsetsByTimestampStrategy": "latest"}
 
     def _millis(self, time: str) -> int:
-        return round(timestamp(time, ZoneInfo(self.zone)).timestamp() * 1000)
+        return round(parse_timestamp(time, ZoneInfo(self.zone)).timestamp() * 1000)
 
 
-def make_ready(job: Job, queries: Sequence[Query], broker: Starting | None, tell: Tell) -> Kafka:
+def make_ready(job: Job, queries: Sequence[Query], broker: StartingServer | None, tell: Tell) -> RunTopics:
     """Wait for the broker, and create missing topics."""
-    tell(Setup("topics"))
+    tell(SetupStep("topics"))
     target = job.project.target
     bootstrap = broker.ready().address if broker else None
     cluster = cluster_of(target, bootstrap, job.project.root)
     make_topics(job, queries, cluster, tell)
-    return Kafka(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
+    return RunTopics(cluster, job.trigger or DEFAULT, str(target.settings.get("timezone", "UTC")))
 
 
 def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell) -> None:
@@ -107,20 +107,20 @@ def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell
         _check_existing(job, queries, admin)
     created = create_missing(admin, [*read, *written] if owns_topics else written)
     filled = _fill(job, admin, read, tell) if owns_topics else {}
-    for difference in differences(admin, [*read, *written]):
+    for difference in compare_topics(admin, [*read, *written]):
         tell(DiagnosticEvent(difference.diagnostic))
     parts = [f"{len(created)} created"] if created else []
     parts += [f"{len(filled)} filled with {sum(filled.values()):,} records"] if filled else []
-    tell(Setup("topics", ", ".join(parts), done=True))
+    tell(SetupStep("topics", ", ".join(parts), done=True))
 
 
-def _fill(job: Job, admin: Admin, read: Sequence[Topic], tell: Tell) -> dict[str, int]:
+def _fill(job: Job, admin: Admin, read: Sequence[TopicConfig], tell: Tell) -> dict[str, int]:
     """Fill empty topics of sources from the project's generators, so that a first build shows rows."""
     generated = {topic.topic for _, topic in generators_of(job.project).values()}
     names = [topic.name for topic in read if topic.name in generated]
 
     def progress(topic: str, count: int) -> None:
-        tell(Setup("topics", f"{count:,} records in {topic}"))
+        tell(SetupStep("topics", f"{count:,} records in {topic}"))
 
     return fill_empty(admin, job.project, names, progress=progress) if names else {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from millstream.kafka.topics import Topic, source_topic
+from millstream.kafka.topics import TopicConfig, source_topic
 from millstream.outputs.kinds import PROCESSING_TIME
 from millstream.project.values import Project
 from millstream.queries.values import Query
@@ -13,9 +13,9 @@ _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 """By default, Kafka refuses records whose time is an hour ahead, which would stop a query for good."""
 
 
-def written_topics(queries: Iterable[Query]) -> list[Topic]:
+def written_topics(queries: Iterable[Query]) -> list[TopicConfig]:
     """Return the topics of sinks and dead letters."""
-    topics: dict[str, Topic] = {}
+    topics: dict[str, TopicConfig] = {}
     for query in queries:
         for output in query.sinks:
             options, topic = output.options, output.topic
@@ -25,15 +25,15 @@ def written_topics(queries: Iterable[Query]) -> list[Topic]:
                 config = {"cleanup.policy": "compact"} | config
             sent_now = options.get("timestamp") == PROCESSING_TIME
             defaults = {} if sent_now else _ANY_TIME
-            topics[topic] = Topic(
+            topics[topic] = TopicConfig(
                 topic, options.get("partitions"), options.get("replication"), config, defaults
             )
         for topic in query.dead_letter_topics:
-            topics.setdefault(topic, Topic(topic))
+            topics.setdefault(topic, TopicConfig(topic))
     return list(topics.values())
 
 
-def read_topics(queries: Sequence[Query], project: Project) -> list[Topic]:
+def read_topics(queries: Sequence[Query], project: Project) -> list[TopicConfig]:
     read = {source.relation for query in queries for source in query.sources}
     topics = [topic for topic in project.topics.values() if f"source.{topic.id}" in read]
     return list({topic.topic: source_topic(topic) for topic in topics}.values())

@@ -9,12 +9,12 @@ from msgspec import Struct, field
 
 from millstream.core.errors import Diagnostic
 from millstream.deploy.planning.intents import Intent, Update
-from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.batch import BatchResult
 from millstream.engine.queries.results import QueryResult
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.queries.lock import Lock
-from millstream.queries.plan import Physical
+from millstream.queries.plan import PhysicalPlan
 from millstream.queries.topology import Topology
 from millstream.queries.values import Query
 from millstream.sources.positions import Position
@@ -25,7 +25,7 @@ class Job(Struct, frozen=True):
 
     project: Project
     topology: Topology
-    physical: Physical
+    physical: PhysicalPlan
     lock: Lock | None = None
     """The groups that had state when the queries were planned."""
     models: frozenset[str] | None = None
@@ -52,7 +52,7 @@ class Job(Struct, frozen=True):
         return isinstance(self.intent, Update) and not self.intent.rebuild
 
 
-class Setup(Struct, frozen=True):
+class SetupStep(Struct, frozen=True):
     """A preparation, such as starting Spark."""
 
     name: str
@@ -60,16 +60,16 @@ class Setup(Struct, frozen=True):
     done: bool = False
 
 
-class Started(Struct, frozen=True):
+class QueryStarted(Struct, frozen=True):
     query: Query
 
 
-class Going(Struct, frozen=True):
+class QueryProgress(Struct, frozen=True):
     query: str
     rows: int
 
 
-class Ended(Struct, frozen=True):
+class RunEnded(Struct, frozen=True):
     result: QueryResult
 
 
@@ -79,7 +79,7 @@ class DiagnosticEvent(Struct, frozen=True):
     diagnostic: Diagnostic
 
 
-class Compared(Struct, frozen=True):
+class TableCompared(Struct, frozen=True):
     """The comparison of a rebuilt table with the running version."""
 
     model: str
@@ -90,13 +90,13 @@ class Compared(Struct, frozen=True):
     """Why the tables were not compared, or how they differ."""
 
 
-class Waiting(Struct, frozen=True):
+class QueryWaiting(Struct, frozen=True):
     """A query will run, perhaps after others have caught up."""
 
     query: Query
 
 
-class Running(Struct, frozen=True):
+class QueryRunning(Struct, frozen=True):
     """A query started or restarted."""
 
     query: Query
@@ -104,7 +104,7 @@ class Running(Struct, frozen=True):
     """It is rebuilt alongside the running version."""
 
 
-class Machine(Struct, frozen=True):
+class MachineUsage(Struct, frozen=True):
     """What the processes of a run use."""
 
     heap: dict[str, int] = {}
@@ -131,9 +131,9 @@ class DataTested(Struct, frozen=True):
     """The kind of the test, such as `freshness`."""
 
 
-class Batched(Struct, frozen=True):
+class BatchCompleted(Struct, frozen=True):
     query: str
-    batch: Batch
+    batch: BatchResult
 
 
 class FunctionLogged(Struct, frozen=True):
@@ -153,7 +153,7 @@ class FunctionLogged(Struct, frozen=True):
     """How many records its worker left out before, because they were too many."""
 
 
-class Logged(Struct, frozen=True):
+class LineLogged(Struct, frozen=True):
     """A line of the run's log: a row of a model, or what a function logged."""
 
     level: str
@@ -161,19 +161,19 @@ class Logged(Struct, frozen=True):
     data: dict[str, Any] = {}
 
 
-class Ends(Struct, frozen=True):
+class TopicEnds(Struct, frozen=True):
     """Where the sources that are read end now."""
 
     streams: Mapping[str, Position]
 
 
-class Idle(Struct, frozen=True):
+class QueryIdle(Struct, frozen=True):
     """A query has nothing new to read."""
 
     query: str
 
 
-class Failed(Struct, frozen=True):
+class QueryFailed(Struct, frozen=True):
     query: str
     diagnostic: Diagnostic
     failures: int
@@ -190,13 +190,13 @@ class LeftOut(Struct, frozen=True):
     diagnostic: Diagnostic
 
 
-class Stopped(Struct, frozen=True):
+class QueryStopped(Struct, frozen=True):
     query: str
     repeats: bool = False
     """Its last batch did not finish in time; the next start runs it again."""
 
 
-class Applying(Struct, frozen=True):
+class ApplyStep(Struct, frozen=True):
     """An apply to a run: what happens to which queries."""
 
     step: Literal["began", "splitting", "split", "rebuilding", "caught_up", "handover", "replaced", "failed"]
@@ -204,17 +204,26 @@ class Applying(Struct, frozen=True):
     said: str = ""
 
 
-class Removed(Struct, frozen=True):
+class QueryRemoved(Struct, frozen=True):
     """A query no longer belongs to the project."""
 
     query: str
 
 
-OfBuild = Setup | Started | Going | LeftOut | Ended | DiagnosticEvent | Compared
-OfQuery = Waiting | Running | Batched | Idle | Failed | LeftOut | Stopped
-OfLog = FunctionLogged | Logged
+OfBuild = SetupStep | QueryStarted | QueryProgress | LeftOut | RunEnded | DiagnosticEvent | TableCompared
+OfQuery = QueryWaiting | QueryRunning | BatchCompleted | QueryIdle | QueryFailed | LeftOut | QueryStopped
+OfLog = FunctionLogged | LineLogged
 OfRun = (
-    Setup | DiagnosticEvent | Compared | Ends | DataTested | Machine | Applying | Removed | OfLog | OfQuery
+    SetupStep
+    | DiagnosticEvent
+    | TableCompared
+    | TopicEnds
+    | DataTested
+    | MachineUsage
+    | ApplyStep
+    | QueryRemoved
+    | OfLog
+    | OfQuery
 )
 Event = OfBuild | OfRun
 Tell = Callable[[Event], None]

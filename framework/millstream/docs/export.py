@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from millstream.compile.lineage.draw import diagram
+from millstream.compile.lineage.draw import draw_diagram
 from millstream.compile.lineage.find import whole_graph
 from millstream.compile.manifest import Compiled, Influence, ManifestColumn, ManifestNode
 from millstream.core.decoding import from_msgpack
@@ -18,8 +18,8 @@ from millstream.docs.exporters.project import (
     ExportedSchema,
     ExportedTopic,
 )
-from millstream.docs.texts import compiled
-from millstream.formats.changes import AFTER, CREATED, DELETED, READ, UPDATED, envelope
+from millstream.docs.texts import compiled_texts
+from millstream.formats.changes import AFTER, CREATED, DELETED, READ, UPDATED, envelope_fields
 from millstream.formats.registry import DEFAULT_FORMAT, format_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.results.run_metrics import RunMetric, own_metrics
@@ -48,13 +48,13 @@ _NO_THRESHOLDS = Thresholds()
 def exported_project(compilation: Compiled, thresholds: Thresholds = _NO_THRESHOLDS) -> ExportedProject:
     """Return a project without errors as exporters see it, without paths and secrets."""
     manifest = compilation.manifest
-    sql = compiled(compilation)
+    sql = compiled_texts(compilation)
     return ExportedProject(
         manifest.project,
         manifest.target,
         manifest.millstream_version,
         {id_: _node(node, sql.get(id_, "")) for id_, node in manifest.nodes.items()},
-        diagram(whole_graph(manifest, tuple(manifest.nodes))),
+        draw_diagram(whole_graph(manifest, tuple(manifest.nodes))),
         _metrics(manifest.project, compilation.catalog),
         thresholds.max_lag,
         thresholds.max_staleness,
@@ -152,7 +152,7 @@ def of_columns(columns: Sequence[ManifestColumn]) -> dict[str, Any]:
 
 def of_changes(row: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a change of such a row, in which NULL is written."""
-    properties = {field.name: of_type(field.type) for field in envelope(())}
+    properties = {field.name: of_type(field.type) for field in envelope_fields(())}
     fields = {
         name: schema if name in row.get("required", ()) else _or_null(schema)
         for name, schema in row["properties"].items()

@@ -9,7 +9,7 @@ import msgspec
 
 from millstream.compile.manifest import ManifestNode
 from millstream.docs.values import Fact
-from millstream.explain.queries import Query
+from millstream.explain.queries import ExplainedQuery
 from millstream.project.secrets import MASK, Secret, is_secret_setting
 
 _FIRST = (
@@ -54,7 +54,7 @@ def as_text(name: str, value: Any) -> str:
             return str(msgspec.to_builtins(value, enc_hook=str))
 
 
-def of_query(query: Query, shuffle_partitions: int) -> Iterator[Fact]:
+def of_query(query: ExplainedQuery, shuffle_partitions: int) -> Iterator[Fact]:
     yield Fact("reads", ", ".join(query.sources))
     yield Fact("output mode", query.mode)
     if query.kind == "stateful" or query.memory:

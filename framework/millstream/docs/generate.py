@@ -8,16 +8,16 @@ from pathlib import Path
 from millstream.compile.manifest import Compiled, Influence, Manifest, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.gc_pause import collector_paused
-from millstream.docs.health import health
-from millstream.docs.index import Index, index
-from millstream.docs.maps import maps
-from millstream.docs.markdown import markup
-from millstream.docs.outcomes import outcomes, reached
-from millstream.docs.pages import code, pages
-from millstream.docs.site_input import Material, Progress, gather
-from millstream.docs.topologies import topologies
-from millstream.docs.values import Code, Column, ColumnEdge, Columns, Site, Start
-from millstream.docs.write import foreign, write_site
+from millstream.docs.health import find_health
+from millstream.docs.index import SiteIndex, build_index
+from millstream.docs.maps import lineage_maps
+from millstream.docs.markdown import parse_markup
+from millstream.docs.outcomes import entry_results, test_coverage
+from millstream.docs.pages import build_pages, collect_sql
+from millstream.docs.site_input import Progress, SiteInput, gather_input
+from millstream.docs.topologies import draw_topologies
+from millstream.docs.values import ColumnEdge, EntryColumns, EntrySql, Site, SiteColumn, SiteStart
+from millstream.docs.write import foreign_file, write_site
 from millstream.explain.state_memory import StateStores
 
 Positions = Mapping[str, Mapping[str, int]]
@@ -42,35 +42,35 @@ def generate_site(
     progress: Progress = lambda _: None,
 ) -> tuple[Site, dict[str, int]]:
     """Write the site of a project without errors; return it, and the sizes of its files by name."""
-    if page := foreign(folder):
+    if page := foreign_file(folder):
         message = f"{folder.name}/{page} was not written by Millstream, and would be overwritten"
         remedy = "move it, or write the site elsewhere: `millstream docs generate --to site`"
         raise MillstreamError(Diagnostic("MS709", message, None, remedy))
-    material = gather(root, compiled, target_path, plan=plan, progress=progress, stores=stores)
+    material = gather_input(root, compiled, target_path, plan=plan, progress=progress, stores=stores)
     progress("Drawing")
     site = site_of(material)
     return site, write_site(folder, site)
 
 
 @collector_paused()
-def site_of(material: Material) -> Site:
+def site_of(material: SiteInput) -> Site:
     manifest = material.manifest
-    last, covered = outcomes(material), reached(material)
-    site_index = index(material, last)
-    entry_columns = columns(manifest, site_index)
-    texts = code(material, site_index)
-    written = pages(material, site_index, last, covered)
-    drawn = maps(site_index.entries)
-    plans = topologies(material.planned, site_index) if material.planned else ()
+    last, covered = entry_results(material), test_coverage(material)
+    site_index = build_index(material, last)
+    entry_columns = collect_columns(manifest, site_index)
+    texts = collect_sql(material, site_index)
+    written = build_pages(material, site_index, last, covered)
+    drawn = lineage_maps(site_index.entries)
+    plans = draw_topologies(material.planned, site_index) if material.planned else ()
     used = frozenset(number for page in written for number in page.functions)
-    start = Start(
+    start = SiteStart(
         project=manifest.project,
         target=manifest.target,
         version=manifest.millstream_version,
         entries=site_index.entries,
         maps=tuple(map_.name for map_ in drawn),
         topologies=tuple((plan.name, plan.title) for plan in plans),
-        health=health(
+        health=find_health(
             site_index.entries,
             entry_columns,
             used,
@@ -85,7 +85,7 @@ def site_of(material: Material) -> Site:
     return Site(start, drawn, plans, entry_columns, written, texts)
 
 
-def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
+def files_of_texts(texts: Sequence[EntrySql]) -> tuple[int, ...]:
     """Return the first entry of each file of texts; files are small, because pages load them whole."""
     starts: list[int] = []
     size = 0
@@ -98,27 +98,27 @@ def files_of_texts(texts: Sequence[Code]) -> tuple[int, ...]:
     return tuple(starts)
 
 
-def columns(manifest: Manifest, index: Index) -> tuple[Columns, ...]:
+def collect_columns(manifest: Manifest, index: SiteIndex) -> tuple[EntryColumns, ...]:
     positions = {
         id_: {column.name.lower(): position for position, column in enumerate(node.columns)}
         for id_, node in manifest.nodes.items()
     }
     nodes = manifest.nodes
     return tuple(
-        _of_node(nodes[entry.id], index, positions) if entry.id in nodes else Columns()
+        _of_node(nodes[entry.id], index, positions) if entry.id in nodes else EntryColumns()
         for entry in index.entries
     )
 
 
-def _of_node(node: ManifestNode, index: Index, positions: Positions) -> Columns:
+def _of_node(node: ManifestNode, index: SiteIndex, positions: Positions) -> EntryColumns:
     tests = _tests(node, index)
-    return Columns(
+    return EntryColumns(
         tuple(
-            Column(
+            SiteColumn(
                 column.name,
                 column.type,
                 not column.nullable,
-                markup(column.description),
+                parse_markup(column.description),
                 tests.get(column.name.lower(), ()),
                 tuple(_edges(column.influences, index, positions)),
             )
@@ -128,7 +128,7 @@ def _of_node(node: ManifestNode, index: Index, positions: Positions) -> Columns:
     )
 
 
-def _tests(node: ManifestNode, index: Index) -> dict[str, tuple[int, ...]]:
+def _tests(node: ManifestNode, index: SiteIndex) -> dict[str, tuple[int, ...]]:
     if not any(column.tests for column in node.columns):
         return {}
     by_column: dict[str, list[int]] = {}
@@ -138,7 +138,7 @@ def _tests(node: ManifestNode, index: Index) -> dict[str, tuple[int, ...]]:
     return {name: tuple(numbers) for name, numbers in by_column.items()}
 
 
-def _edges(influences: Iterable[Influence], index: Index, positions: Positions) -> Iterable[ColumnEdge]:
+def _edges(influences: Iterable[Influence], index: SiteIndex, positions: Positions) -> Iterable[ColumnEdge]:
     for influence in influences:
         entry = index.numbers.get(influence.relation)
         position = positions.get(influence.relation, {}).get(influence.column.lower())

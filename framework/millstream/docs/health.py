@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from millstream.docs.outcomes import BAD
-from millstream.docs.values import Columns, Coverage, Entry, Finding
+from millstream.docs.values import Coverage, EntryColumns, HealthFinding, SiteEntry
 
 _READ = frozenset(("source", "seed", "model"))
 
 
-def health(
-    entries: Sequence[Entry],
-    columns: Sequence[Columns],
+def find_health(
+    entries: Sequence[SiteEntry],
+    columns: Sequence[EntryColumns],
     used: frozenset[int],
     covered: Mapping[int, Coverage],
-) -> tuple[Finding, ...]:
+) -> tuple[HealthFinding, ...]:
     """Return every kind of finding, also those without an entry; `used` are functions that SQL calls.
 
     Findings about builds and tests are omitted if there are no results.
@@ -23,10 +23,14 @@ def health(
     read = {parent for e in entries if e.kind not in {"test", "unit_test", "query"} for parent in e.parents}
 
     def finding(
-        name: str, title: str, why: str, among: Callable[[Entry], bool], bad: Callable[[int, Entry], bool]
-    ) -> Finding:
+        name: str,
+        title: str,
+        why: str,
+        among: Callable[[SiteEntry], bool],
+        bad: Callable[[int, SiteEntry], bool],
+    ) -> HealthFinding:
         candidates = [(number, entry) for number, entry in enumerate(entries) if among(entry)]
-        return Finding(name, title, why, tuple(n for n, e in candidates if bad(n, e)), len(candidates))
+        return HealthFinding(name, title, why, tuple(n for n, e in candidates if bad(n, e)), len(candidates))
 
     ran = (
         finding(

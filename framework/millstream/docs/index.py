@@ -8,19 +8,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestFunction, ManifestNode
-from millstream.docs.markdown import first_sentence, markup
-from millstream.docs.site_input import Material
-from millstream.docs.values import Entry, Result
-from millstream.explain.queries import Query
-from millstream.sources.registry import declaration
+from millstream.docs.markdown import first_sentence, parse_markup
+from millstream.docs.site_input import SiteInput
+from millstream.docs.values import EntryResult, SiteEntry
+from millstream.explain.queries import ExplainedQuery
+from millstream.sources.registry import source_declaration
 
 _ORDER = ("source", "seed", "model", "exposure", "metric", "function", "query", "test", "unit_test")
 """The order of entries: pages that are opened often share files; tests come last."""
 _STORED = {"source": "topic", "seed": "seed"}
 
 
-class Index(Struct, frozen=True):
-    entries: tuple[Entry, ...]
+class SiteIndex(Struct, frozen=True):
+    entries: tuple[SiteEntry, ...]
     numbers: Mapping[str, int]
     """By id."""
     tests: Mapping[int, tuple[int, ...]]
@@ -32,7 +32,7 @@ class Index(Struct, frozen=True):
         return tuple(self.numbers[id_] for id_ in ids if id_ in self.numbers)
 
 
-def index(material: Material, last: Mapping[str, Result]) -> Index:
+def build_index(material: SiteInput, last: Mapping[str, EntryResult]) -> SiteIndex:
     nodes, functions = material.manifest.nodes, material.manifest.functions
     queries = {query.name: query for query in material.queries}
     kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
@@ -45,7 +45,7 @@ def index(material: Material, last: Mapping[str, Result]) -> Index:
     tests = _tests(nodes, numbers)
     queries_of = _queries_of(material, numbers)
     stateful = _stateful(material)
-    entries: list[Entry] = []
+    entries: list[SiteEntry] = []
     for number, id_ in enumerate(ids):
         if id_ in nodes:
             count = len(tests.get(number, ()))
@@ -63,10 +63,10 @@ def index(material: Material, last: Mapping[str, Result]) -> Index:
         if node.kind == "test" and node.meta.get("column")
     }
     with_last = tuple(replace(e, last=last[e.id].status) if e.id in last else e for e in entries)
-    return Index(with_last, numbers, tests, checked)
+    return SiteIndex(with_last, numbers, tests, checked)
 
 
-def _stateful(material: Material) -> frozenset[str]:
+def _stateful(material: SiteInput) -> frozenset[str]:
     """Return the ids of queries and models that keep state."""
     if material.planned is None:
         return frozenset()
@@ -85,7 +85,7 @@ def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dic
     return {number: tuple(tests) for number, tests in by_entry.items()}
 
 
-def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def _queries_of(material: SiteInput, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Return the queries that compute each model or store each reference topic."""
     by_target: dict[str, list[int]] = {}
     for query in material.physical_queries:
@@ -98,12 +98,12 @@ def _queries_of(material: Material, numbers: Mapping[str, int]) -> dict[str, tup
 
 def _of_node(
     node: ManifestNode, numbers: Mapping[str, int], queries: tuple[int, ...], tests: int, *, state: bool
-) -> Entry:
+) -> SiteEntry:
     stored = node.materialization.word if node.materialization else str(node.config.get("type") or "")
     if node.kind == "source":
-        kind = declaration(node.config.get("kind", "topic")).title
+        kind = source_declaration(node.config.get("kind", "topic")).title
         stored = "reference topic" if node.config.get("table") else kind
-    return Entry(
+    return SiteEntry(
         id=node.id,
         kind=node.kind,
         name=node.name if node.kind != "source" else node.id.partition(".")[2],
@@ -112,7 +112,7 @@ def _of_node(
         stored=stored or _STORED.get(node.kind, node.test),
         tags=node.tags,
         owner=node.owner or "",
-        about=first_sentence(markup(node.description)),
+        about=first_sentence(parse_markup(node.description)),
         parents=tuple(numbers[parent] for parent in node.depends_on if parent in numbers),
         queries=queries,
         state=state,
@@ -121,25 +121,25 @@ def _of_node(
     )
 
 
-def _of_function(function: ManifestFunction) -> Entry:
-    return Entry(
+def _of_function(function: ManifestFunction) -> SiteEntry:
+    return SiteEntry(
         id=f"function.{function.name}",
         kind="function",
         name=function.name,
         path=function.path,
         stored="table function" if function.table else "Python function",
-        about=first_sentence(markup(function.description)),
+        about=first_sentence(parse_markup(function.description)),
     )
 
 
-def _of_query(query: Query, numbers: Mapping[str, int], *, state: bool) -> Entry:
+def _of_query(query: ExplainedQuery, numbers: Mapping[str, int], *, state: bool) -> SiteEntry:
     models = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
     about = f"Computes {len(models)} models." if len(models) != 1 else f"Computes {query.models[0]}."
     if query.keeps:
         about = f"Stores {query.stored_rows} as a table."
     elif not models:
         about = "Writes records that can't be decoded."
-    return Entry(
+    return SiteEntry(
         id=f"query.{query.name}",
         kind="query",
         name=query.name,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from millstream.docs.layout.layout import lay_out
-from millstream.docs.layout.values import Edge, Item, Layout
-from millstream.docs.values import Entry, Map, MapNode
+from millstream.docs.layout.values import Edge, Layout, LayoutItem
+from millstream.docs.values import LineageMap, MapNode, SiteEntry
 
 DRAWN = frozenset(("source", "seed", "model", "exposure", "metric"))
 _HEIGHT, _CHARACTER, _PADDING, _WIDEST = 36, 7.2, 44, 260
@@ -15,7 +15,7 @@ _MUCH_LARGER = 1.8
 """A map with boxes is not shown first if it is larger than the plain map by this factor."""
 
 
-def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
+def lineage_maps(entries: Sequence[SiteEntry]) -> tuple[LineageMap, ...]:
     """Return the maps; the first one is shown first."""
     numbers = [number for number, entry in enumerate(entries) if entry.kind in DRAWN]
     position = {number: index for index, number in enumerate(numbers)}
@@ -46,14 +46,14 @@ def maps(entries: Sequence[Entry]) -> tuple[Map, ...]:
 
 def _map(
     name: str,
-    entries: Sequence[Entry],
+    entries: Sequence[SiteEntry],
     numbers: Sequence[int],
     edges: Sequence[Edge],
     clusters: Mapping[int, str],
-) -> Map:
+) -> LineageMap:
     near = _near(len(numbers), edges, clusters)
     items = [
-        Item(width_of(entries[number].name), _HEIGHT, clusters.get(index, ""), near.get(index, ""))
+        LayoutItem(width_of(entries[number].name), _HEIGHT, clusters.get(index, ""), near.get(index, ""))
         for index, number in enumerate(numbers)
     ]
     layout = lay_out(items, edges)
@@ -61,9 +61,9 @@ def _map(
 
 
 def as_map(
-    name: str, layout: Layout, items: Sequence[Item], numbers: Sequence[int], *, down: bool = False
-) -> Map:
-    return Map(
+    name: str, layout: Layout, items: Sequence[LayoutItem], numbers: Sequence[int], *, down: bool = False
+) -> LineageMap:
+    return LineageMap(
         name,
         layout.width,
         layout.height,

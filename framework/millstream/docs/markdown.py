@@ -36,7 +36,7 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
 
 
-def markup(text: str) -> Markup:
+def parse_markup(text: str) -> Markup:
     """Return a description as a tree; one plain line is itself."""
     text = text.strip()
     if not text:
@@ -94,18 +94,18 @@ def _single(token: Token) -> Markup:
             return [token.content] if token.content else []
 
 
-def plain(tree: Markup) -> str:
+def plain_text(tree: Markup) -> str:
     parts: list[str] = []
     for element in tree:
         if isinstance(element, str):
             parts.append(element)
         elif isinstance(element, list):
-            parts.append(plain(element[1:]) + (" " if element[0] in {"p", "li", "br", "pre"} else ""))
+            parts.append(plain_text(element[1:]) + (" " if element[0] in {"p", "li", "br", "pre"} else ""))
     return "".join(parts)
 
 
 def first_sentence(tree: Markup, most: int = 160) -> str:
-    text = " ".join(plain(tree).split())
+    text = " ".join(plain_text(tree).split())
     end = re.search(r"[.!?](\s|\Z)", text)
     text = text[: end.start() + 1] if end else text
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"

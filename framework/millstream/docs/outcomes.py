@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from millstream.docs.site_input import Material
-from millstream.docs.values import Coverage, Fact, MissedWay, Result
+from millstream.docs.site_input import SiteInput
+from millstream.docs.values import Coverage, EntryResult, Fact, MissedWay
 from millstream.results.results import ModelResult, RunResults
 from millstream.results.test_results import TestResult, TestResults
 
@@ -13,8 +13,8 @@ BAD = frozenset(("error", "fail"))
 _WORST = ("error", "skipped", "success")
 
 
-def outcomes(material: Material) -> dict[str, Result]:
-    results: dict[str, Result] = {}
+def entry_results(material: SiteInput) -> dict[str, EntryResult]:
+    results: dict[str, EntryResult] = {}
     if material.results:
         results |= _of_build(material.results)
     if material.tests:
@@ -22,7 +22,7 @@ def outcomes(material: Material) -> dict[str, Result]:
     return results
 
 
-def reached(material: Material) -> dict[str, Coverage]:
+def test_coverage(material: SiteInput) -> dict[str, Coverage]:
     """Return the coverage of unit tests by id of a model; lines only while its file is as it was then."""
     nodes, tests = material.manifest.nodes, material.tests
     coverage: dict[str, Coverage] = {}
@@ -34,18 +34,22 @@ def reached(material: Material) -> dict[str, Coverage]:
     return coverage
 
 
-def _of_build(run: RunResults) -> dict[str, Result]:
+def _of_build(run: RunResults) -> dict[str, EntryResult]:
     queries: dict[str, list[ModelResult]] = {}
     for result in run.results:
         if result.query:
             queries.setdefault(result.query, []).append(result)
-    read = {id_: Result("read", run.command, run.started, facts) for id_, facts in _read(queries).items()}
+    read = {
+        id_: EntryResult("read", run.command, run.started, facts) for id_, facts in _read(queries).items()
+    }
     by_query = {
-        f"query.{name}": Result(_worst(results), run.command, run.started, tuple(_of_query(results)))
+        f"query.{name}": EntryResult(_worst(results), run.command, run.started, tuple(_of_query(results)))
         for name, results in queries.items()
     }
     by_model = {
-        result.id: Result(result.status, run.command, run.started, tuple(_counted(result)), result.message)
+        result.id: EntryResult(
+            result.status, run.command, run.started, tuple(_counted(result)), result.message
+        )
         for result in run.results
     }
     return read | by_query | by_model
@@ -94,7 +98,7 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
     yield Fact("seconds", f"{result.seconds:,.1f}")
 
 
-def _of_tests(run: TestResults) -> dict[str, Result]:
+def _of_tests(run: TestResults) -> dict[str, EntryResult]:
     results = (*run.earlier, *run.results)
     return {
         result.id: _of_test(result, result.ran or run.started)
@@ -103,11 +107,11 @@ def _of_tests(run: TestResults) -> dict[str, Result]:
     }
 
 
-def _of_test(result: TestResult, started: str) -> Result:
+def _of_test(result: TestResult, started: str) -> EntryResult:
     """Return a test's result, with the rows of a unit test but not of a data test, which are user data."""
     messages = [str(diagnostic.get("message", "")) for diagnostic in result.diagnostics]
     only_details = not messages and result.status in {"warn", "skipped"}
-    return Result(
+    return EntryResult(
         result.status,
         "test",
         started,

@@ -8,21 +8,21 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.docs import facts
-from millstream.docs.index import Index
-from millstream.docs.markdown import markup
-from millstream.docs.site_input import Material, Planned
-from millstream.docs.values import Code, Coverage, Entry, Fact, Operator, Page, Result
-from millstream.explain.queries import Query
+from millstream.docs.index import SiteIndex
+from millstream.docs.markdown import parse_markup
+from millstream.docs.site_input import PlannedSite, SiteInput
+from millstream.docs.values import Coverage, EntryResult, EntrySql, Fact, SiteEntry, SiteOperator, SitePage
+from millstream.explain.queries import ExplainedQuery
 from millstream.queries.values import Query as Physical
 
 
-def pages(
-    material: Material, index: Index, last: Mapping[str, Result], reached: Mapping[str, Coverage]
-) -> tuple[Page, ...]:
+def build_pages(
+    material: SiteInput, index: SiteIndex, last: Mapping[str, EntryResult], reached: Mapping[str, Coverage]
+) -> tuple[SitePage, ...]:
     notes = _notes(material)
     explained = {query.name: query for query in material.queries}
     physical = {query.name: query for query in material.physical_queries}
-    written: list[Page] = []
+    written: list[SitePage] = []
     for number, entry in enumerate(index.entries):
         if entry.id in material.manifest.nodes:
             node = material.manifest.nodes[entry.id]
@@ -35,10 +35,10 @@ def pages(
     return tuple(written)
 
 
-def _of_node(node: ManifestNode, number: int, index: Index, notes: Iterable[str]) -> Page:
+def _of_node(node: ManifestNode, number: int, index: SiteIndex, notes: Iterable[str]) -> SitePage:
     checks = node.kind in {"test", "unit_test"}
-    return Page(
-        about=markup(node.description),
+    return SitePage(
+        about=parse_markup(node.description),
         facts=tuple(facts.of_test(node)) if checks else (),
         config=() if checks else facts.of_config(node.config),
         meta=() if checks else facts.of_mapping(node.meta),
@@ -48,11 +48,11 @@ def _of_node(node: ManifestNode, number: int, index: Index, notes: Iterable[str]
     )
 
 
-def _of_function(material: Material, entry: Entry) -> Page:
+def _of_function(material: SiteInput, entry: SiteEntry) -> SitePage:
     function = material.manifest.functions[entry.name]
     calls = material.planned.explanation.calls if material.planned else ()
-    return Page(
-        about=markup(function.description),
+    return SitePage(
+        about=parse_markup(function.description),
         facts=(
             Fact("signature", function.signature),
             *(
@@ -64,17 +64,17 @@ def _of_function(material: Material, entry: Entry) -> Page:
     )
 
 
-def _of_query(query: Query, physical: Physical, planned: Planned | None) -> Page:
+def _of_query(query: ExplainedQuery, physical: Physical, planned: PlannedSite | None) -> SitePage:
     assert planned is not None
     partitions = planned.topology.catalog.target.get("shuffle_partitions", 200)
     operators = (
-        Operator(operator.name, operator.kind, tuple(Fact(name, text) for name, text in operator.facts))
+        SiteOperator(operator.name, operator.kind, tuple(Fact(name, text) for name, text in operator.facts))
         for operator in physical.signature.operators
     )
-    return Page(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
+    return SitePage(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
 
 
-def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
+def _notes(material: SiteInput) -> Mapping[str, tuple[str, ...]]:
     by_id: dict[str, list[str]] = {}
     for id_, node in material.manifest.nodes.items():
         by_id[id_] = [f"Opaque SQL: {reason}" for reason in node.opaque]
@@ -89,10 +89,10 @@ def _notes(material: Material) -> Mapping[str, tuple[str, ...]]:
     return {id_: tuple(notes) for id_, notes in by_id.items()}
 
 
-def code(material: Material, index: Index) -> tuple[Code, ...]:
+def collect_sql(material: SiteInput, index: SiteIndex) -> tuple[EntrySql, ...]:
     sql = {query.name: query.sql for query in material.queries}
     return tuple(
-        Code(
+        EntrySql(
             material.written.get(entry.id, ""),
             material.compiled.get(entry.id, ""),
             sql.get(entry.name, "") if entry.kind == "query" else "",

@@ -15,7 +15,7 @@ _NAMES = frozenset(("127.0.0.1", "localhost"))
 
 
 @contextmanager
-def serving(
+def serve_folder(
     folder: Path, port: int = PORT, handler: type[SiteHandler] | None = None
 ) -> Iterator[tuple[str, ThreadingHTTPServer]]:
     """Yield the address and the server; call its `serve_forever`."""

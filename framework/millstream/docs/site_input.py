@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from millstream.compile.manifest import Compiled, Manifest
 from millstream.core.decoding import from_json
-from millstream.docs.texts import compiled, written
-from millstream.explain.about import about_of
-from millstream.explain.explanation import About, Explanation, explain
-from millstream.explain.queries import Query
+from millstream.docs.texts import compiled_texts, written_texts
+from millstream.explain.explanation import Explanation, ExplanationContext, explain_plans
+from millstream.explain.explanation_context import about_of
+from millstream.explain.queries import ExplainedQuery
 from millstream.explain.state_memory import StateStores
-from millstream.queries.plan import Physical as PhysicalPlan
+from millstream.queries.plan import PhysicalPlan
 from millstream.queries.topology import Topology, compiled_topology, physical_of
 from millstream.queries.values import Query as Physical
 from millstream.results.results import RunResults, read_results
@@ -28,14 +28,14 @@ MOST_MODELS = 1_000
 Progress = Callable[[str], None]
 
 
-class Planned(Struct, frozen=True):
+class PlannedSite(Struct, frozen=True):
     topology: Topology
     physical: PhysicalPlan
-    about: About
+    about: ExplanationContext
     explanation: Explanation
 
 
-class Material(Struct, frozen=True):
+class SiteInput(Struct, frozen=True):
     manifest: Manifest
     compiled: dict[str, str]
     """The SQL of models and data tests, by node id."""
@@ -43,10 +43,10 @@ class Material(Struct, frozen=True):
     """Source files by node id; for functions and tests in YAML, only their lines."""
     results: RunResults | None = None
     tests: TestResults | None = None
-    planned: Planned | None = None
+    planned: PlannedSite | None = None
 
     @property
-    def queries(self) -> tuple[Query, ...]:
+    def queries(self) -> tuple[ExplainedQuery, ...]:
         """The queries of the plan, as they are explained."""
         return self.planned.about.queries if self.planned else ()
 
@@ -55,7 +55,7 @@ class Material(Struct, frozen=True):
         return self.planned.physical.queries if self.planned else ()
 
 
-def gather(
+def gather_input(
     root: Path,
     compilation: Compiled,
     target_path: str,
@@ -63,7 +63,7 @@ def gather(
     plan: bool | None = None,
     progress: Progress = lambda _: None,
     stores: StateStores | None = None,
-) -> Material:
+) -> SiteInput:
     """Gather the material of a project without errors; `plan` None: if the project is small enough."""
     manifest = compilation.manifest
     results = _without_paths(read_results(root / target_path, manifest.project, manifest.target), root)
@@ -76,10 +76,10 @@ def gather(
         else None
     )
     progress("Reading")
-    return Material(
+    return SiteInput(
         manifest,
-        compiled(compilation),
-        written(root, manifest),
+        compiled_texts(compilation),
+        written_texts(root, manifest),
         results,
         tests,
         planned,
@@ -107,10 +107,10 @@ def _planned(
     target_path: str,
     stores: StateStores | None,
     progress: Progress,
-) -> Planned:
+) -> PlannedSite:
     progress("Optimizing")
     topology = compiled_topology(compilation, results)
     physical = physical_of(topology)
     about = about_of(compilation, topology, physical, target_path, root, stores=stores)
     progress("Explaining")
-    return Planned(topology, physical, about, explain(topology.optimized, about))
+    return PlannedSite(topology, physical, about, explain_plans(topology.optimized, about))

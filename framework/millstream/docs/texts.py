@@ -16,7 +16,7 @@ _MOST_LINES = 200
 _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^,{}\[\]\n]+)""")
 
 
-def written(root: Path, manifest: Manifest) -> dict[str, str]:
+def written_texts(root: Path, manifest: Manifest) -> dict[str, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
     texts: dict[str, str] = {}
 
@@ -37,7 +37,7 @@ def written(root: Path, manifest: Manifest) -> dict[str, str]:
     return texts
 
 
-def compiled(compilation: Compiled) -> dict[str, str]:
+def compiled_texts(compilation: Compiled) -> dict[str, str]:
     """Return the SQL of models and data tests by id."""
     tests = (node for node in compilation.manifest.nodes.values() if node.kind == "test")
     return compilation.sql | {node.id: _test_sql(data_test(node, compilation.tests)) for node in tests}

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten, wrap
 
-from millstream.docs.index import Index
+from millstream.docs.index import SiteIndex
 from millstream.docs.layout.layout import lay_out
-from millstream.docs.layout.values import Item
+from millstream.docs.layout.values import LayoutItem
 from millstream.docs.maps import as_map
-from millstream.docs.site_input import Planned
-from millstream.docs.values import Drawing as Drawn
-from millstream.docs.values import DrawnOperator, Fact, Map, Stage, Topology
-from millstream.explain.explanation import models_of, of_outputs, same
-from millstream.explain.savings import Costs, saved, savings_in_words, table
-from millstream.explain.topology import Drawing, DrawnNode, draw
+from millstream.docs.site_input import PlannedSite
+from millstream.docs.values import DrawnOperator, Fact, LineageMap, SiteTopology, Stage, StageDrawing
+from millstream.explain.explanation import models_of, of_outputs, same_outputs
+from millstream.explain.savings import Costs, cost_table, savings_in_words, subtract_costs
+from millstream.explain.topology import Drawing, DrawnNode, draw_plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.driver import Step
+from millstream.plan.optimizer.driver import RuleStep
 
 MOST_OPERATORS = 250
 """Larger plans are not readable, and not drawn."""
@@ -29,11 +28,11 @@ _SHOWN = ("key", "partitioned by", "watermark", "state")
 Queries = Sequence[tuple[str, frozenset[str]]]
 
 
-def topologies(planned: Planned, index: Index) -> tuple[Topology, ...]:
+def draw_topologies(planned: PlannedSite, index: SiteIndex) -> tuple[SiteTopology, ...]:
     """Return the plan of the project, if it is small enough, and the plan of each query."""
     queries = models_of(planned.about.queries)
     costs = Costs(planned.about.hints)
-    drawn: list[Topology] = []
+    drawn: list[SiteTopology] = []
     left = MOST_DRAWN
     parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [
         ("project", "The whole project", queries, None)
@@ -53,15 +52,20 @@ class _Stages:
     """The stages of some outputs; operators that several drawings share are stored once."""
 
     def __init__(
-        self, planned: Planned, index: Index, queries: Queries, models: frozenset[str] | None, costs: Costs
+        self,
+        planned: PlannedSite,
+        index: SiteIndex,
+        queries: Queries,
+        models: frozenset[str] | None,
+        costs: Costs,
     ) -> None:
         self._planned, self._index, self._queries, self._models = planned, index, queries, models
         self._costs = costs
-        self._drawings: list[Drawn] = []
+        self._drawings: list[StageDrawing] = []
         self._operators: dict[DrawnOperator, int] = {}
         self._down = False
 
-    def topology(self, name: str, title: str, *, steps: bool) -> Topology | None:
+    def topology(self, name: str, title: str, *, steps: bool) -> SiteTopology | None:
         optimized = self._planned.topology.optimized
         written, plan = of_outputs(optimized.written, self._models), of_outputs(optimized.plan, self._models)
         # Checked before drawing, which is slow; a drawing has at least as many operators.
@@ -70,8 +74,8 @@ class _Stages:
             or max(len(in_order(version.outputs)) for version in (written, plan)) > MOST_OPERATORS
         ):
             return None
-        before = draw(written)
-        after = draw(plan, self._queries)
+        before = draw_plan(written)
+        after = draw_plan(plan, self._queries)
         if max(len(before.nodes), len(after.nodes)) > MOST_OPERATORS:
             return None
         self._down = _fits(after, down=True) > _fits(after, down=False)
@@ -86,21 +90,21 @@ class _Stages:
             Stage("as it runs", self._drawn(after), ("Each query reads its own input.",), "", new, gone)
         )
         costs = self._costs.of(written), self._costs.of(plan)
-        return Topology(
+        return SiteTopology(
             name,
             title,
             tuple(self._operators),
             tuple(self._drawings),
             tuple(stages),
-            tuple((what, *numbers) for what, numbers in table(*costs)),  # type: ignore[misc]  # two costs, two numbers
+            tuple((what, *numbers) for what, numbers in cost_table(*costs)),  # type: ignore[misc]  # two costs, two numbers
             self._index.numbers.get(f"query.{name}", -1),
         )
 
-    def _stage(self, step: Step, last: Drawing) -> tuple[Stage, Drawing] | None:
+    def _stage(self, step: RuleStep, last: Drawing) -> tuple[Stage, Drawing] | None:
         before, after = of_outputs(step.before, self._models), of_outputs(step.after, self._models)
-        if same(before, after):
+        if same_outputs(before, after):
             return None
-        drawing = draw(after)
+        drawing = draw_plan(after)
         new, gone = _changed(last, drawing)
         if not (new or gone):
             return None
@@ -112,13 +116,13 @@ class _Stages:
                 if not change.models or near & {model.removeprefix("model.") for model in change.models}
             )
         )
-        saves = savings_in_words(saved(self._costs.of(before), self._costs.of(after)))
+        saves = savings_in_words(subtract_costs(self._costs.of(before), self._costs.of(after)))
         return Stage(step.rule, self._drawn(drawing), changes, saves, new, gone), drawing
 
     def _drawn(self, drawing: Drawing) -> int:
         operators = _operators(drawing, self._index.numbers)
         numbers = tuple(self._operators.setdefault(operator, len(self._operators)) for operator in operators)
-        self._drawings.append(Drawn(numbers, _laid_out(drawing, operators, down=self._down)))
+        self._drawings.append(StageDrawing(numbers, _laid_out(drawing, operators, down=self._down)))
         return len(self._drawings) - 1
 
 
@@ -138,10 +142,10 @@ def _fits(drawing: Drawing, *, down: bool) -> float:
     return min(1.0, room[0] / width, room[1] / height)
 
 
-def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: bool) -> Map:
+def _laid_out(drawing: Drawing, operators: Sequence[DrawnOperator], *, down: bool) -> LineageMap:
     query = _query_of(drawing)
     items = [
-        Item(_width(operator), _HEAD + _LINE * len(operator.lines) + 6, query.get(operator.id, ""))
+        LayoutItem(_width(operator), _HEAD + _LINE * len(operator.lines) + 6, query.get(operator.id, ""))
         for operator in operators
     ]
     position = {node.id: index for index, node in enumerate(drawing.nodes)}

@@ -1,6 +1,6 @@
 """The values of a site, which are written to `data/*.js` and read by the page's script.
 
-Entries are identified by number, their position in `Start.entries`.
+Entries are identified by number, their position in `SiteStart.entries`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.docs.layout.values import ClusterBox, Route
-from millstream.docs.layout.values import Column as MapColumn
+from millstream.docs.layout.values import ClusterBox, LayoutColumn, Route
 
 Kind = Literal["source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"]
 Markup = list[Any]
 """Texts and elements, `["a", {"href": …}, …children]`, from which the page creates descriptions."""
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class SiteEntry(Struct, frozen=True, omit_defaults=True):
     """The summary of anything that has a page; all entries are loaded at the start."""
 
     id: str
@@ -49,7 +48,7 @@ class ColumnEdge(Struct, frozen=True, array_like=True):
     kind: str
 
 
-class Column(Struct, frozen=True, omit_defaults=True):
+class SiteColumn(Struct, frozen=True, omit_defaults=True):
     name: str
     type: str = ""
     required: bool = False
@@ -58,15 +57,15 @@ class Column(Struct, frozen=True, omit_defaults=True):
     from_: tuple[ColumnEdge, ...] = ()
 
 
-class Columns(Struct, frozen=True, omit_defaults=True):
+class EntryColumns(Struct, frozen=True, omit_defaults=True):
     """The columns of one entry."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[SiteColumn, ...] = ()
     rows: tuple[ColumnEdge, ...] = ()
     """The columns that decide which rows exist."""
 
 
-class Code(Struct, frozen=True, omit_defaults=True):
+class EntrySql(Struct, frozen=True, omit_defaults=True):
     """The texts of one entry."""
 
     written: str = ""
@@ -80,7 +79,7 @@ class Fact(Struct, frozen=True, array_like=True):
     text: str
 
 
-class Result(Struct, frozen=True, omit_defaults=True):
+class EntryResult(Struct, frozen=True, omit_defaults=True):
     """The result of an entry in the last build or test run."""
 
     status: str
@@ -113,7 +112,7 @@ class Coverage(Struct, frozen=True, omit_defaults=True):
     missed: tuple[MissedWay, ...] = ()
 
 
-class Operator(Struct, frozen=True, omit_defaults=True):
+class SiteOperator(Struct, frozen=True, omit_defaults=True):
     """A stateful operator in the signature of a query."""
 
     name: str
@@ -121,7 +120,7 @@ class Operator(Struct, frozen=True, omit_defaults=True):
     facts: tuple[Fact, ...] = ()
 
 
-class Page(Struct, frozen=True, omit_defaults=True):
+class SitePage(Struct, frozen=True, omit_defaults=True):
     """The content of a page, besides its entry, columns and texts."""
 
     about: Markup = []
@@ -130,8 +129,8 @@ class Page(Struct, frozen=True, omit_defaults=True):
     meta: tuple[Fact, ...] = ()
     tests: tuple[int, ...] = ()
     functions: tuple[int, ...] = ()
-    state: tuple[Operator, ...] = ()
-    result: Result | None = None
+    state: tuple[SiteOperator, ...] = ()
+    result: EntryResult | None = None
     coverage: Coverage | None = None
     notes: tuple[str, ...] = ()
     """Notes for readers: opaque SQL, why it does not share a query."""
@@ -145,14 +144,14 @@ class MapNode(Struct, frozen=True, array_like=True):
     height: int
 
 
-class Map(Struct, frozen=True):
+class LineageMap(Struct, frozen=True):
     """A graph with its layout."""
 
     name: str
     """What its boxes are: folder, query, or none."""
     width: int
     height: int
-    columns: tuple[MapColumn, ...]
+    columns: tuple[LayoutColumn, ...]
     nodes: tuple[MapNode, ...]
     edges: tuple[Route, ...]
     """Between nodes by position in `nodes`."""
@@ -177,10 +176,10 @@ class DrawnOperator(Struct, frozen=True, omit_defaults=True):
     """Its name, shortened to fit."""
 
 
-class Drawing(Struct, frozen=True):
+class StageDrawing(Struct, frozen=True):
     operators: tuple[int, ...]
     """Positions in `Topology.operators`, since drawings share most operators."""
-    map: Map
+    map: LineageMap
 
 
 class Stage(Struct, frozen=True, omit_defaults=True):
@@ -197,20 +196,20 @@ class Stage(Struct, frozen=True, omit_defaults=True):
     """Operators that were removed."""
 
 
-class Topology(Struct, frozen=True, omit_defaults=True):
+class SiteTopology(Struct, frozen=True, omit_defaults=True):
     """The stages of a plan, for the whole project or for the outputs of one query."""
 
     name: str
     title: str
     operators: tuple[DrawnOperator, ...]
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[StageDrawing, ...]
     stages: tuple[Stage, ...]
     costs: tuple[tuple[str, str, str], ...] = ()
     """The cost of the plan as written and as optimized."""
     entry: int = -1
 
 
-class Finding(Struct, frozen=True, omit_defaults=True):
+class HealthFinding(Struct, frozen=True, omit_defaults=True):
     """Something that needs attention, with the entries concerned."""
 
     name: str
@@ -221,18 +220,18 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     """How many entries were checked."""
 
 
-class Start(Struct, frozen=True):
+class SiteStart(Struct, frozen=True):
     """What the page loads first."""
 
     project: str
     target: str
     version: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SiteEntry, ...]
     maps: tuple[str, ...]
     """Names of the maps, the best first."""
     topologies: tuple[tuple[str, str], ...]
     """Name and title."""
-    health: tuple[Finding, ...]
+    health: tuple[HealthFinding, ...]
     chunk: int
     """How many entries share a file of pages or columns."""
     texts: tuple[int, ...]
@@ -246,9 +245,9 @@ class Start(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True):
-    start: Start
-    maps: tuple[Map, ...]
-    topologies: tuple[Topology, ...]
-    columns: tuple[Columns, ...]
-    pages: tuple[Page, ...]
-    code: tuple[Code, ...]
+    start: SiteStart
+    maps: tuple[LineageMap, ...]
+    topologies: tuple[SiteTopology, ...]
+    columns: tuple[EntryColumns, ...]
+    pages: tuple[SitePage, ...]
+    code: tuple[EntrySql, ...]

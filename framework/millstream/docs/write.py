@@ -41,7 +41,7 @@ def write_site(folder: Path, site: Site) -> dict[str, int]:
     return sizes
 
 
-def foreign(folder: Path) -> str:
+def foreign_file(folder: Path) -> str:
     """Return the name of a file that would be overwritten although Millstream did not write it, or ''."""
     page = folder / "index.html"
     return page.name if page.exists() and not _begins(page, _PAGE) else ""
@@ -54,23 +54,23 @@ def _begins(file: Path, data: bytes) -> bool:
 
 def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
     """Yield each file with its path in the site's folder; the page itself comes last."""
-    yield "data/start.js", chunk("start", site.start)
+    yield "data/start.js", data_script("start", site.start)
     for map_ in site.maps:
-        yield f"data/map-{map_.name}.js", chunk(f"map-{map_.name}", map_)
+        yield f"data/map-{map_.name}.js", data_script(f"map-{map_.name}", map_)
     for number, topology in enumerate(site.topologies):
-        yield f"data/topology-{number}.js", chunk(f"topology-{number}", topology)
+        yield f"data/topology-{number}.js", data_script(f"topology-{number}", topology)
     even = range(0, len(site.pages), site.start.chunk)
     for name, values, starts in (
         ("columns", site.columns, even), ("pages", site.pages, even), ("code", site.code, site.start.texts)
     ):  # fmt: skip
         for number, (first, end) in enumerate(zip(starts, (*starts[1:], len(values)), strict=True)):
-            yield f"data/{name}-{number}.js", chunk(f"{name}-{number}", values[first:end])
+            yield f"data/{name}-{number}.js", data_script(f"{name}-{number}", values[first:end])
     yield "site.css", (_ASSETS / "site.css").read_bytes()
-    yield "site.js", script()
+    yield "site.js", page_script()
     yield "index.html", (_ASSETS / "index.html").read_bytes()
 
 
-def chunk(name: str, value: Any) -> bytes:
+def data_script(name: str, value: Any) -> bytes:
     """Return a script that passes one value.
 
     `<` is escaped, so that no text can end a script tag or start a comment if a chunk is put into a page; so
@@ -85,7 +85,7 @@ def chunk(name: str, value: Any) -> bytes:
     return _CALL + msgspec.json.encode(name) + b"," + data + b");\n"
 
 
-def script() -> bytes:
+def page_script() -> bytes:
     """Return the page's script, with all parts in one function, so that no names are global."""
     parts = [(_ASSETS / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     return ("(function () {\n'use strict';\n" + "\n".join(parts) + "})();\n").encode()

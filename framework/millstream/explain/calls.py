@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from millstream.core.expressions import Expression
-from millstream.explain.names import node_names, plain
+from millstream.explain.names import model_name, node_names
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import (
     Decode,
@@ -24,7 +24,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 
 
-class Call(Struct, frozen=True):
+class FunctionCalls(Struct, frozen=True):
     function: str
     node: str
     """The operator that calls it."""
@@ -42,39 +42,41 @@ ARROW = "Python over Arrow batches"
 NATIVE = "natively in the JVM"
 
 
-def python_calls(plan: Plan, obstacles: Mapping[str, str]) -> list[Call]:
+def python_calls(plan: Plan, obstacles: Mapping[str, str]) -> list[FunctionCalls]:
     """Return the calls of a plan, sources first; `obstacles` says why functions run in Python."""
     names = node_names(plan)
     return [call for node in in_order(plan.outputs) for call in _calls(node, names, obstacles)]
 
 
-def _calls(node: Node, names: Mapping[int, str], obstacles: Mapping[str, str]) -> Iterator[Call]:
-    models = tuple(map(plain, node.models))
+def _calls(node: Node, names: Mapping[int, str], obstacles: Mapping[str, str]) -> Iterator[FunctionCalls]:
+    models = tuple(map(model_name, node.models))
     name = names[id(node)]
     yield from _formats(node, models, name, names)
     if node.own_function and isinstance(node, Expand | Stateful):
         runs = f"{ARROW}, state by {', '.join(node.keys)}" if isinstance(node, Stateful) else ARROW
         text = f"{node.function}(…)" if isinstance(node, Stateful) else str(node.call)
-        yield Call(node.function, name, models, text, runs, _rows(node.input, names))
+        yield FunctionCalls(node.function, name, models, text, runs, _rows(node.input, names))
         return
     counted = Counter(
         (function, str(expression)) for expression in node.expressions for function in expression.functions
     )
     for (function, text), times in counted.items():
         rows = _rows(node.inputs[0], names)
-        yield Call(function, name, models, text, _runs(function, obstacles), rows, times)
+        yield FunctionCalls(function, name, models, text, _runs(function, obstacles), rows, times)
     if isinstance(node, Maintained):
         by = ", ".join(node.maintenance.by)
         rows = f"its rows with touched values of {by}, and those as they were" if by else "all of its rows"
         for function in node.called:
-            yield Call(function, name, models, f"{function}(…)", _runs(function, obstacles), rows)
+            yield FunctionCalls(function, name, models, f"{function}(…)", _runs(function, obstacles), rows)
 
 
 def _runs(function: str, obstacles: Mapping[str, str]) -> str:
     return f"{ARROW}, because of {obstacles[function]}" if function in obstacles else NATIVE
 
 
-def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int, str]) -> Iterator[Call]:
+def _formats(
+    node: Node, models: tuple[str, ...], name: str, names: Mapping[int, str]
+) -> Iterator[FunctionCalls]:
     """Yield the calls of functions that decode or encode records."""
     match node:
         case Decode():
@@ -89,7 +91,7 @@ def _formats(node: Node, models: tuple[str, ...], name: str, names: Mapping[int,
             return
     for part, function in parts:
         if function:
-            yield Call(function, name, models, f"{function}({part})", ARROW, rows)
+            yield FunctionCalls(function, name, models, f"{function}({part})", ARROW, rows)
 
 
 def _rows(node: Node, names: Mapping[int, str]) -> str:

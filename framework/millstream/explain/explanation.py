@@ -6,18 +6,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from millstream.explain.calls import Call, python_calls
+from millstream.explain.calls import FunctionCalls, python_calls
 from millstream.explain.figures import Figure
-from millstream.explain.names import plain
+from millstream.explain.names import model_name
 from millstream.explain.one_state import OneState
-from millstream.explain.opaque import Unsupported
-from millstream.explain.queries import Query, SeparationReason
-from millstream.explain.savings import Cost, Costs, added, alone, saved
-from millstream.explain.topology import Drawing, draw
+from millstream.explain.opaque import OpaqueSql
+from millstream.explain.queries import ExplainedQuery, SeparationReason
+from millstream.explain.savings import Cost, Costs, add_costs, separate_outputs, subtract_costs
+from millstream.explain.topology import Drawing, draw_plan
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.context import Change, Hints
-from millstream.plan.optimizer.driver import Optimized, Step
+from millstream.plan.optimizer.context import PlanChange, PlanHints
+from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
 
 SCHEMA_VERSION = 1
 
@@ -26,7 +26,7 @@ class RuleReport(Struct, frozen=True):
     """What one rule did, in all of its rounds."""
 
     rule: str
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     saves: Cost
 
 
@@ -47,51 +47,51 @@ class Explanation(Struct, frozen=True, kw_only=True):
     together: Cost | None = None
     """Savings from parts of the plan that several outputs share."""
     rules: tuple[RuleReport, ...] = ()
-    queries: tuple[Query, ...] = ()
+    queries: tuple[ExplainedQuery, ...] = ()
     separations: tuple[SeparationReason, ...] = field(default=(), name="apart")
-    calls: tuple[Call, ...] = ()
-    unsupported: tuple[Unsupported, ...] = ()
+    calls: tuple[FunctionCalls, ...] = ()
+    unsupported: tuple[OpaqueSql, ...] = ()
     figures: tuple[Figure, ...] = ()
     """The figures behind the order of filters and the savings."""
     one_state: tuple[OneState, ...] = ()
     """Aggregates that could keep one state."""
 
 
-class About(Struct, frozen=True):
+class ExplanationContext(Struct, frozen=True):
     """What an explanation shows besides plans."""
 
     project: str = ""
     target: str = ""
     models: tuple[str, ...] = ()
     """Ids of the selected models; empty: all."""
-    hints: Hints = Hints()
-    queries: tuple[Query, ...] = ()
+    hints: PlanHints = PlanHints()
+    queries: tuple[ExplainedQuery, ...] = ()
     separations: tuple[SeparationReason, ...] = ()
-    unsupported: tuple[Unsupported, ...] = ()
+    unsupported: tuple[OpaqueSql, ...] = ()
     figures: tuple[Figure, ...] = ()
     obstacles: Mapping[str, str] = {}
     """Why functions run in Python, by name."""
     one_state: tuple[OneState, ...] = ()
 
 
-def explain(plans: Optimized, about: About) -> Explanation:
+def explain_plans(plans: OptimizedPlan, about: ExplanationContext) -> Explanation:
     """Explain how a plan was optimized, for the selected models."""
     chosen = outputs_of(plans.written, about.models) if about.models else None
     written, optimized = of_outputs(plans.written, chosen), of_outputs(plans.plan, chosen)
     queries, parts = _parts(optimized, about.queries, everything=chosen is None)
     costs = Costs(about.hints)
-    separately, before = costs.of(written, alone(written)), costs.of(written)
+    separately, before = costs.of(written, separate_outputs(written)), costs.of(written)
     after = costs.of(optimized, parts)
     return Explanation(
         project=about.project,
         target=about.target,
-        models=tuple(map(plain, about.models)),
-        written=draw(written),
-        optimized=draw(optimized, models_of(queries)),
+        models=tuple(map(model_name, about.models)),
+        written=draw_plan(written),
+        optimized=draw_plan(optimized, models_of(queries)),
         cost_written=separately,
         cost_optimized=after,
-        saves=saved(separately, after),
-        together=saved(separately, before),
+        saves=subtract_costs(separately, after),
+        together=subtract_costs(separately, before),
         rules=_rules(plans.steps, chosen, costs),
         queries=queries,
         separations=tuple(
@@ -110,7 +110,7 @@ def explain(plans: Optimized, about: About) -> Explanation:
     )
 
 
-def explain_step(step: Step, about: About) -> Explanation:
+def explain_step(step: RuleStep, about: ExplanationContext) -> Explanation:
     """Explain one run of one rule."""
     chosen = outputs_of(step.before, about.models) if about.models else None
     before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
@@ -120,12 +120,12 @@ def explain_step(step: Step, about: About) -> Explanation:
         project=about.project,
         target=about.target,
         step=step.rule,
-        models=tuple(map(plain, about.models)),
-        written=draw(before),
-        optimized=draw(after),
+        models=tuple(map(model_name, about.models)),
+        written=draw_plan(before),
+        optimized=draw_plan(after),
         cost_written=was,
         cost_optimized=now,
-        saves=saved(was, now),
+        saves=subtract_costs(was, now),
         rules=_rules([step], chosen, costs),
         calls=tuple(python_calls(after, about.obstacles)),
     )
@@ -150,14 +150,14 @@ def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
 
 
 def _parts(
-    plan: Plan, queries: Sequence[Query], *, everything: bool
-) -> tuple[tuple[Query, ...], list[list[Output]] | None]:
+    plan: Plan, queries: Sequence[ExplainedQuery], *, everything: bool
+) -> tuple[tuple[ExplainedQuery, ...], list[list[Output]] | None]:
     """Return the queries that compute any of the outputs, and the outputs of each; None if none is known.
 
     With `everything`, queries that only write dead letters are included. Queries that store a reference topic
     as a table are included if another query reads it.
     """
-    selected: list[Query] = []
+    selected: list[ExplainedQuery] = []
     parts: list[list[Output]] = []
     left = {output.model: output for output in plan.outputs}
     for query in queries:
@@ -173,29 +173,29 @@ def _parts(
     return tuple(selected), [*parts, *([output] for output in left.values())]
 
 
-def models_of(queries: Iterable[Query]) -> list[tuple[str, frozenset[str]]]:
+def models_of(queries: Iterable[ExplainedQuery]) -> list[tuple[str, frozenset[str]]]:
     """Return each query's name with the ids of its models."""
     return [(query.name, frozenset(f"model.{name}" for name in query.models)) for query in queries]
 
 
-def _rules(steps: Iterable[Step], chosen: Collection[str] | None, costs: Costs) -> tuple[RuleReport, ...]:
-    changes: dict[str, list[Change]] = {}
+def _rules(steps: Iterable[RuleStep], chosen: Collection[str] | None, costs: Costs) -> tuple[RuleReport, ...]:
+    changes: dict[str, list[PlanChange]] = {}
     saves: dict[str, Cost] = {}
     for step in steps:
         before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
-        if chosen is not None and same(before, after):
+        if chosen is not None and same_outputs(before, after):
             continue
         changes.setdefault(step.rule, []).extend(_relevant(step, before, after, everything=chosen is None))
-        less = saved(costs.of(before), costs.of(after))
-        saves[step.rule] = added(saves[step.rule], less) if step.rule in saves else less
+        less = subtract_costs(costs.of(before), costs.of(after))
+        saves[step.rule] = add_costs(saves[step.rule], less) if step.rule in saves else less
     return tuple(RuleReport(rule, tuple(dict.fromkeys(all_)), saves[rule]) for rule, all_ in changes.items())
 
 
-def same(before: Plan, after: Plan) -> bool:
+def same_outputs(before: Plan, after: Plan) -> bool:
     return all(a is b for a, b in zip(before.outputs, after.outputs, strict=True))
 
 
-def _relevant(step: Step, before: Plan, after: Plan, *, everything: bool) -> Iterable[Change]:
+def _relevant(step: RuleStep, before: Plan, after: Plan, *, everything: bool) -> Iterable[PlanChange]:
     """Return the changes that concern models of these plans, and those that name no model."""
     if everything:
         return step.changes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.explain.names import plain
-from millstream.plan.durations import duration
+from millstream.explain.names import model_name
+from millstream.plan.durations import format_duration
 from millstream.plan.nodes import (
     Aggregate,
     Decode,
@@ -26,10 +26,10 @@ from millstream.plan.nodes import (
 from millstream.plan.traits import Traits
 
 
-def details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
+def node_details(node: Node, traits: Traits) -> Iterator[tuple[str, str]]:
     """Yield the details of a node for a drawing, each with its name."""
     if len(node.models) > 1:
-        yield "models", ", ".join(map(plain, node.models))
+        yield "models", ", ".join(map(model_name, node.models))
     if not isinstance(node, TopicScan | Output):
         yield "columns", columns_text(node.columns)
     match node:
@@ -90,7 +90,9 @@ def state_text(node: Node, traits: Traits) -> str:
             return "rows of both sides" + (_until(traits) if traits.watermarks else ", kept forever")
         case TemporalJoin():
             retention = (
-                "kept forever" if node.keep is None else f"each for {duration(node.keep)} after its end"
+                "kept forever"
+                if node.keep is None
+                else f"each for {format_duration(node.keep)} after its end"
             )
             return f"versions, {retention}, and rows{_until(traits)}"
         case Stateful():

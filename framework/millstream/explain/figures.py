@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.plan.optimizer.context import Hints
-from millstream.results.selectivity import Measured
+from millstream.plan.optimizer.context import PlanHints
+from millstream.results.selectivity import MeasuredFigures
 
 Origin = Literal["declared", "measured"]
 
@@ -23,7 +23,7 @@ class Figure(Struct, frozen=True):
     """For a measured figure, what was counted."""
 
 
-def figures(declared: Hints, measured: Measured) -> tuple[Figure, ...]:
+def list_figures(declared: PlanHints, measured: MeasuredFigures) -> tuple[Figure, ...]:
     """Return all known figures; a declared figure takes precedence over a measured one."""
     return (
         *_of("rows_per_second", declared.rows_per_second, measured.rows_per_second, measured),
@@ -35,7 +35,7 @@ def _of(
     what: Literal["keeps", "rows_per_second"],
     declared: Mapping[str, float],
     derived: Mapping[str, float],
-    measured: Measured,
+    measured: MeasuredFigures,
 ) -> list[Figure]:
     of_kind: list[Figure] = []
     for id_ in sorted({**declared, **derived}):

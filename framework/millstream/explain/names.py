@@ -64,7 +64,7 @@ def node_names(plan: Plan) -> dict[int, str]:
     return names
 
 
-def plain(model: str) -> str:
+def model_name(model: str) -> str:
     """Return a model's name from its id."""
     return model.removeprefix("model.")
 
@@ -83,7 +83,7 @@ def _owners(order: Iterable[Node]) -> dict[int, str]:
     owners: dict[int, str] = {}
     for node in order:
         if node.models:
-            owners[id(node)] = plain(node.models[0])
+            owners[id(node)] = model_name(node.models[0])
         elif node.inputs:
             owners[id(node)] = owners[id(node.inputs[0])]
         else:
@@ -97,9 +97,9 @@ def _readers(order: list[Node]) -> dict[int, str]:
     """Return for each node the first model that reads it from another one or from a source."""
     readers: dict[int, str] = {id(node): "" for node in order}
     for node in reversed(order):
-        reader = plain(node.models[0]) if node.models else readers[id(node)]
+        reader = model_name(node.models[0]) if node.models else readers[id(node)]
         for child in node.inputs:
-            if reader not in map(plain, child.models):
+            if reader not in map(model_name, child.models):
                 readers[id(child)] = readers[id(child)] or reader
     return readers
 
@@ -107,18 +107,18 @@ def _readers(order: list[Node]) -> dict[int, str]:
 def _base(node: Node, owners: dict[int, str]) -> str:
     owner = owners[id(node)]
     if isinstance(node, Output):
-        return f"{plain(node.model)}.{node.materialization.word}"
+        return f"{model_name(node.model)}.{node.materialization.word}"
     if isinstance(node, TableScan):
         return f"{owner}.changes" if node.changes else f"{owner}.rows"
     if isinstance(node, SeedScan):
         return owner
     if node.label and not isinstance(node, TopicScan):
-        if node.label in map(plain, node.models):
+        if node.label in map(model_name, node.models):
             return node.label
         if node.models:
             return f"{owner}.{node.label}"
         return f"{node.label}.read_back" if _reads_model(node) else node.label
-    return f"{owner}.{operator(node)}"
+    return f"{owner}.{describe_operator(node)}"
 
 
 def _reads_model(node: Node) -> bool:
@@ -127,7 +127,7 @@ def _reads_model(node: Node) -> bool:
     return isinstance(node, TopicScan) and node.relation.startswith("model.")
 
 
-def operator(node: Node) -> str:
+def describe_operator(node: Node) -> str:
     """Return what a node does in a word, with its key if it has one."""
     any_node: AnyNode = node  # type: ignore[assignment]  # the union names all subclasses
     match any_node:

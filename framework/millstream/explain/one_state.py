@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from millstream.explain.names import plain
+from millstream.explain.names import model_name
 from millstream.explain.savings import Cost, Costs
 from millstream.plan.nodes import Aggregate, Filter, Node, Plan, Project, Repartition, Watermark
-from millstream.plan.optimizer.context import Hints
-from millstream.plan.optimizer.driver import Optimized, Step, optimize
+from millstream.plan.optimizer.context import PlanHints
+from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep, optimize_plan
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.merge_aggregates import merge_aggregates
 from millstream.plan.optimizer.rules.share_repartition import share_repartition
@@ -27,23 +27,25 @@ class OneState(Struct, frozen=True):
     merged: Cost
 
 
-def could_be_one(optimized: Optimized, settings: PhysicalSettings, hints: Hints) -> Iterable[OneState]:
+def could_be_one(
+    optimized: OptimizedPlan, settings: PhysicalSettings, hints: PlanHints
+) -> Iterable[OneState]:
     """Yield the models of a plan whose aggregates could be one, unless their options say otherwise."""
     if _SHARE not in settings.rules or not _shares_rows(optimized.plan):
         return
     rules = [rule for rule in RULES if rule.__name__ in {*settings.rules, _MERGE}]
     unshared = {model: off | {_MERGE} for model, off in settings.switched_off.items() if _SHARE in off}
-    other = optimize(optimized.written, rules, hints, {**settings.switched_off, **unshared})
+    other = optimize_plan(optimized.written, rules, hints, {**settings.switched_off, **unshared})
     costs = Costs(hints)
     before, after = (_merged(plan.steps) for plan in (optimized, other))
     for models in after:
         # One after another, more models join.
         if models not in before and not any(set(models) < set(others) for others in after):
             plans = (_of(plan, models) for plan in (optimized.plan, other.plan))
-            yield OneState(tuple(map(plain, models)), *map(costs.of, plans))
+            yield OneState(tuple(map(model_name, models)), *map(costs.of, plans))
 
 
-def _merged(steps: Iterable[Step]) -> list[tuple[str, ...]]:
+def _merged(steps: Iterable[RuleStep]) -> list[tuple[str, ...]]:
     return [change.models for step in steps if step.rule == _MERGE for change in step.changes]
 
 

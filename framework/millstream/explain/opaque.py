@@ -10,10 +10,10 @@ from msgspec import Struct
 from millstream.compile.artifacts import artifact_path
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Body, Derived, OpaqueBody, Select, Union
+from millstream.sql.query import Body, DerivedTable, OpaqueBody, Select, SqlUnion
 
 
-class Unsupported(Struct, frozen=True):
+class OpaqueSql(Struct, frozen=True):
     model: str
     path: str
     """The model's file."""
@@ -60,24 +60,24 @@ REMEDIES = (
 _OTHERWISE = "the same in simpler SQL, or a Python function; it runs as written, but is not optimized"
 
 
-def remedy(reason: str) -> str:
+def opaque_remedy(reason: str) -> str:
     """Return what to write instead, on one line."""
     text = next((text for pattern, text in REMEDIES if re.search(pattern, reason)), _OTHERWISE)
     return text.replace("\n", " ")
 
 
-def unsupported(
+def find_opaque(
     catalog: Catalog,
     compiled: Compiled,
     target_path: str = "target",
     models: Collection[str] | None = None,
     maintained: Collection[str] = (),
-) -> tuple[Unsupported, ...]:
+) -> tuple[OpaqueSql, ...]:
     """Return the opaque SQL in these models (by id) or in all models, each once.
 
     Models that are maintained over tables have none: their SQL reads rows at rest.
     """
-    statements: dict[tuple[str, str, str], Unsupported] = {}
+    statements: dict[tuple[str, str, str], OpaqueSql] = {}
     for node in compiled.manifest.nodes.values():
         if node.id in maintained or (models is not None and node.id not in models):
             continue
@@ -108,19 +108,19 @@ def _wholes(body: Body) -> Iterator[OpaqueBody]:
     match body:
         case OpaqueBody():
             yield body
-        case Union(sides=sides):
+        case SqlUnion(sides=sides):
             for side in sides:
                 yield from _wholes(side)
         case Select(relations=relations):
             for relation in relations:
-                if isinstance(relation.input, Derived):
+                if isinstance(relation.input, DerivedTable):
                     yield from _wholes(relation.input.query)
 
 
-def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupported:
+def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> OpaqueSql:
     located = _LOCATED_REASON.fullmatch(reason)
     why = located["reason"] if located else reason
-    return Unsupported(
+    return OpaqueSql(
         model=node.name,
         path=node.path,
         compiled_path=f"{target_path}/{artifact_path(node.compiled_path or '')}"
@@ -129,5 +129,5 @@ def _one(node: ManifestNode, reason: str, line: int, target_path: str) -> Unsupp
         line=int(located["line"]) if located else line,
         reason=why,
         text=located["text"] if located else "",
-        remedy=remedy(why),
+        remedy=opaque_remedy(why),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from millstream.explain.names import plain
+from millstream.explain.names import model_name
 from millstream.explain.state_memory import StateMemory, StateStores, in_words, state_memory
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.emit.steps import (
@@ -18,13 +18,13 @@ from millstream.queries.emit.steps import (
     TemporalView,
     WindowView,
 )
-from millstream.queries.maintaining import statements
+from millstream.queries.maintaining import maintenance_statements
 from millstream.queries.values import PerBatch, Separation
 from millstream.queries.values import Query as Physical
 from millstream.results.batch_stats import BatchFigures
 
 
-class Query(Struct, frozen=True):
+class ExplainedQuery(Struct, frozen=True):
     name: str
     kind: str = "single"
     """stateless, stateful or single."""
@@ -65,14 +65,14 @@ class SeparationReason(Struct, frozen=True):
 
 def explain_query(
     query: Physical, catalog: Catalog, stores: StateStores, batches: BatchFigures | None = None
-) -> Query:
+) -> ExplainedQuery:
     states = state_memory(query, catalog, stores)
     reads = [source.title for source in query.sources]
     reads += [read.relation.rpartition(".")[2] for read in query.reads]
-    return Query(
+    return ExplainedQuery(
         query.name,
         query.kind,
-        tuple(plain(model) for model in query.stored if not model.startswith("source.")),
+        tuple(model_name(model) for model in query.stored if not model.startswith("source.")),
         tuple(dict.fromkeys(reads)),
         query.output_mode,
         query.realtime,
@@ -104,11 +104,11 @@ def _sql(query: Physical) -> Iterable[str]:
     """Yield the views and statements of a query in execution order."""
     yield from map(_step, query.steps)
     if (plan := query.maintaining) is not None:
-        yield from map(_maintaining, statements(plan))
+        yield from map(_maintaining, maintenance_statements(plan))
     yield query.sql
     if isinstance(query.deliver, PerBatch):
         for delivery in query.deliver.deliveries:
-            yield f"-- {plain(delivery.name)}, of each batch as {query.deliver.view}\n{delivery.sql}"
+            yield f"-- {model_name(delivery.name)}, of each batch as {query.deliver.view}\n{delivery.sql}"
 
 
 def _maintaining(statement: tuple[str, str]) -> str:
@@ -143,4 +143,6 @@ def _step(step: Step) -> str:
 
 
 def explain_separation(separation: Separation) -> SeparationReason:
-    return SeparationReason(plain(separation.model), separation.why, tuple(map(plain, separation.other)))
+    return SeparationReason(
+        model_name(separation.model), separation.why, tuple(map(model_name, separation.other))
+    )

@@ -19,7 +19,7 @@ from millstream.plan.nodes import (
     TopicScan,
     Union,
 )
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.context import PlanHints
 
 
 class _Rate(Struct, frozen=True):
@@ -31,7 +31,7 @@ class _Rate(Struct, frozen=True):
 _UNKNOWN = _Rate(None)
 
 
-def rates(order: Iterable[Node], hints: Hints) -> dict[int, float | None]:
+def estimate_rates(order: Iterable[Node], hints: PlanHints) -> dict[int, float | None]:
     """Return rows per second by a node's `id`; for an aggregate or dedupe, its input is an upper bound."""
     by_node: dict[int, _Rate] = {}
     for node in order:
@@ -39,7 +39,7 @@ def rates(order: Iterable[Node], hints: Hints) -> dict[int, float | None]:
     return {key: rate.rows for key, rate in by_node.items()}
 
 
-def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
+def _rate(node: Node, inputs: list[_Rate], hints: PlanHints) -> _Rate:
     match node:
         case TopicScan() | SourceScan():
             return _Rate(hints.rows_per_second.get(node.relation))
@@ -58,7 +58,7 @@ def _rate(node: Node, inputs: list[_Rate], hints: Hints) -> _Rate:
     return inputs[0] if inputs else _UNKNOWN
 
 
-def _filtered(node: Filter, rate: _Rate, hints: Hints) -> _Rate:
+def _filtered(node: Filter, rate: _Rate, hints: PlanHints) -> _Rate:
     if rate.rows is None:
         return rate
     selective = [model for model in node.models if model in hints.keeps]

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from millstream.explain.rates import rates
+from millstream.explain.rates import estimate_rates
 from millstream.explain.sizes import row_size
 from millstream.plan.nodes import (
     Decode,
@@ -24,7 +24,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.traits import KnownTraits
 
 
@@ -58,8 +58,8 @@ _COUNTS = tuple(name for name in Cost.__struct_fields__ if name not in _RATES)
 class Costs:
     """Computes the costs of plans that share most of their nodes; each node is analyzed once."""
 
-    def __init__(self, hints: Hints | None = None) -> None:
-        self.hints = hints or Hints()
+    def __init__(self, hints: PlanHints | None = None) -> None:
+        self.hints = hints or PlanHints()
         self._traits = KnownTraits()
         self._nodes: dict[int, tuple[tuple[int, ...], tuple[tuple[str, int], ...]]] = {}
         self._plans: dict[int, tuple[Plan, Cost]] = {}
@@ -92,7 +92,7 @@ class Costs:
         return self._nodes[id(node)]
 
     def _flows(self, plan: Plan, orders: Iterable[list[Node]]) -> dict[str, float | None]:
-        rows = rates(in_order(plan.outputs), self.hints)
+        rows = estimate_rates(in_order(plan.outputs), self.hints)
         flows: dict[str, float | None] = dict.fromkeys(_RATES, 0.0)
         for order in orders:
             for node in order:
@@ -102,21 +102,23 @@ class Costs:
         return flows
 
 
-def cost(plan: Plan, parts: Sequence[Sequence[Output]] | None = None, hints: Hints | None = None) -> Cost:
+def plan_cost(
+    plan: Plan, parts: Sequence[Sequence[Output]] | None = None, hints: PlanHints | None = None
+) -> Cost:
     """Return the cost of one plan, as `Costs.of` does."""
     return Costs(hints).of(plan, parts)
 
 
-def alone(plan: Plan) -> list[list[Output]]:
+def separate_outputs(plan: Plan) -> list[list[Output]]:
     """Return one part for each output, as if each ran in a separate query."""
     return [[output] for output in plan.outputs]
 
 
-def saved(before: Cost, after: Cost) -> Cost:
+def subtract_costs(before: Cost, after: Cost) -> Cost:
     return _combined(before, after, sub)
 
 
-def added(one: Cost, other: Cost) -> Cost:
+def add_costs(one: Cost, other: Cost) -> Cost:
     return _combined(one, other, add)
 
 
@@ -193,7 +195,7 @@ def in_words(cost: Cost) -> list[str]:
     for name, number in asdict(cost).items():
         if number:
             one, many = _WORDS[name]
-            phrases.append(f"{shown(number)} {one if number == 1 else many}")
+            phrases.append(f"{format_number(number)} {one if number == 1 else many}")
     return phrases
 
 
@@ -206,15 +208,15 @@ def savings_in_words(cost: Cost) -> str:
     return " ".join(filter(None, (", ".join(less) or ("nothing" if more else ""), costs)))
 
 
-def table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
+def cost_table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
     """Return a row for each number that is not zero in all costs: its name, and its value in each."""
     rows: list[tuple[str, tuple[str, ...]]] = []
     for name, (_, many) in _WORDS.items():
         numbers: list[float | None] = [getattr(cost, name) for cost in costs]
         if any(numbers):
-            rows.append((many, tuple("?" if n is None else shown(n) for n in numbers)))
+            rows.append((many, tuple("?" if n is None else format_number(n) for n in numbers)))
     return rows
 
 
-def shown(number: float) -> str:
+def format_number(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"

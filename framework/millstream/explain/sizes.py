@@ -23,26 +23,26 @@ from millstream.plan.nodes import Column
 _FIXED = (BOOLEAN, *INTEGERS, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-class Size(Struct, frozen=True):
+class ValueSize(Struct, frozen=True):
     """`exact` is false if the length of a text, list or map is unknown; `bytes` is then a lower bound."""
 
     bytes: int
     exact: bool = True
 
 
-def row_size(columns: Iterable[Column]) -> Size:
+def row_size(columns: Iterable[Column]) -> ValueSize:
     """Return the size of Spark's UnsafeRow: 8 bytes for each column, and a bit for NULL."""
     sizes = [_size(column.type) for column in columns]
     bits = 8 * -(-len(sizes) // 64)
-    return Size(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))
+    return ValueSize(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))
 
 
-def _size(type_: Type) -> Size:
+def _size(type_: Type) -> ValueSize:
     match type_:
         case Decimal(precision=precision):
-            return Size(8 if precision <= 18 else 24)
+            return ValueSize(8 if precision <= 18 else 24)
         case Row(fields=fields):
             inner = row_size(Column(field.name, field.type) for field in fields)
-            return Size(8 + inner.bytes, inner.exact)
+            return ValueSize(8 + inner.bytes, inner.exact)
         case _:
-            return Size(8, type_ in _FIXED)
+            return ValueSize(8, type_ in _FIXED)

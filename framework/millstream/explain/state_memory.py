@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of
 from millstream.project.heap import heap_of
 from millstream.project.spark_settings import spark_settings
 from millstream.project.values import LOCAL_PARTITIONS, Target, is_local, shuffle_partitions
-from millstream.queries.state_store import Store, budget, is_limited, store_of
+from millstream.queries.state_store import Store, is_limited, memory_budget, store_of
 from millstream.queries.values import Query, StateSize
 from millstream.results.state_stats import MeasuredState, measured_states, restore_seconds
 
@@ -79,7 +79,7 @@ class StateMemory(Struct, frozen=True):
 def state_memory(query: Query, catalog: Catalog, stores: StateStores) -> tuple[StateMemory, ...]:
     """Return the memory of each state of a query."""
     store = store_of(query, catalog)
-    limit = budget(catalog) if is_limited(query, catalog) else None
+    limit = memory_budget(catalog) if is_limited(query, catalog) else None
     return tuple(_estimated(size, store, stores, limit) for size in query.memory.states)
 
 
@@ -131,7 +131,7 @@ def in_words(state: StateMemory, cache: int) -> str:
 
 
 def memory_warnings(
-    states: Sequence[StateMemory], stores: StateStores, machine: int | None, files: Mapping[str, Text]
+    states: Sequence[StateMemory], stores: StateStores, machine: int | None, files: Mapping[str, FileText]
 ) -> Iterator[Diagnostic]:
     """Warn if states need more memory than `machine` has, or than their own limit, as far as it is known.
 
@@ -163,7 +163,7 @@ def memory_warnings(
         yield warning(message, remedy, states)
 
 
-def _config_location(file: Text | None) -> tuple[Location | None, str]:
+def _config_location(file: FileText | None) -> tuple[Location | None, str]:
     """Return where a model sets options: its `config`, or its first line."""
     if file is None:
         return None, ""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from millstream.explain.facts import details, mode_text, state_text
-from millstream.explain.names import node_names, plain
+from millstream.explain.facts import mode_text, node_details, state_text
+from millstream.explain.names import model_name, node_names
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Node, Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import Traits, all_traits
@@ -38,14 +38,14 @@ class DrawnNode(Struct, frozen=True):
     output: bool = False
 
 
-class Edge(Struct, frozen=True):
+class PlanEdge(Struct, frozen=True):
     """The flow of rows from one node to another; edges to a node are in the order of its inputs."""
 
     source: str
     target: str
 
 
-class Group(Struct, frozen=True):
+class QueryNodes(Struct, frozen=True):
     """The nodes of one query."""
 
     name: str
@@ -55,12 +55,12 @@ class Group(Struct, frozen=True):
 class Drawing(Struct, frozen=True):
     nodes: tuple[DrawnNode, ...]
     """Each after its inputs."""
-    edges: tuple[Edge, ...]
+    edges: tuple[PlanEdge, ...]
     outputs: tuple[str, ...]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[QueryNodes, ...] = ()
 
 
-def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Drawing:
+def draw_plan(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Drawing:
     """Return a plan's drawing; `queries` are names with the models that they compute.
 
     Nodes that several queries need run in each of them, and are drawn in each.
@@ -74,8 +74,8 @@ def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Draw
     orders = [in_order(outputs) for _, outputs in parts]
     within = Counter(id(node) for order in orders for node in order)
     nodes: list[DrawnNode] = []
-    edges: list[Edge] = []
-    groups: list[Group] = []
+    edges: list[PlanEdge] = []
+    groups: list[QueryNodes] = []
     node_ids: dict[int, str] = {}
     for (query, _), order in zip(parts, orders, strict=True):
         query_ids = {
@@ -83,10 +83,12 @@ def draw(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Draw
             for node in order
         }
         nodes += [_drawn(node, query_ids[id(node)], traits[id(node)]) for node in order]
-        edges += [Edge(query_ids[id(child)], query_ids[id(node)]) for node in order for child in node.inputs]
+        edges += [
+            PlanEdge(query_ids[id(child)], query_ids[id(node)]) for node in order for child in node.inputs
+        ]
         node_ids |= query_ids
         if query:
-            groups.append(Group(query, tuple(query_ids[id(node)] for node in order)))
+            groups.append(QueryNodes(query, tuple(query_ids[id(node)] for node in order)))
     return Drawing(tuple(nodes), tuple(edges), tuple(node_ids[id(o)] for o in plan.outputs), tuple(groups))
 
 
@@ -95,9 +97,9 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
         id=name,
         kind=node.operator,
         line=line_of(node, traits),
-        models=tuple(map(plain, node.models)),
+        models=tuple(map(model_name, node.models)),
         columns=tuple(map(with_plain_names, node.names)),
-        details=tuple((name, with_plain_names(text)) for name, text in details(node, traits)),
+        details=tuple((name, with_plain_names(text)) for name, text in node_details(node, traits)),
         mode=traits.mode,
         keys=traits.keys,
         partitioned=traits.partitioned,
@@ -113,9 +115,9 @@ def line_of(node: Node, traits: Traits) -> str:
     """Return what a node does in a line; for an output, with its topic and mode."""
     text = node.summary
     if isinstance(node, Output):
-        text += f" to topic {node.topic}" if node.topic not in {"", plain(node.model)} else ""
+        text += f" to topic {node.topic}" if node.topic not in {"", model_name(node.model)} else ""
         return f"{text} ({mode_text(traits)})"
-    return brief(text)
+    return abbreviate_metadata(text)
 
 
 def with_plain_names(text: str) -> str:
@@ -123,7 +125,7 @@ def with_plain_names(text: str) -> str:
     return text.replace(RECORD_TIME, "record_time").replace(RECORD_HEADERS, "record_headers")
 
 
-def brief(text: str) -> str:
+def abbreviate_metadata(text: str) -> str:
     """Abbreviate the list of all metadata columns of a record to `metadata`."""
     text = with_plain_names(text)
     return text.replace(f", {_METADATA}", " and metadata").replace(_METADATA, "metadata")

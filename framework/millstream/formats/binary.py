@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.core.expressions import Piece, joined
+from millstream.core.expressions import Piece, join_pieces
 from millstream.core.types import BINARY, Field
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.format import DecodedSql, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.registry import Encoding
 from millstream.formats.sql import VALUE
-from millstream.formats.values import UnfitError, encoded, single_value
+from millstream.formats.values import UnfitError, encode_utf8, single_value
 
 
-def _decode_sql(fields: Fields) -> Decoded:
-    return Decoded(fields=tuple((VALUE,) for _ in fields))
+def _decode_sql(fields: Fields) -> DecodedSql:
+    return DecodedSql(fields=tuple((VALUE,) for _ in fields))
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     ((_, expression),) = items
-    return joined(("cast(", *expression.pieces, " as binary)"))
+    return join_pieces(("cast(", *expression.pieces, " as binary)"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:
@@ -28,7 +28,7 @@ def _encode(value: Any, fields: Fields) -> bytes:
         case bytes() | bytearray() | memoryview():
             return bytes(content)
         case str():
-            return encoded(content)
+            return encode_utf8(content)
         case _:
             raise UnfitError(f"expected bytes, not {type(content).__name__}")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.core.expressions import Piece, joined
+from millstream.core.expressions import Piece, join_pieces
 from millstream.core.types import BIGINT, STRING, Field, Row
 from millstream.formats.format import Fields, Item
-from millstream.formats.sql import row
+from millstream.formats.sql import struct_sql
 
 AFTER = "after"
 """The field with the row after a change; NULL if it was deleted."""
@@ -27,10 +27,10 @@ _SOURCE = Row((
 
 def encode_row(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Return the SQL of a row in a change: unlike in other records, fields that are NULL are there."""
-    return joined(("encode_json(", *row(items), ", 'all')"))
+    return join_pieces(("encode_json(", *struct_sql(items), ", 'all')"))
 
 
-def envelope(columns: Fields) -> Fields:
+def envelope_fields(columns: Fields) -> Fields:
     """Return the fields of a record about rows with these columns."""
     row = Row(tuple(columns))
     return (

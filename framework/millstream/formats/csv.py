@@ -9,23 +9,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.core.types import INTERVAL, VARIANT
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
-from millstream.formats.reasons import quoted, within
+from millstream.formats.format import DecodedSql, Fields, Format, FormatOption, Item, LocalCodec, SparkCodec
+from millstream.formats.reasons import add_context, quote_value
 from millstream.formats.registry import Encoding
-from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call
-from millstream.formats.sql import row as row_sql
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, struct_sql
 from millstream.formats.text_values import is_read, read_text
-from millstream.formats.values import UnfitError, encoded, row, text_of, utf8, value_of
+from millstream.formats.values import UnfitError, decode_utf8, encode_utf8, row_values, text_of, value_of
 
 _SPACES = "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false'"
 _SPARK = {"Infinity": "Inf", "-Infinity": "-Inf"}
 _OPTIONS = {
-    "delimiter": Option(",", "the character between two fields", r"[^\r\n]", '";"'),
-    "quote": Option('"', "the character around a field that contains a delimiter", r"[^\r\n]", '"\'"'),
-    "escape": Option("\\", "the character before a quote within quotes", r"[^\r\n]", "'\\\\'"),
-    "header": Option(
+    "delimiter": FormatOption(",", "the character between two fields", r"[^\r\n]", '";"'),
+    "quote": FormatOption('"', "the character around a field that contains a delimiter", r"[^\r\n]", '"\'"'),
+    "escape": FormatOption("\\", "the character before a quote within quotes", r"[^\r\n]", "'\\\\'"),
+    "header": FormatOption(
         "false", "true: a value is two lines, and the first has the names", "true|false", "true"
     ),
 }
@@ -40,37 +39,37 @@ class _Dialect(Struct, frozen=True):
     @property
     def sql(self) -> str:
         return ", ".join(
-            f"'{name}', {literal(value)}"
+            f"'{name}', {sql_literal(value)}"
             for name, value in (("sep", self.delimiter), ("quote", self.quote), ("escape", self.escape))
         )
 
 
-def _decode_strict(dialect: _Dialect, fields: Fields) -> Decoded:
+def _decode_strict(dialect: _Dialect, fields: Fields) -> DecodedSql:
     if not fields:
-        return Decoded()
+        return DecodedSql()
     header = str(dialect.header).lower()
     return function_call(
         "decode_csv", fields, settings=(dialect.delimiter, dialect.quote, dialect.escape, header)
     )
 
 
-def _decode_lenient(dialect: _Dialect, fields: Fields) -> Decoded:
+def _decode_lenient(dialect: _Dialect, fields: Fields) -> DecodedSql:
     if not fields:
-        return Decoded()
+        return DecodedSql()
     rows = parser_call(
         "from_csv", fields, f"map({_SPACES}, {dialect.sql}, 'columnNameOfCorruptRecord', '{BAD}')"
     )
-    return Decoded(rows=rows, why=(literal(f"not a CSV line of {column_list(fields)}"),))
+    return DecodedSql(rows=rows, why=(sql_literal(f"not a CSV line of {column_list(fields)}"),))
 
 
 def _encode_sql(dialect: _Dialect, items: Sequence[Item]) -> tuple[Piece, ...]:
-    empty = literal(dialect.quote * 2)
+    empty = sql_literal(dialect.quote * 2)
     options = f"{_SPACES}, {dialect.sql}, {TIMES}, 'emptyValue', {empty}"
-    line: tuple[Piece, ...] = ("to_csv(", *row_sql(items), f", map({options}))")
+    line: tuple[Piece, ...] = ("to_csv(", *struct_sql(items), f", map({options}))")
     if dialect.header:
         names = dialect.delimiter.join(_quoted(dialect, name) for name, _ in items)
-        line = (f"concat({literal(names)}, '\\n', ", *line, ")")
-    return joined(line)
+        line = (f"concat({sql_literal(names)}, '\\n', ", *line, ")")
+    return join_pieces(line)
 
 
 def _quoted(dialect: _Dialect, text: str) -> str:
@@ -84,13 +83,14 @@ def _quoted(dialect: _Dialect, text: str) -> str:
 
 def _encode(dialect: _Dialect, value: Any, fields: Fields) -> bytes:
     if isinstance(value, str):
-        return encoded(value)
+        return encode_utf8(value)
     texts = [
-        "" if field_value is None else _written(dialect, field_value) for field_value in row(value, fields)
+        "" if field_value is None else _written(dialect, field_value)
+        for field_value in row_values(value, fields)
     ]
     line = dialect.delimiter.join(texts)
     names = dialect.delimiter.join(_quoted(dialect, field.name) for field in fields)
-    return encoded(f"{names}\n{line}" if dialect.header else line)
+    return encode_utf8(f"{names}\n{line}" if dialect.header else line)
 
 
 def _written(dialect: _Dialect, value: Any) -> str:
@@ -100,7 +100,7 @@ def _written(dialect: _Dialect, value: Any) -> str:
 
 def _decode(dialect: _Dialect, strict: bool, value: bytes, fields: Fields) -> Any:
     try:
-        text = utf8(value)
+        text = decode_utf8(value)
     except UnfitError:
         raise UnfitError("the value is not valid UTF-8") from None
     if dialect.header:
@@ -115,7 +115,7 @@ def _decode(dialect: _Dialect, strict: bool, value: bytes, fields: Fields) -> An
         if start == len(text):
             raise UnfitError("there is no line after that of the names")
         if twice := [name for index, name in enumerate(names) if name and name in names[:index]]:
-            raise UnfitError(f"two fields are named {quoted(twice[0])}")
+            raise UnfitError(f"two fields are named {quote_value(twice[0])}")
     texts, end = _read(dialect, text, start)
     if end < len(text):
         raise UnfitError("there is more after the line")
@@ -137,12 +137,12 @@ def _check(texts: Mapping[str, str | None], fields: Fields) -> None:
     for field in fields:
         text = texts.get(field.name)
         if text is None and not field.nullable:
-            raise within(field.name, UnfitError("the value is missing"))
+            raise add_context(field.name, UnfitError("the value is missing"))
         try:
             if text is not None and is_read(field.type):
                 read_text(text, field.type)
         except UnfitError as error:
-            raise within(field.name, error) from None
+            raise add_context(field.name, error) from None
 
 
 def _read(dialect: _Dialect, text: str, position: int) -> tuple[list[str | None], int]:

@@ -28,7 +28,7 @@ class DecodingCall(Struct, frozen=True):
     """It may return None, for a record that has no row."""
 
 
-class Decoded(Struct, frozen=True):
+class DecodedSql(Struct, frozen=True):
     """SQL over the raw columns of a topic."""
 
     rows: tuple[Piece, ...] = ()
@@ -51,7 +51,7 @@ class Decoded(Struct, frozen=True):
 class SparkCodec(Struct, frozen=True):
     """The conversions in Spark, as pieces of SQL."""
 
-    decode: Callable[[Fields], Decoded]
+    decode: Callable[[Fields], DecodedSql]
     encode: Callable[[Sequence[Item]], tuple[Piece, ...]]
     """From the columns of a row to a value: text or bytes."""
 
@@ -99,7 +99,7 @@ class SchemaFiles(Struct, frozen=True):
     """It describes keys, which need not be rows."""
 
 
-class Import(Struct, frozen=True):
+class SchemaImport(Struct, frozen=True):
     name: str
     """As the importing file writes it."""
     path: str
@@ -148,7 +148,7 @@ class SchemaLanguage(Struct, frozen=True):
     """Returns facts on which reading a column depends, from the essence of a schema and a message."""
     message_position: Callable[[str, str], str] | None = None
     """Returns where the essence of a schema has a message, if values name it by that; empty if nowhere."""
-    imports: Callable[[SchemaFiles], Sequence[Import]] | None = None
+    imports: Callable[[SchemaFiles], Sequence[SchemaImport]] | None = None
     """Returns the files that a file refers to itself; None if all that it needs is in its text."""
 
     def derived(self, text: str, message: str = "", *, key: bool = False) -> SchemaFiles:
@@ -161,7 +161,7 @@ class SchemaLanguage(Struct, frozen=True):
         return {path: text for path, text in texts.items() if path.endswith(self.suffix)}
 
 
-class Option(Struct, frozen=True):
+class FormatOption(Struct, frozen=True):
     """A setting of a format, which is a text."""
 
     default: str
@@ -201,7 +201,7 @@ class Format(Struct, frozen=True, kw_only=True):
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     schemas: SchemaLanguage | None = None
     """What a topic's schema is written in, if the format has schemas."""
-    options: Mapping[str, Option] = {}
+    options: Mapping[str, FormatOption] = {}
     """What `format_options` may contain."""
     jars: tuple[str, ...] = ()
     """The features of the jar catalog that Spark needs for the format."""

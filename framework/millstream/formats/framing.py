@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.formats.format import Fields, LocalCodec
 from millstream.formats.registry import Encoding
 from millstream.formats.values import UnfitError
@@ -16,11 +16,11 @@ def framed_sql(value: tuple[Piece, ...], encoding: Encoding) -> tuple[Piece, ...
     """Return SQL of whole records."""
     if encoding.framing == "plain":
         return value
-    header = f"schema_id_header({literal(encoding.subject)})"
-    return joined((f"concat({header}, cast(", *value, " as binary))"))
+    header = f"schema_id_header({sql_literal(encoding.subject)})"
+    return join_pieces((f"concat({header}, cast(", *value, " as binary))"))
 
 
-def framed(codec: LocalCodec, encoding: Encoding) -> LocalCodec:
+def framed_codec(codec: LocalCodec, encoding: Encoding) -> LocalCodec:
     """Return a codec of whole records."""
     if encoding.framing == "plain":
         return codec

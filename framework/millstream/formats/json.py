@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.core.types import (
     INTERVAL,
     NULL,
@@ -17,53 +17,53 @@ from millstream.core.types import (
     types_within,
 )
 from millstream.formats.format import (
-    Decoded,
+    DecodedSql,
     Fields,
     Format,
-    Import,
+    FormatOption,
     Item,
     LocalCodec,
-    Option,
     ReadSchema,
     SchemaFiles,
+    SchemaImport,
     SchemaLanguage,
     SparkCodec,
 )
-from millstream.formats.framing import framed, framed_sql
+from millstream.formats.framing import framed_codec, framed_sql
 from millstream.formats.json_maps import all_restored, as_read
 from millstream.formats.json_values import read_object
 from millstream.formats.registry import Encoding, Framing
-from millstream.formats.sql import BAD, column_list, function_call, parser_call, row
-from millstream.formats.values import encoded, from_json, to_json
+from millstream.formats.sql import BAD, column_list, function_call, parser_call, struct_sql
+from millstream.formats.values import encode_utf8, from_json, to_json
 
 _LOST = frozenset((INTERVAL, VARIANT, NULL, UNKNOWN))
 
 
-def _decode_strict(framing: Framing, fields: Fields) -> Decoded:
+def _decode_strict(framing: Framing, fields: Fields) -> DecodedSql:
     if not fields or not all(_round_trips(field.type) for field in fields):
         return _decode_lenient(fields)
     read = [Field(field.name, as_read(field.type), field.nullable) for field in fields]
     return function_call("decode_json", read, all_restored(fields, read), (framing,))
 
 
-def _decode_lenient(fields: Fields) -> Decoded:
+def _decode_lenient(fields: Fields) -> DecodedSql:
     if not fields:
-        return Decoded()
+        return DecodedSql()
     read = [Field(field.name, as_read(field.type), field.nullable) for field in fields]
-    return Decoded(
+    return DecodedSql(
         rows=parser_call("from_json", read, f"map('columnNameOfCorruptRecord', '{BAD}')"),
         fields=all_restored(fields, read),
-        why=(literal(f"not a JSON object with {column_list(fields)}"),),
+        why=(sql_literal(f"not a JSON object with {column_list(fields)}"),),
     )
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Write a row; NULL fields are omitted, which reads back as NULL."""
-    return joined(("encode_json(", *row(items), ")"))
+    return join_pieces(("encode_json(", *struct_sql(items), ")"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
-    return encoded(value) if isinstance(value, str) else to_json(value)
+    return encode_utf8(value) if isinstance(value, str) else to_json(value)
 
 
 def _decode(strict: bool, value: bytes, fields: Fields) -> Any:
@@ -98,10 +98,12 @@ def _derive_single(type_: Type, name: str) -> ReadSchema:
     return ReadSchema((Field("value", type_),), text=schema_of_single(type_, name), single=True)
 
 
-def _imports(files: SchemaFiles) -> Sequence[Import]:
+def _imports(files: SchemaFiles) -> Sequence[SchemaImport]:
     from millstream.formats.json_schema import names_of_others
 
-    return [Import(name, name) for name in names_of_others(files.texts[files.path]) if name in files.texts]
+    return [
+        SchemaImport(name, name) for name in names_of_others(files.texts[files.path]) if name in files.texts
+    ]
 
 
 _JSON_SCHEMA = SchemaLanguage(
@@ -114,7 +116,7 @@ _JSON_SCHEMA = SchemaLanguage(
     imports=_imports,
 )
 _OPTIONS = {
-    "single": Option(
+    "single": FormatOption(
         "false", "true: a value is one column of any type, such as a list or a number", "true|false", "true"
     )
 }
@@ -137,7 +139,7 @@ def format_of(encoding: Encoding) -> Format:
     return Format(
         media_type="application/json",
         spark=spark,
-        local=framed(local, encoding),
+        local=framed_codec(local, encoding),
         single=single,
         holds=_round_trips,
         round_trips=_round_trips,

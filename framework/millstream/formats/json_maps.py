@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.core.expressions import Piece, Ref, quoted
+from millstream.core.expressions import Piece, Ref, quote_name
 from millstream.core.types import STRING, Array, Field, Map, Row, Type
 from millstream.formats.format import Fields
 
@@ -48,8 +48,8 @@ def _restored(pieces: tuple[Piece, ...], type_: Type, depth: int) -> tuple[Piece
         case Row(fields=fields):
             parts: list[Piece] = []
             for field in fields:
-                inner = _restored((*pieces, f".{quoted(field.name)}"), field.type, depth)
-                parts += [", " if parts else "", *inner, f" as {quoted(field.name)}"]
+                inner = _restored((*pieces, f".{quote_name(field.name)}"), field.type, depth)
+                parts += [", " if parts else "", *inner, f" as {quote_name(field.name)}"]
             return ("if(", *pieces, " is null, null, struct(", *parts, "))")
         case _:
             return pieces

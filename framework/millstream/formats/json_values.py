@@ -29,20 +29,20 @@ from millstream.core.types import (
     Type,
 )
 from millstream.formats.format import Fields
-from millstream.formats.reasons import a, not_a, quoted, within
+from millstream.formats.reasons import add_context, not_a, quote_value, with_article
 from millstream.formats.text_values import (
     BITS,
-    checked,
-    exact,
-    integer,
-    number,
+    check_text,
     of_seconds,
     read_base64,
     read_date,
     read_text,
     read_time,
+    to_decimal,
+    to_integer,
+    to_number,
 )
-from millstream.formats.values import UnfitError, utf8
+from millstream.formats.values import UnfitError, decode_utf8
 
 _TEXT_OF_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -70,7 +70,7 @@ _PARSER = json.JSONDecoder(
 )
 
 
-def parsed(value: bytes, *, what: str = "value") -> Any:
+def parse_json(value: bytes, *, what: str = "value") -> Any:
     """Return a whole value as its parts; raise UnfitError for what is not JSON."""
     text = utf8_strict(value)
     start = len(text) - len(text.lstrip(" \t\n\r"))
@@ -89,14 +89,14 @@ def parsed(value: bytes, *, what: str = "value") -> Any:
 
 def utf8_strict(value: bytes) -> str:
     try:
-        return utf8(value)
+        return decode_utf8(value)
     except UnfitError:
         raise UnfitError("the value is not valid UTF-8") from None
 
 
 def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
     """Return the values of the fields of an object; it may have more fields."""
-    parts = parsed(value, what="object")
+    parts = parse_json(value, what="object")
     if not isinstance(parts, _Object):
         raise UnfitError("the value is not a JSON object")
     try:
@@ -105,21 +105,21 @@ def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
         raise UnfitError("not JSON: it is nested too deeply") from None
     for field in fields:
         if not field.nullable and row[field.name] is None:
-            raise within(field.name, UnfitError("the value is missing"))
+            raise add_context(field.name, UnfitError("the value is missing"))
     return row
 
 
 def read_json(text: str, type_: Type) -> Any:
     """Return the value of a text, which has nothing else: objects have only the fields of the type."""
     try:
-        parts = parsed(text.encode("utf-8", "surrogatepass"))
+        parts = parse_json(text.encode("utf-8", "surrogatepass"))
         return _value(parts, type_, closed=True)
     except RecursionError:
         raise UnfitError("not JSON: it is nested too deeply") from None
 
 
 def read_single(value: bytes, type_: Type, *, nullable: bool = True) -> Any:
-    parts = parsed(value)
+    parts = parse_json(value)
     if parts is None:
         if not nullable:
             raise UnfitError("the value is null")
@@ -133,10 +133,10 @@ def _fields(members: _Object, fields: Sequence[tuple[str, Type]], *, closed: boo
     for name, part in members:
         if name not in types:
             if closed:
-                raise UnfitError(f"{quoted(name)} is not a field of the schema")
+                raise UnfitError(f"{quote_value(name)} is not a field of the schema")
             continue
         if name in seen:
-            raise within(name, UnfitError("the object has it twice"))
+            raise add_context(name, UnfitError("the object has it twice"))
         seen.add(name)
         row[name] = _inner(name, part, types[name], closed=closed)
     return row
@@ -146,7 +146,7 @@ def _inner(name: str, part: Any, type_: Type, *, closed: bool) -> Any:
     try:
         return None if part is None else _value(part, type_, closed=closed)
     except UnfitError as error:
-        raise within(name, error) from None
+        raise add_context(name, error) from None
 
 
 def _value(part: Any, type_: Type, *, closed: bool) -> Any:
@@ -160,7 +160,7 @@ def _value(part: Any, type_: Type, *, closed: bool) -> Any:
             seen = set()
             for name, inner in part:
                 if name in seen:
-                    raise within(name, UnfitError("the object has it twice"))
+                    raise add_context(name, UnfitError("the object has it twice"))
                 seen.add(name)
                 value = _inner(name, inner, held, closed=closed)
                 entries[read_text(name, key)] = value
@@ -186,7 +186,7 @@ def _unexpected(part: Any, expected: str) -> UnfitError:
         case str():
             return not_a(part, expected)
         case _:
-            return not_a(raw(part), expected)
+            return not_a(raw_json(part), expected)
 
 
 def _scalar(part: Any, type_: Type) -> Any:
@@ -194,19 +194,19 @@ def _scalar(part: Any, type_: Type) -> Any:
     is_text = isinstance(part, str) and not is_number
     match type_:
         case _ if type_ == STRING:
-            return checked(part) if is_text else checked(raw(part))
+            return check_text(part) if is_text else check_text(raw_json(part))
         case _ if type_ == VARIANT:
-            return checked(raw(part))
+            return check_text(raw_json(part))
         case _ if type_ in BITS and is_number:
             return _integer(part, type_)
         case _ if type_ in {FLOAT, DOUBLE} and is_number:
-            return number(part, type_)
+            return to_number(part, type_)
         case _ if type_ in {FLOAT, DOUBLE} and is_text and part in _SPECIAL:
             return _SPECIAL[part]
         case Decimal() if is_number:
-            return exact(part, type_)
+            return to_decimal(part, type_)
         case Decimal() if is_text and _TEXT_OF_NUMBER.fullmatch(part.strip()):
-            return exact(part.strip(), type_)
+            return to_decimal(part.strip(), type_)
         case _ if type_ == BOOLEAN:
             if not isinstance(part, bool):
                 raise _unexpected(part, "true or false")
@@ -214,23 +214,23 @@ def _scalar(part: Any, type_: Type) -> Any:
         case _ if type_ == DATE and is_text:
             return read_date(part)
         case _ if type_ == TIMESTAMP and is_number and part.lstrip("-").isdigit():
-            return of_seconds(integer(Number(part), part, BIGINT))
+            return of_seconds(to_integer(Number(part), part, BIGINT))
         case _ if type_ in {TIMESTAMP, TIMESTAMP_NTZ} and is_text:
             return read_time(part, type_)
         case _ if type_ == BINARY and is_text:
             return read_base64(part)
         case _:
-            raise _unexpected(part, a(type_))
+            raise _unexpected(part, with_article(type_))
 
 
 def _integer(text: str, type_: Type) -> int:
     try:
-        return integer(Number(text), text, type_)
+        return to_integer(Number(text), text, type_)
     except ArithmeticError:
-        raise not_a(text, a(type_)) from None
+        raise not_a(text, with_article(type_)) from None
 
 
-def raw(part: Any) -> str:
+def raw_json(part: Any) -> str:
     """Return parts of JSON as a text, without spaces, and with numbers as they were written."""
     match part:
         case _Written():
@@ -238,9 +238,9 @@ def raw(part: Any) -> str:
         case str():
             return f'"{_ESCAPED.sub(_escape, part)}"'
         case _Object():
-            return f"{{{','.join(f'{raw(str(name))}:{raw(inner)}' for name, inner in part)}}}"
+            return f"{{{','.join(f'{raw_json(str(name))}:{raw_json(inner)}' for name, inner in part)}}}"
         case list():
-            return f"[{','.join(map(raw, part))}]"
+            return f"[{','.join(map(raw_json, part))}]"
         case bool():
             return "true" if part else "false"
         case _:
@@ -260,10 +260,12 @@ def write_json(value: Any, type_: Type) -> str:
         case Array(element=element):
             return f"[{','.join(write_json(inner, element) for inner in value)}]"
         case Map(value=held):
-            entries = (f"{raw(_name(key))}:{write_json(inner, held)}" for key, inner in value.items())
+            entries = (f"{raw_json(_name(key))}:{write_json(inner, held)}" for key, inner in value.items())
             return f"{{{','.join(entries)}}}"
         case Row(fields=fields):
-            named = (f"{raw(field.name)}:{write_json(value[field.name], field.type)}" for field in fields)
+            named = (
+                f"{raw_json(field.name)}:{write_json(value[field.name], field.type)}" for field in fields
+            )
             return f"{{{','.join(named)}}}"
         case _ if type_ == VARIANT:
             return str(value)
@@ -275,7 +277,7 @@ def write_any(value: Any) -> str:
     """Return the JSON of a value without a type."""
     match value:
         case dict():
-            return f"{{{','.join(f'{raw(name)}:{write_any(inner)}' for name, inner in value.items())}}}"
+            return f"{{{','.join(f'{raw_json(name)}:{write_any(inner)}' for name, inner in value.items())}}}"
         case list():
             return f"[{','.join(map(write_any, value))}]"
         case None:
@@ -306,7 +308,7 @@ def _written(value: Any) -> str:
         case date():
             return f'"{value.isoformat()}"'
         case _:
-            return raw(value)
+            return raw_json(value)
 
 
 _EXACT = 2**53

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, quoted
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, quote_name
 from millstream.core.types import Array, Field, Map, Row, Type
-from millstream.formats.format import Decoded, Fields, Item
+from millstream.formats.format import DecodedSql, Fields, Item
 from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.formats.sql import BAD
 
@@ -41,7 +41,7 @@ class KeyFormat(Struct, frozen=True):
         single = format_of(self.encoding).single
         return format_of(self.encoding).local.encode({_NAME: key} if single else key, self.fields)
 
-    def decoded(self, *, nullable: bool) -> Decoded:
+    def decoded(self, *, nullable: bool) -> DecodedSql:
         """Return SQL over the raw column `key`, with one expression in `fields`."""
         format_ = format_of(self.encoding)
         fields = self.fields
@@ -66,8 +66,8 @@ class KeyFormat(Struct, frozen=True):
             return values[0]
         pieces: list[Piece] = []
         for field, value in zip(self.fields, values, strict=True):
-            pieces += [", " if pieces else "", *value, f" as {quoted(field.name)}"]
-        return joined(("if(", Ref(BAD), " is null, struct(", *pieces, "), null)"))
+            pieces += [", " if pieces else "", *value, f" as {quote_name(field.name)}"]
+        return join_pieces(("if(", Ref(BAD), " is null, struct(", *pieces, "), null)"))
 
     def encoded(self, columns: Sequence[Item]) -> tuple[Piece, ...]:
         """Return SQL of a key with these columns."""
@@ -83,7 +83,7 @@ class KeyFormat(Struct, frozen=True):
 
 def _field(struct: Expression, field: Field) -> Expression:
     start = struct.pieces if struct.column else ("(", *struct.pieces, ")")
-    return replace(struct, pieces=joined((*start, f".{quoted(field.name)}")), type=field.type)
+    return replace(struct, pieces=join_pieces((*start, f".{quote_name(field.name)}")), type=field.type)
 
 
 def _of_key(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -112,7 +112,7 @@ def any_value(encoding: Encoding) -> Encoding:
     return single if format_of(single).single and not format_of(encoding).single else encoding
 
 
-def misfit(key: KeyFormat) -> str:
+def key_misfit(key: KeyFormat) -> str:
     """Return why a format has no values of a type; empty if it has."""
     format_, name = format_of(key.encoding), key.encoding.name
     if not format_.single and not isinstance(key.type, Row):

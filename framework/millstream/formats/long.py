@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.core.types import BIGINT, Field
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, SparkCodec
+from millstream.formats.format import DecodedSql, Fields, Format, Item, LocalCodec, SparkCodec
 from millstream.formats.registry import Encoding
 from millstream.formats.sql import VALUE
 from millstream.formats.values import UnfitError, single_value
@@ -15,7 +15,7 @@ from millstream.formats.values import UnfitError, single_value
 _BYTES = 8
 
 
-def _decode_sql(fields: Fields) -> Decoded:
+def _decode_sql(fields: Fields) -> DecodedSql:
     # Spark may compute it before bad values are left out, and it fails if `conv` has more than eight bytes.
     number: tuple[Piece, ...] = (
         "cast(conv(hex(if(octet_length(",
@@ -24,16 +24,16 @@ def _decode_sql(fields: Fields) -> Decoded:
         VALUE,
         ", null)), 16, -10) as bigint)",
     )
-    return Decoded(
+    return DecodedSql(
         fields=tuple(number for _ in fields),
         good=("coalesce(octet_length(", VALUE, ") = 8, true)"),
-        why=(literal("not eight bytes of a number"),),
+        why=(sql_literal("not eight bytes of a number"),),
     )
 
 
 def _encode_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     ((_, expression),) = items
-    return joined(("unhex(lpad(hex(cast(", *expression.pieces, " as bigint)), 16, '0'))"))
+    return join_pieces(("unhex(lpad(hex(cast(", *expression.pieces, " as bigint)), 16, '0'))"))
 
 
 def _encode(value: Any, fields: Fields) -> bytes:

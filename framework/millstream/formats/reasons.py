@@ -10,16 +10,16 @@ _SHOWN = 60
 
 
 def not_a(value: Any, expected: str) -> UnfitError:
-    return UnfitError(f"{quoted(str(value))} is not {expected}")
+    return UnfitError(f"{quote_value(str(value))} is not {expected}")
 
 
-def a(type_: Any) -> str:
+def with_article(type_: Any) -> str:
     """Return a type with its article."""
     name = str(type_)
     return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
-def quoted(text: str) -> str:
+def quote_value(text: str) -> str:
     """Return a text in quotes, cut and with control characters escaped; it counts UTF-16, like Java."""
     pairs = text.encode("utf-16-be", "surrogatepass")
     units = [int.from_bytes(pairs[i : i + 2], "big") for i in range(0, len(pairs), 2)]
@@ -42,7 +42,7 @@ class _LocatedError(UnfitError):
         self.reason = reason
 
 
-def within(name: str, error: UnfitError) -> UnfitError:
+def add_context(name: str, error: UnfitError) -> UnfitError:
     """Return an error with the field, element or key that its value was found in, from the inside out."""
     path, reason = (error.path, error.reason) if isinstance(error, _LocatedError) else ("", str(error))
     return _LocatedError(name + ("." if path and not path.startswith("[") else "") + path, reason)

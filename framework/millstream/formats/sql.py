@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.core.expressions import Piece, Ref, joined, literal, quoted
+from millstream.core.expressions import Piece, Ref, join_pieces, quote_name, sql_literal
 from millstream.core.types import TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, VARIANT, Type, types_within
-from millstream.formats.format import Decoded, Fields, Item
+from millstream.formats.format import DecodedSql, Fields, Item
 
 VALUE = Ref("value")
 
@@ -32,9 +32,9 @@ def parser_call(
 
     If the parser returns NULL, as for an empty text, the struct is that of an invalid text.
     """
-    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in fields)
-    schema = literal(f"{schema}, {BAD} string")
-    return joined(
+    schema = ", ".join(f"{quote_name(c.name)} {c.type}" for c in fields)
+    schema = sql_literal(f"{schema}, {BAD} string")
+    return join_pieces(
         (
             f"array(coalesce({function}(",
             *text,
@@ -43,7 +43,7 @@ def parser_call(
     )
 
 
-def row(items: Sequence[Item]) -> tuple[Piece, ...]:
+def struct_sql(items: Sequence[Item]) -> tuple[Piece, ...]:
     """Return `struct(a, b + 1 as c)`."""
     pieces: list[Piece] = ["struct("]
     for index, (name, expression) in enumerate(items):
@@ -53,8 +53,8 @@ def row(items: Sequence[Item]) -> tuple[Piece, ...]:
             case (Ref(column=column),) if column == name:
                 pass
             case _:
-                pieces.append(f" as {quoted(name)}")
-    return joined((*pieces, ")"))
+                pieces.append(f" as {quote_name(name)}")
+    return join_pieces((*pieces, ")"))
 
 
 def has_times(type_: Type) -> bool:
@@ -64,19 +64,19 @@ def has_times(type_: Type) -> bool:
 
 def function_call(
     name: str, fields: Fields, restored: tuple[tuple[Piece, ...], ...] = (), settings: Sequence[str] = ()
-) -> Decoded:
+) -> DecodedSql:
     """Return the rows of one of Millstream's own functions."""
-    arguments = ", ".join(literal(argument) for argument in (ddl(fields), *settings))
+    arguments = ", ".join(sql_literal(argument) for argument in (fields_to_ddl(fields), *settings))
 
     def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:
         more = [piece for part in position for piece in (", ", part)]
-        return joined((f"array({name}(", VALUE, f", {arguments}", *more, "))"))
+        return join_pieces((f"array({name}(", VALUE, f", {arguments}", *more, "))"))
 
-    return Decoded(rows=called(), required=called, fields=restored)
+    return DecodedSql(rows=called(), required=called, fields=restored)
 
 
-def ddl(fields: Fields) -> str:
-    return ", ".join(f"{quoted(c.name)} {c.type}{'' if c.nullable else ' not null'}" for c in fields)
+def fields_to_ddl(fields: Fields) -> str:
+    return ", ".join(f"{quote_name(c.name)} {c.type}{'' if c.nullable else ' not null'}" for c in fields)
 
 
 def column_list(fields: Fields) -> str:

@@ -24,8 +24,8 @@ from millstream.core.types import (
     Decimal,
     Type,
 )
-from millstream.formats.reasons import a, not_a
-from millstream.formats.values import UnfitError, encoded
+from millstream.formats.reasons import not_a, with_article
+from millstream.formats.values import UnfitError, encode_utf8
 
 BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 _READ = {*BITS, FLOAT, DOUBLE, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, BINARY, STRING}
@@ -64,14 +64,14 @@ def read_text(text: str, type_: Type) -> object:
     match type_:
         case Decimal():
             if not _NUMBER.fullmatch(text):
-                raise not_a(text, a(type_))
-            return exact(text, type_)
+                raise not_a(text, with_article(type_))
+            return to_decimal(text, type_)
         case _ if type_ in BITS:
             if not _INTEGER.fullmatch(text):
-                raise not_a(text, a(type_))
-            return integer(Number(text), text, type_)
+                raise not_a(text, with_article(type_))
+            return to_integer(Number(text), text, type_)
         case _ if type_ in {FLOAT, DOUBLE}:
-            return number(text, type_) if _NUMBER.fullmatch(text) else special(text, type_)
+            return to_number(text, type_) if _NUMBER.fullmatch(text) else to_special(text, type_)
         case _ if type_ == BOOLEAN:
             if text.lower() not in {"true", "false"}:
                 raise not_a(text, "true or false")
@@ -81,10 +81,10 @@ def read_text(text: str, type_: Type) -> object:
         case _ if type_ in {TIMESTAMP, TIMESTAMP_NTZ}:
             return read_time(text, type_)
         case _ if type_ == BINARY:
-            return encoded(text)
+            return encode_utf8(text)
         case _:
             assert type_ == STRING, type_
-            return checked(text)
+            return check_text(text)
 
 
 def read_base64(text: str) -> bytes:
@@ -102,40 +102,40 @@ def read_base64(text: str) -> bytes:
     return content
 
 
-def checked(text: str) -> str:
+def check_text(text: str) -> str:
     """Return a text, which must have no half of a surrogate pair."""
     try:
-        encoded(text)
+        encode_utf8(text)
     except UnfitError:
         raise not_a(text, "a valid text: it has half of a surrogate pair") from None
     return text
 
 
-def integer(value: Number, text: str, type_: Type) -> int:
+def to_integer(value: Number, text: str, type_: Type) -> int:
     """Return a number, written as a text, as one of the integers."""
     bits = BITS[type_]  # type: ignore[index]
     if value and value.adjusted() > bits:
-        raise not_a(text, a(type_))
+        raise not_a(text, with_article(type_))
     truncated = int(value)
     if truncated != value or not -(2**bits) <= truncated < 2**bits:
-        raise not_a(text, a(type_))
+        raise not_a(text, with_article(type_))
     return truncated
 
 
-def number(text: str, type_: Type) -> float:
+def to_number(text: str, type_: Type) -> float:
     parsed = float(text)
     if abs(parsed) >= (_GREATEST_FLOAT if type_ == FLOAT else float("inf")):
-        raise not_a(text, a(type_))
+        raise not_a(text, with_article(type_))
     return parsed
 
 
-def special(text: str, type_: Type) -> float:
+def to_special(text: str, type_: Type) -> float:
     if text not in _SPECIAL:
-        raise not_a(text, a(type_))
+        raise not_a(text, with_article(type_))
     return float(_SPECIAL[text])
 
 
-def exact(text: str, type_: Decimal) -> Number:
+def to_decimal(text: str, type_: Decimal) -> Number:
     """Return a number as a decimal of a type, if that has all of its digits."""
     try:
         value = Number(text)
@@ -149,7 +149,7 @@ def exact(text: str, type_: Decimal) -> Number:
                 return Number((sign if scaled else 0, tuple(map(int, str(scaled))), -type_.scale))
     except ArithmeticError:
         pass  # an exponent that no number has
-    raise not_a(text, a(type_))
+    raise not_a(text, with_article(type_))
 
 
 def read_date(text: str) -> date:

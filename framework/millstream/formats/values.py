@@ -37,7 +37,7 @@ def as_mapping(value: Any) -> Any:
     return asdict(value)
 
 
-def row(value: Any, fields: Fields) -> list[Any]:
+def row_values(value: Any, fields: Fields) -> list[Any]:
     """Return the values of all fields, in order, from a mapping, a dataclass or a sequence."""
     value = as_mapping(value)
     if isinstance(value, Mapping):
@@ -69,7 +69,7 @@ def text_of(value: Any) -> str:
         case Decimal():
             return format(value, "f")
         case bytes():
-            return utf8(value)
+            return decode_utf8(value)
         case _:
             raise UnfitError(f"expected a single value, not {type(value).__name__}")
 
@@ -88,14 +88,14 @@ def value_of(text: str, type_: Type) -> Any:
     return text
 
 
-def utf8(value: bytes) -> str:
+def decode_utf8(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
         raise UnfitError(f"not UTF-8 at byte {error.start}") from None
 
 
-def encoded(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.core.types import INTERVAL, NULL, STRING, UNKNOWN, VARIANT, Array, Row, Type, types_within
-from millstream.formats.format import Decoded, Fields, Format, Item, LocalCodec, Option, SparkCodec
-from millstream.formats.reasons import not_a, quoted
+from millstream.formats.format import DecodedSql, Fields, Format, FormatOption, Item, LocalCodec, SparkCodec
+from millstream.formats.reasons import not_a, quote_value
 from millstream.formats.registry import Encoding
-from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, row
-from millstream.formats.values import UnfitError, as_mapping, encoded, text_of, value_of
+from millstream.formats.sql import BAD, TIMES, column_list, function_call, parser_call, struct_sql
+from millstream.formats.values import UnfitError, as_mapping, encode_utf8, text_of, value_of
 from millstream.formats.xml_values import all_texts, check_element, is_nil, local_name, text_of_xml
 
 if TYPE_CHECKING:
@@ -31,22 +31,22 @@ _ATTRIBUTE = str.maketrans({**_IN_TEXT, '"': "&quot;", "\n": "&#10;", "\t": "&#9
 
 
 _OPTIONS = {
-    "row_tag": Option(
+    "row_tag": FormatOption(
         "",
         "the name of a record's element; by default any when reading, and `row` when writing",
         _TAG,
         "order",
     ),
-    "namespace": Option(
+    "namespace": FormatOption(
         "",
         "the namespace of a record's element; by default any, and none",
         r"[^\s<>\"']+",
         "http://shop.example/orders",
     ),
-    "envelope": Option(
+    "envelope": FormatOption(
         "", "the elements around it, such as Envelope/Body of SOAP", rf"{_TAG}(/{_TAG})*", "Envelope/Body"
     ),
-    "envelope_namespace": Option(
+    "envelope_namespace": FormatOption(
         "",
         "the namespace of the envelope in records that are written",
         r"[^\s<>\"']+",
@@ -90,38 +90,38 @@ def _xmlns(namespace: str) -> str:
     return f' xmlns="{namespace.translate(_ATTRIBUTE)}"' if namespace else ""
 
 
-def _decode_strict(layout: _Layout, fields: Fields) -> Decoded:
+def _decode_strict(layout: _Layout, fields: Fields) -> DecodedSql:
     if not fields:
-        return Decoded()
+        return DecodedSql()
     return function_call("decode_xml", fields, settings=(layout.envelope, layout.row_tag, layout.namespace))
 
 
-def _decode_lenient(_layout: _Layout, fields: Fields) -> Decoded:
+def _decode_lenient(_layout: _Layout, fields: Fields) -> DecodedSql:
     if not fields:
-        return Decoded()
+        return DecodedSql()
     rows = parser_call(
         "from_xml", fields, f"map('columnNameOfCorruptRecord', '{BAD}', 'ignoreSurroundingSpaces', 'false')"
     )
-    return Decoded(rows=rows, why=(literal(f"not an XML element with {column_list(fields)}"),))
+    return DecodedSql(rows=rows, why=(sql_literal(f"not an XML element with {column_list(fields)}"),))
 
 
 def _encode_sql(layout: _Layout, items: Sequence[Item]) -> tuple[Piece, ...]:
-    tag = literal(layout.tag)
-    element: tuple[Piece, ...] = ("to_xml(", *row(items), f", map('rowTag', {tag}, {TIMES}))")
+    tag = sql_literal(layout.tag)
+    element: tuple[Piece, ...] = ("to_xml(", *struct_sql(items), f", map('rowTag', {tag}, {TIMES}))")
     if layout == _PLAIN or not (layout.envelope or layout.attribute):
-        return joined(element)
-    start, end = literal(f"{layout.start}{layout.tag}{layout.attribute}"), literal(layout.end)
-    return joined((f"concat({start}, substring(", *element, f", {len(layout.tag) + 2}), {end})"))
+        return join_pieces(element)
+    start, end = sql_literal(f"{layout.start}{layout.tag}{layout.attribute}"), sql_literal(layout.end)
+    return join_pieces((f"concat({start}, substring(", *element, f", {len(layout.tag) + 2}), {end})"))
 
 
 def _encode(layout: _Layout, value: Any, fields: Fields) -> bytes:  # noqa: ARG001 - additional fields are harmless
     if isinstance(value, str):
-        return encoded(value)
+        return encode_utf8(value)
     value = as_mapping(value)
     if not isinstance(value, Mapping):
         raise UnfitError(f"expected a mapping of columns, not {type(value).__name__}")
     element = _element(layout.tag, value)[len(layout.tag) + 1 :]
-    return encoded(f"{layout.start}{layout.tag}{layout.attribute}{element}{layout.end}")
+    return encode_utf8(f"{layout.start}{layout.tag}{layout.attribute}{element}{layout.end}")
 
 
 def _element(name: str, value: Any) -> str:
@@ -181,26 +181,28 @@ def _within(root: Element, layout: _Layout) -> Element:
     """Return a record's element."""
     path = [name for name in layout.envelope.split("/") if name] + [layout.row_tag]
     if path[0] and path[0] != _local(root):
-        raise not_a(_local(root), f"the element {quoted(path[0])}")
+        raise not_a(_local(root), f"the element {quote_value(path[0])}")
     element, after = root, []
     for name in path[1:]:
         children = list(element)
         for index, child in enumerate(children):
             if _local(child) == "Fault":
-                raise UnfitError(f"a fault: {quoted(all_texts(child).strip())}")
+                raise UnfitError(f"a fault: {quote_value(all_texts(child).strip())}")
             if name in {"", _local(child)}:
                 element, after = child, children[index + 1 :]
                 break
         else:
-            described = f"element {quoted(name)}" if name else "element in the envelope"
+            described = f"element {quote_value(name)}" if name else "element in the envelope"
             raise UnfitError(f"there is no {described}")
     if layout.namespace and not element.tag.startswith(f"{{{layout.namespace}}}"):
-        raise UnfitError(f"the element {quoted(_local(element))} is not in the namespace {layout.namespace}")
+        raise UnfitError(
+            f"the element {quote_value(_local(element))} is not in the namespace {layout.namespace}"
+        )
     for other in after:
         if _local(other) == "Fault":
-            raise UnfitError(f"a fault: {quoted(all_texts(other).strip())}")
+            raise UnfitError(f"a fault: {quote_value(all_texts(other).strip())}")
         if path[-1] in {"", _local(other)}:
-            described = f"elements {quoted(path[-1])}" if path[-1] else "elements in the envelope"
+            described = f"elements {quote_value(path[-1])}" if path[-1] else "elements in the envelope"
             raise UnfitError(f"there are several {described}")
     return element
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from millstream.core.types import STRING, Array, Field, Map, Row, Type
 from millstream.formats.format import Fields
-from millstream.formats.reasons import a, quoted, within
+from millstream.formats.reasons import add_context, quote_value, with_article
 from millstream.formats.text_values import read_text
 from millstream.formats.values import UnfitError
 
@@ -33,7 +33,7 @@ def text_of_xml(value: bytes) -> str:
     try:
         return content.decode(encoding)
     except LookupError:
-        raise UnfitError(f"the encoding {quoted(encoding)} is not known") from None
+        raise UnfitError(f"the encoding {quote_value(encoding)} is not known") from None
     except ValueError:
         raise UnfitError(f"the value is not valid {encoding.upper()}") from None
 
@@ -58,12 +58,12 @@ def check_element(element: Element, fields: Fields) -> None:
             continue
         type_ = by_name[name].type
         if name in seen and not isinstance(type_, Array):
-            raise within(name, UnfitError("there are several elements"))
+            raise add_context(name, UnfitError("there are several elements"))
         try:
             if _check_child(child, type_.element if isinstance(type_, Array) else type_):
                 present.add(name)
         except UnfitError as error:
-            raise within(name, error) from None
+            raise add_context(name, error) from None
         seen.add(name)
         if isinstance(type_, Array):
             present.add(name)
@@ -72,7 +72,7 @@ def check_element(element: Element, fields: Fields) -> None:
         present.add(_VALUE)
     for field in fields:
         if not field.nullable and field.name not in present:
-            raise within(field.name, UnfitError("the value is missing"))
+            raise add_context(field.name, UnfitError("the value is missing"))
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ def _checked(name: str, text: str, by_name: dict[str, Field]) -> bool:
     try:
         read_text(text if type_ == STRING else text.strip(), type_)
     except UnfitError as error:
-        raise within(name, error) from None
+        raise add_context(name, error) from None
     return True
 
 
@@ -108,14 +108,14 @@ def _check_child(element: Element, type_: Type) -> bool:
             for child in element:
                 name = local_name(child.tag)
                 if name in seen:
-                    raise within(name, UnfitError("there are several elements"))
+                    raise add_context(name, UnfitError("there are several elements"))
                 seen.add(name)
                 _check_child(child, held)
         case _ if type_ == STRING:
             read_text(all_texts(element), type_)
         case _:
             if len(element):
-                raise UnfitError(f"an element with elements is not {a(type_)}")
+                raise UnfitError(f"an element with elements is not {with_article(type_)}")
             word = (element.text or "").strip()
             if not word:
                 return False

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[a
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.kafka.cluster import Cluster, Value, revealed
-from millstream.kafka.failures import error_text, failure, is_authentication, refusal, silence
+from millstream.kafka.cluster import Cluster, Value, reveal_options
+from millstream.kafka.failures import cluster_error, error_text, is_authentication, login_error, silence_error
 from millstream.kafka.settings import (
     admin_config,
     consumer_config,
@@ -53,7 +53,7 @@ class Admin(Struct, frozen=True, eq=False):
 
     def failure(self, error: KafkaException, doing: str) -> MillstreamError:
         self.client.poll(0)
-        return failure(self.cluster, error.args[0], doing, self.errors)
+        return cluster_error(self.cluster, error.args[0], doing, self.errors)
 
 
 def admin_of(cluster: Cluster) -> Admin:
@@ -67,9 +67,9 @@ def admin_of(cluster: Cluster) -> Admin:
             client.poll(0)
             refused = next(filter(is_authentication, [error.args[0], *errors]), None)
             if refused is not None:
-                raise refusal(cluster, refused) from None
+                raise login_error(cluster, refused) from None
             if time.monotonic() > deadline:
-                raise silence(cluster, errors or [error.args[0]]) from None
+                raise silence_error(cluster, errors or [error.args[0]]) from None
         else:
             return Admin(cluster, client, errors)
 
@@ -102,7 +102,7 @@ def _client(
 ) -> tuple[Client, ClientErrors]:
     errors = ClientErrors(maxlen=20)
     try:
-        settings: dict[str, Any] = {**revealed(options), "error_cb": errors.append, **(more or {})}
+        settings: dict[str, Any] = {**reveal_options(options), "error_cb": errors.append, **(more or {})}
         return kind(settings, logger=_SILENT), errors
     except KafkaException as error:
         remedy = "fix it in profiles.yml, under kafka:"

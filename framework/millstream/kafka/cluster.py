@@ -12,7 +12,7 @@ from millstream.project.values import Target
 
 Value = str | Secret
 Options = dict[str, Value]
-"""Settings of one client; secrets stay hidden until `revealed`."""
+"""Settings of one client; secrets stay hidden until `reveal_options`."""
 
 
 class Cluster(Struct, frozen=True):
@@ -44,14 +44,14 @@ def cluster_of(target: Target, bootstrap_servers: str | None = None, root: str =
     return Cluster(settings["bootstrap_servers"], dict(settings), trigger, root=root)
 
 
-def revealed(options: Mapping[str, Value]) -> dict[str, str]:
+def reveal_options(options: Mapping[str, Value]) -> dict[str, str]:
     """Return options with their secrets in clear text, only for the client that needs them."""
-    return {name: text(value) for name, value in options.items()}
+    return {name: option_text(value) for name, value in options.items()}
 
 
-def text(value: Any) -> str:
+def option_text(value: Any) -> str:
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, list):
-        return ",".join(map(text, value))
+        return ",".join(map(option_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors, consumer_of
-from millstream.kafka.failures import failure
-from millstream.kafka.offsets import PartitionKey, bounds
+from millstream.kafka.failures import cluster_error
+from millstream.kafka.offsets import PartitionKey, topic_bounds
 
 _BATCH = 1000
 _WAIT = 0.2
@@ -25,7 +25,7 @@ def newest_records(
     admin: Admin, topics: Collection[str], count: int
 ) -> tuple[list[Message], dict[PartitionKey, int]]:
     """Return the newest records of each topic, oldest first, and the offsets after them."""
-    ranges = bounds(admin, topics)
+    ranges = topic_bounds(admin, topics)
     ends = {partition: end for partition, (_, end) in ranges.items()}
     back = count
     with _reading(admin) as (consumer, errors):
@@ -47,7 +47,7 @@ def _age(message: Message) -> tuple[int, int, int]:
 
 def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
     """Yield all records that the topics hold now."""
-    ranges = bounds(admin, topics)
+    ranges = topic_bounds(admin, topics)
     starts = {partition: first for partition, (first, _) in ranges.items()}
     ends = {partition: end for partition, (_, end) in ranges.items()}
     with _reading(admin) as (consumer, errors):
@@ -57,7 +57,7 @@ def all_records(admin: Admin, topics: Collection[str]) -> Iterator[Message]:
 def record_at(admin: Admin, topic: str, partition: int, offset: int) -> Message | None:
     """Return the record at an offset; None if its topic no longer has it."""
     topic_partition = (topic, partition)
-    bound = bounds(admin, [topic]).get(topic_partition)
+    bound = topic_bounds(admin, [topic]).get(topic_partition)
     if bound is None or not bound.first <= offset < bound.end:
         return None
     with _reading(admin) as (consumer, errors):
@@ -98,8 +98,8 @@ def first_times(admin: Admin, starts: Mapping[PartitionKey, int]) -> dict[Partit
     return times
 
 
-def beginnings(admin: Admin, topics: Collection[str]) -> dict[PartitionKey, int]:
-    return {partition: first for partition, (first, _) in bounds(admin, topics).items()}
+def first_offsets(admin: Admin, topics: Collection[str]) -> dict[PartitionKey, int]:
+    return {partition: first for partition, (first, _) in topic_bounds(admin, topics).items()}
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _until(
             last = time.monotonic()
         elif time.monotonic() - last > _SILENCE:
             if errors:
-                raise failure(admin.cluster, errors[-1], "reading records", errors)
+                raise cluster_error(admin.cluster, errors[-1], "reading records", errors)
             text = f"Kafka returned no records for {_SILENCE:.0f} seconds, although the topic has some"
             raise MillstreamError(Diagnostic("MS829", text, None, "see the log of the broker"))
 
@@ -147,4 +147,4 @@ def _without_errors(admin: Admin, errors: ClientErrors, messages: list[Message])
         if error is None:
             yield message
         elif error.name() not in {"_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"} and not error.retriable():
-            raise failure(admin.cluster, error, f"reading records of '{message.topic()}'", errors)
+            raise cluster_error(admin.cluster, error, f"reading records of '{message.topic()}'", errors)

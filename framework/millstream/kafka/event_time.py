@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.types import TIMESTAMP, TIMESTAMP_NTZ
-from millstream.project.values import Column, Topic
+from millstream.project.values import DeclaredColumn, Topic
 
 
 class EventTime(Struct, frozen=True):
@@ -62,7 +62,7 @@ def event_time(topic: Topic) -> EventTime | None:
     return None
 
 
-def _column(topic: Topic) -> Column | None:
+def _column(topic: Topic) -> DeclaredColumn | None:
     by_name = {column.name.lower(): column for column in topic.columns}
     if topic.watermark is not None:
         return by_name.get(topic.watermark.column.lower())
@@ -70,7 +70,7 @@ def _column(topic: Topic) -> Column | None:
     return times[0] if len(times) == 1 else None
 
 
-def _is_time(column: Column) -> bool:
+def _is_time(column: DeclaredColumn) -> bool:
     if column.type is not None:
         return column.type in {TIMESTAMP, TIMESTAMP_NTZ}
     return bool(column.expression and (_CALL.match(column.expression) or _CAST.match(column.expression)))

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaError
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.kafka.cluster import Cluster, text
-from millstream.project.secrets import Secret, mask
+from millstream.kafka.cluster import Cluster, option_text
+from millstream.project.secrets import Secret, mask_secrets
 
 _AUTHENTICATION = frozenset((
     "_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM",
@@ -38,24 +38,24 @@ def is_permission(error: KafkaError) -> bool:
     return error.name() in _PERMISSION
 
 
-def failure(
+def cluster_error(
     cluster: Cluster, error: KafkaError, doing: str, errors: Iterable[KafkaError] = ()
 ) -> MillstreamError:
     """Return the error to raise; `errors` are those that the client reported before."""
     reported = list(errors)
     if (refused := next(filter(is_authentication, [error, *reported]), None)) is not None:
-        return refusal(cluster, refused)
+        return login_error(cluster, refused)
     if is_permission(error):
         user = cluster.settings.get("sasl_username")
-        whom = "" if user is None or isinstance(user, Secret) else f" for '{text(user)}'"
+        whom = "" if user is None or isinstance(user, Secret) else f" for '{option_text(user)}'"
         remedy = f"request {_PERMISSION[error.name()]}{whom}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
     if error.name() in _SILENCE:
-        return silence(cluster, reported or [error])
+        return silence_error(cluster, reported or [error])
     return _error(cluster, "MS829", f"{doing}: {error_text(cluster, error)}", "see the log of the broker")
 
 
-def silence(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
+def silence_error(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
     """Return the error for a cluster that does not answer."""
     reasons = [e for e in errors if e.name() != "_ALL_BROKERS_DOWN"]
     why = f": {error_text(cluster, reasons[-1])}" if reasons else ""
@@ -67,7 +67,7 @@ def silence(cluster: Cluster, errors: Iterable[KafkaError]) -> MillstreamError:
     return _error(cluster, "MS822", f"Kafka does not answer at {where}{why}", remedy)
 
 
-def refusal(cluster: Cluster, error: KafkaError) -> MillstreamError:
+def login_error(cluster: Cluster, error: KafkaError) -> MillstreamError:
     reason = error_text(cluster, error)
     if error.name() == "_SSL" or "ssl" in reason.lower():
         remedy = "check security_protocol, and name the certificates to trust with ssl_ca_location"
@@ -79,8 +79,8 @@ def refusal(cluster: Cluster, error: KafkaError) -> MillstreamError:
 def error_text(cluster: Cluster, error: KafkaError) -> str:
     """Return Kafka's own text, without secrets and internals of librdkafka."""
     message = _DURATION.sub("", _BROKER.sub("", error.str()))
-    return mask(" ".join(message.split()), cluster.secrets).rstrip(".")
+    return mask_secrets(" ".join(message.split()), cluster.secrets).rstrip(".")
 
 
 def _error(cluster: Cluster, code: str, message: str, remedy: str) -> MillstreamError:
-    return MillstreamError(Diagnostic(code, mask(message, cluster.secrets), None, remedy))
+    return MillstreamError(Diagnostic(code, mask_secrets(message, cluster.secrets), None, remedy))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.core.types import STRING, Field
 from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
@@ -36,7 +36,7 @@ _TAKE_ID = "take the schema from a registry, as in `schema: registry`"
 _GIVE_ID = f"{_TAKE_ID}, or yield bytes"
 
 
-class Record(NamedTuple):
+class GeneratedRecord(NamedTuple):
     """An encoded record; a tuple, since there may be millions."""
 
     key: bytes | None
@@ -54,7 +54,9 @@ def generators_of(project: Project) -> dict[str, tuple[Generator, Topic]]:
     return generators
 
 
-def rows(project: Project, generator: Generator, seed: int = 1, start: datetime = START) -> Iterator[Any]:
+def generate_rows(
+    project: Project, generator: Generator, seed: int = 1, start: datetime = START
+) -> Iterator[Any]:
     """Yield a generator's rows; errors are reported at their line."""
     function = getattr(_module(project, generator.path), generator.name)
     # With the same seed, each generator has other random numbers.
@@ -67,17 +69,17 @@ def rows(project: Project, generator: Generator, seed: int = 1, start: datetime 
         raise _failed(project, generator.path, error, "MS832", f"the generator '{generator.name}'") from None
 
 
-def records(
+def generate_records(
     project: Project,
     generator: Generator,
     topic: Topic,
     seed: int = 1,
     start: datetime = START,
     live: LiveTimes | None = None,
-) -> Iterator[Record]:
-    encoded = encoder(topic)
+) -> Iterator[GeneratedRecord]:
+    encoded = record_encoder(topic)
     moved = live.moving() if live else None
-    generated = partial(rows, project, generator, seed, start)
+    generated = partial(generate_rows, project, generator, seed, start)
     for number, row in enumerate(live.rows(generated) if live else generated(), 1):
         try:
             key, value = row
@@ -92,25 +94,25 @@ def records(
         yield record
 
 
-def encoder(topic: Topic) -> Callable[[Any, Any], Record | None]:
+def record_encoder(topic: Topic) -> Callable[[Any, Any], GeneratedRecord | None]:
     """Return what encodes a key and a value; None is a record that lacks the ID of its schema."""
     encode = format_of(topic.format).local.encode
     fields = fields_of(topic)
     no_id, no_id_of_key = _lacks_id(topic.format), topic.key is not None and _lacks_id(topic.key.format)
     time = event_time(topic)
 
-    def encoded(key: Any, value: Any) -> Record | None:
+    def encoded(key: Any, value: Any) -> GeneratedRecord | None:
         data = value if value is None or type(value) is bytes else encode(value, fields)
         if (data is not value and no_id) or (key is not None and type(key) is not bytes and no_id_of_key):
             return None
-        return Record(encode_key(key, topic), data, time.of(value) if time else None)
+        return GeneratedRecord(encode_key(key, topic), data, time.of(value) if time else None)
 
     return encoded
 
 
-def typed_records(topic: Topic, key: str | None, values: Iterable[str]) -> Iterator[Record]:
+def typed_records(topic: Topic, key: str | None, values: Iterable[str]) -> Iterator[GeneratedRecord]:
     """Encode values that were typed as JSON, with the same key; `null` is a tombstone."""
-    encoded = encoder(topic)
+    encoded = record_encoder(topic)
     is_text = topic.key is None or topic.key.type == STRING
     for text in values:
         try:
@@ -154,7 +156,7 @@ def _unfit(
     message = f"record {number:,} of the generator '{generator.name}' can't be sent: {why}"
     location = generator.location
     content = Path(project.root, location.path).read_text(encoding="utf-8-sig", errors="replace")
-    line = Text(location.path, content).line(location.line)
+    line = FileText(location.path, content).line(location.line)
     return MillstreamError(Diagnostic(code, message, location, remedy, line))
 
 
@@ -189,7 +191,7 @@ def _failed(project: Project, path: str, error: BaseException, code: str, what: 
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     line = lines[-1] if lines and lines[-1] else 1
     content = Path(file).read_text(encoding="utf-8-sig", errors="replace")
-    text = Text(path, content).line(line)
+    text = FileText(path, content).line(line)
     column = len(text) - len(text.lstrip()) + 1
     reason = " ".join(str(error).split())
     message = f"{what} failed: {type(error).__name__}{f': {reason}' if reason else ''}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.project.names import Environment, named
+from millstream.project.names import Environment, environment_name
 
 
 def group_of(project: str, query: str, environment: Environment | None = None) -> str:
-    return named(environment, f"millstream.{project}.{query}")
+    return environment_name(environment, f"millstream.{project}.{query}")

@@ -8,7 +8,7 @@ from typing import Any
 from millstream.core.types import STRING
 from millstream.formats.keys import KeyFormat
 from millstream.formats.registry import KEY
-from millstream.formats.values import as_mapping, encoded, text_of, to_json
+from millstream.formats.values import as_mapping, encode_utf8, text_of, to_json
 from millstream.project.values import Topic
 
 
@@ -25,8 +25,8 @@ def encode_key(key: Any, topic: Topic) -> bytes | None:
         return key_format.encode(as_mapping(key))
     match key:
         case str():
-            return encoded(key)
+            return encode_utf8(key)
         case Mapping() | list() | tuple():
             return to_json(key)
         case _:
-            return encoded(text_of(key))
+            return encode_utf8(text_of(key))

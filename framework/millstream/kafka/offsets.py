@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 from millstream.kafka.clients import PATIENCE, Admin
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     first: int
     """The offset of the oldest retained record."""
     end: int
@@ -23,9 +23,9 @@ PartitionKey = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 
-def bounds(
+def topic_bounds(
     admin: Admin, topics: Iterable[str], isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
-) -> dict[PartitionKey, Bounds]:
+) -> dict[PartitionKey, OffsetBounds]:
     """Return the bounds of every partition of those topics that exist."""
     existing = admin.metadata().topics
     partitions = [
@@ -38,10 +38,10 @@ def bounds(
         return {}
     first = _offsets(admin, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     end = _offsets(admin, partitions, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
-    return {partition: Bounds(first[partition], end[partition]) for partition in first}
+    return {partition: OffsetBounds(first[partition], end[partition]) for partition in first}
 
 
-def since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
+def offsets_since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]:
     """Return the offset of the first record at or after a time, by partition; the end if there is none."""
     numbers = admin.metadata().topics[topic].partitions
     partitions = [TopicPartition(topic, number) for number in numbers]

@@ -12,10 +12,10 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, producer_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.failures import error_text, failure
-from millstream.kafka.generators import START, Record, generators_of, records
-from millstream.kafka.offsets import bounds
-from millstream.kafka.topics import configs
+from millstream.kafka.failures import cluster_error, error_text
+from millstream.kafka.generators import START, GeneratedRecord, generate_records, generators_of
+from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.topics import topic_configs
 from millstream.project.values import Project
 
 FILL = 10_000
@@ -29,14 +29,14 @@ Progress = Callable[[str, int], None]
 """Called with a topic and the number of its sent records."""
 
 
-class Feed(Struct, frozen=True):
+class TopicFeed(Struct, frozen=True):
     """Records for one topic."""
 
     topic: str
-    records: Iterator[Record]
+    records: Iterator[GeneratedRecord]
 
 
-class Limits(Struct, frozen=True):
+class TopicLimits(Struct, frozen=True):
     """The times between which a topic accepts records, in milliseconds, and their maximum size."""
 
     oldest: int = 0
@@ -55,7 +55,7 @@ class _Sender:
     """A producer that counts what it has sent."""
 
     def __init__(
-        self, cluster: Cluster, limits: Mapping[str, Limits], progress: Progress, *, live: bool
+        self, cluster: Cluster, limits: Mapping[str, TopicLimits], progress: Progress, *, live: bool
     ) -> None:
         self.cluster = cluster
         self.progress = progress
@@ -71,10 +71,10 @@ class _Sender:
             largest=largest,
         )
 
-    def send(self, feed: Feed, count: int | None) -> bool:
+    def send(self, feed: TopicFeed, count: int | None) -> bool:
         """Send up to `count` records; return whether there were that many."""
         produce, poll, topic = self._producer.produce, self._producer.poll, feed.topic
-        limits = self._limits.get(topic, Limits())
+        limits = self._limits.get(topic, TopicLimits())
         oldest, newest = limits.oldest, limits.newest
         done = 0
         for key, value, timestamp in islice(feed.records, count):
@@ -109,7 +109,7 @@ class _Sender:
             remedy = "set max.request.size under producer:, and max.message.bytes of the topic"
             message = f"topic '{topic}' does not accept records of this size: {reason}"
             raise MillstreamError(Diagnostic("MS835", message, None, remedy))
-        raise failure(self.cluster, error, f"sending records to '{topic}'", self._errors)
+        raise cluster_error(self.cluster, error, f"sending records to '{topic}'", self._errors)
 
     def finish(self) -> None:
         """Wait until Kafka has accepted all records, or raise its error."""
@@ -125,9 +125,9 @@ class _Sender:
         self.check()
 
 
-def send(
+def send_feeds(
     admin: Admin,
-    feeds: Sequence[Feed],
+    feeds: Sequence[TopicFeed],
     count: int | None,
     rate: float | None = None,
     progress: Progress | None = None,
@@ -137,7 +137,7 @@ def send(
     Ctrl-C stops it after the records that are already being sent.
     """
     start = time.monotonic()
-    limits = {t: limits_of(config) for t, config in configs(admin, [f.topic for f in feeds]).items()}
+    limits = {t: limits_of(config) for t, config in topic_configs(admin, [f.topic for f in feeds]).items()}
     # At low rates, each record is sent immediately; otherwise in batches, as a busy application does.
     live = rate is not None and rate * _TICK <= 1
     sender = _Sender(admin.cluster, limits, progress or (lambda _topic, _sent: None), live=live)
@@ -154,7 +154,7 @@ def send(
     return SendResult(sender.sent, time.monotonic() - start, interrupted)
 
 
-def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float) -> None:
+def _pace(sender: _Sender, feeds: Iterable[TopicFeed], count: int | None, rate: float) -> None:
     open_ = list(feeds)
     start = time.monotonic()
     done = dict.fromkeys((id(feed) for feed in open_), 0)
@@ -172,7 +172,7 @@ def _pace(sender: _Sender, feeds: Iterable[Feed], count: int | None, rate: float
         time.sleep(_TICK)
 
 
-def limits_of(config: Mapping[str, str]) -> Limits:
+def limits_of(config: Mapping[str, str]) -> TopicLimits:
     """Return what a topic with these settings accepts now."""
     now = int(time.time() * 1000)
     ages = [_number(config.get("message.timestamp.before.max.ms"))]
@@ -183,7 +183,7 @@ def limits_of(config: Mapping[str, str]) -> Limits:
     # With a margin, since clocks differ and sending takes time.
     oldest = now - min(limited) + _HOUR if limited else -1
     newest = now + min(after if after is not None else _HOUR, _HOUR) // 2
-    return Limits(max(oldest, -1), newest, _number(config.get("max.message.bytes")))
+    return TopicLimits(max(oldest, -1), newest, _number(config.get("max.message.bytes")))
 
 
 def _number(value: str | None) -> int | None:
@@ -201,26 +201,28 @@ def fill_empty(
 ) -> dict[str, int]:
     """Fill existing topics that never held records, if they have a generator."""
     to_fill = set(topics)
-    candidates: dict[str, Feed] = {}
+    candidates: dict[str, TopicFeed] = {}
     for generator, source in generators_of(project).values():
         if source.topic in to_fill and source.topic not in candidates:
-            candidates[source.topic] = Feed(source.topic, records(project, generator, source, seed, START))
+            candidates[source.topic] = TopicFeed(
+                source.topic, generate_records(project, generator, source, seed, START)
+            )
     empty = never_written(admin, candidates)
     feeds = [_checked(feed, count) for topic, feed in candidates.items() if topic in empty]
-    return send(admin, feeds, count, progress=progress).records if feeds else {}
+    return send_feeds(admin, feeds, count, progress=progress).records if feeds else {}
 
 
-def _checked(feed: Feed, count: int) -> Feed:
+def _checked(feed: TopicFeed, count: int) -> TopicFeed:
     """Return a feed whose first records, all those of a build, are encoded before any is sent.
 
     Otherwise, a topic whose generator fails would hold a few records, and no longer be filled.
     """
     first = list(islice(feed.records, min(count, FILL)))
-    return Feed(feed.topic, chain(first, feed.records))
+    return TopicFeed(feed.topic, chain(first, feed.records))
 
 
 def never_written(admin: Admin, topics: Iterable[str]) -> frozenset[str]:
     ends: dict[str, int] = {}
-    for (topic, _), bound in bounds(admin, topics).items():
+    for (topic, _), bound in topic_bounds(admin, topics).items():
         ends[topic] = ends.get(topic, 0) + bound.end
     return frozenset(topic for topic, end in ends.items() if end == 0)

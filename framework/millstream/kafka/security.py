@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
-from millstream.kafka.cluster import Cluster, Options, Value, text
+from millstream.kafka.cluster import Cluster, Options, Value, option_text
 from millstream.project.logins import (
     KAFKA,
     TOKEN_URL,
-    Contradiction,
+    LoginConflict,
     kafka_contradictions,
     oauth_contradictions,
 )
@@ -89,12 +89,12 @@ def java_security(cluster: Cluster) -> Options:
             options[name] = Secret(_pem(cluster, key))
             options[type_] = "PEM"
     if "ssl_endpoint_identification_algorithm" in settings:
-        check = text(settings["ssl_endpoint_identification_algorithm"])
+        check = option_text(settings["ssl_endpoint_identification_algorithm"])
         options["ssl.endpoint.identification.algorithm"] = "" if check == "none" else check
     if (mechanism := _mechanism(settings)) is not None:
         options |= _LOGIN.get(mechanism, {})
         if settings.get("sasl_jaas_config"):
-            options["sasl.jaas.config"] = Secret(text(settings["sasl_jaas_config"]))
+            options["sasl.jaas.config"] = Secret(option_text(settings["sasl_jaas_config"]))
         elif mechanism in MODULES:
             options["sasl.jaas.config"] = Secret(
                 jaas_config(MODULES[mechanism], _credentials(settings, mechanism))
@@ -110,7 +110,7 @@ def librdkafka_security(cluster: Cluster) -> Options:
     options |= {name: _path(cluster, key) for key, name in _LIBRDKAFKA.items() if settings.get(key)}
     if "ssl_endpoint_identification_algorithm" in settings:
         options["ssl.endpoint.identification.algorithm"] = (
-            text(settings["ssl_endpoint_identification_algorithm"]) or "none"
+            option_text(settings["ssl_endpoint_identification_algorithm"]) or "none"
         )
     _stores(cluster, options)
     match _mechanism(settings):
@@ -125,7 +125,7 @@ def librdkafka_security(cluster: Cluster) -> Options:
         case "OAUTHBEARER":
             options |= _oidc(settings)
         case "GSSAPI":
-            login = jaas_options(text(settings.get("sasl_jaas_config") or ""))
+            login = jaas_options(option_text(settings.get("sasl_jaas_config") or ""))
             pairs = (("sasl.kerberos.keytab", "keyTab"), ("sasl.kerberos.principal", "principal"))
             options |= {name: login[option] for name, option in pairs if option in login}
         case mechanism:
@@ -164,7 +164,9 @@ def _oidc(settings: Mapping[str, Any]) -> Options:
     credentials = _credentials(settings, "OAUTHBEARER")
     options = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
     _refuse(oauth_contradictions(settings))
-    url = next(text(client_options[TOKEN_URL]) for client_options in options if TOKEN_URL in client_options)
+    url = next(
+        option_text(client_options[TOKEN_URL]) for client_options in options if TOKEN_URL in client_options
+    )
     oidc: Options = {
         "sasl.oauthbearer.method": "oidc",
         "sasl.oauthbearer.client.id": credentials["clientId"],
@@ -175,19 +177,21 @@ def _oidc(settings: Mapping[str, Any]) -> Options:
 
 
 def _mechanism(settings: Mapping[str, Any]) -> str | None:
-    if not text(settings.get("security_protocol") or "").startswith("SASL_"):
+    if not option_text(settings.get("security_protocol") or "").startswith("SASL_"):
         return None
-    return text(settings["sasl_mechanism"])
+    return option_text(settings["sasl_mechanism"])
 
 
 def _credentials(settings: Mapping[str, Any], mechanism: str) -> dict[str, str]:
     if mechanism not in _CREDENTIALS:
         return {}
     names = _CREDENTIALS[mechanism]
-    credentials = jaas_options(text(settings["sasl_jaas_config"])) if settings.get("sasl_jaas_config") else {}
+    credentials = (
+        jaas_options(option_text(settings["sasl_jaas_config"])) if settings.get("sasl_jaas_config") else {}
+    )
     for name, key in zip(names, ("sasl_username", "sasl_password"), strict=True):
         if settings.get(key) is not None:
-            credentials[name] = text(settings[key])
+            credentials[name] = option_text(settings[key])
         elif name not in credentials:
             _unfit(
                 f"{mechanism} needs {key}", f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
@@ -200,7 +204,7 @@ def _check(settings: Mapping[str, Any]) -> None:
     _refuse(kafka_contradictions({key: value for key, value in settings.items() if value is not None}))
 
 
-def _refuse(contradictions: Iterator[Contradiction]) -> None:
+def _refuse(contradictions: Iterator[LoginConflict]) -> None:
     for contradiction in contradictions:
         _unfit(contradiction.message, contradiction.remedy)
 
@@ -221,15 +225,15 @@ def _pem(cluster: Cluster, key: str) -> str:
 
 
 def _path(cluster: Cluster, key: str) -> str:
-    return str(Path(cluster.root, text(cluster.settings[key])))
+    return str(Path(cluster.root, option_text(cluster.settings[key])))
 
 
 def _type(settings: Mapping[str, Any], key: str) -> str:
-    return text(settings.get(key) or "JKS").upper()
+    return option_text(settings.get(key) or "JKS").upper()
 
 
 def _value(value: Any) -> Value:
-    return value if isinstance(value, Secret) else text(value)
+    return value if isinstance(value, Secret) else option_text(value)
 
 
 def _unfit(message: str, remedy: str) -> NoReturn:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
-from millstream.kafka.offsets import bounds
-from millstream.kafka.topics import Topic, create_missing
-from millstream.kafka.transactions import transactions
+from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.topics import TopicConfig, create_missing
+from millstream.kafka.transactions import open_producer
 
 _CONFIG = {
     "cleanup.policy": "compact",
@@ -38,20 +38,20 @@ class SentBatch(Struct, frozen=True):
 
 
 def create_sent_batches(admin: Admin, topic: str) -> None:
-    create_missing(admin, [Topic(topic, 1, config=_CONFIG)])
+    create_missing(admin, [TopicConfig(topic, 1, config=_CONFIG)])
 
 
 def end_transactions(admin: Admin, id_: str) -> None:
     """Let Kafka end the transaction of an earlier producer, which can't send anything from now on."""
-    transactions(admin, id_)
+    open_producer(admin, id_)
 
 
 def last_sent(admin: Admin, topic: str, key: str) -> SentBatch | None:
     """Return the last batch that was sent under a key; its own transactions must have ended."""
     # Readers of committed records stop at the first open transaction: wait for those of other queries.
-    end = bounds(admin, [topic], IsolationLevel.READ_UNCOMMITTED)
+    end = topic_bounds(admin, [topic], IsolationLevel.READ_UNCOMMITTED)
     deadline = time.monotonic() + _PATIENCE
-    while any(bound.end < end[partition].end for partition, bound in bounds(admin, [topic]).items()):
+    while any(bound.end < end[partition].end for partition, bound in topic_bounds(admin, [topic]).items()):
         if time.monotonic() > deadline:
             text = f"a transaction that writes to '{topic}' has not ended for {_PATIENCE:.0f} seconds"
             remedy = "Kafka ends it after its timeout; then try again: nothing is lost or sent twice"

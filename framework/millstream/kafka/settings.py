@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.kafka.cluster import Cluster, Options, text
+from millstream.kafka.cluster import Cluster, Options, option_text
 from millstream.kafka.security import java_security, librdkafka_security
 from millstream.project.kafka_options import java_options
 from millstream.project.secrets import Secret
@@ -102,7 +102,7 @@ def _of_spark(cluster: Cluster, options: Mapping[str, Any]) -> Options:
     spark_options |= {f"kafka.{name}": value for name, value in java_security(cluster).items()}
     for name, value in options.items():
         full_name = f"kafka.{name}" if name in of_kafka else name
-        spark_options[full_name] = value if isinstance(value, Secret) else text(value)
+        spark_options[full_name] = value if isinstance(value, Secret) else option_text(value)
     return spark_options
 
 
@@ -117,7 +117,7 @@ def admin_config(cluster: Cluster) -> Options:
 def java_admin_config(cluster: Cluster) -> Options:
     """Return the settings of Kafka's own admin client."""
     settings = {
-        name: value if isinstance(value, Secret) else text(value)
+        name: value if isinstance(value, Secret) else option_text(value)
         for name, value in _client_settings(cluster, "admin").items()
     }
     servers: Options = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": _CLIENT_ID}
@@ -145,7 +145,7 @@ def transactional_config(cluster: Cluster, id_: str) -> Options:
     """
     config = producer_config(cluster, live=True)
     # Kafka must not abort a transaction before a record of it could time out.
-    timeout = max(_TRANSACTION, int(text(config.get("delivery.timeout.ms", 0))))
+    timeout = max(_TRANSACTION, int(option_text(config.get("delivery.timeout.ms", 0))))
     transactional = {"transactional.id": id_, "transaction.timeout.ms": str(timeout)}
     # What a topic has had, it accepts again.
     transactional |= {"message.max.bytes": _LARGEST}
@@ -181,7 +181,7 @@ def translate_options(options: Mapping[str, Any]) -> dict[str, str]:
     translated: dict[str, str] = {}
     for name, value in options.items():
         if name in SAME or name in RENAMED:
-            translated[RENAMED.get(name, name)] = _convert(name, text(value))
+            translated[RENAMED.get(name, name)] = _convert(name, option_text(value))
     return translated
 
 

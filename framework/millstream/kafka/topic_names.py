@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import Admin
-from millstream.kafka.readings import Reading, of_sink, of_source
+from millstream.kafka.topic_decoding import TopicDecoding, of_sink, of_source
 from millstream.kafka.topics import user_topics
 from millstream.project.values import Project
 
 
-def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, Reading]:
+def topic_decodings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, TopicDecoding]:
     """Return how to decode the project's topics, by each of their names; models come before sources."""
-    readings: dict[str, Reading] = {}
+    readings: dict[str, TopicDecoding] = {}
     for node in nodes.values():
         if node.sink is not None:
             readings[node.name] = of_sink(node)
@@ -30,15 +30,15 @@ def known_readings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[
 
 def readings_of(
     project: Project, nodes: Mapping[str, ManifestNode], admin: Admin, names: Iterable[str]
-) -> list[Reading]:
+) -> list[TopicDecoding]:
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
-    readings = known_readings(project, nodes)
+    readings = topic_decodings(project, nodes)
     on_cluster = user_topics(admin)
     sources = {name for source in project.topics.values() for name in (source.id, source.name, source.topic)}
-    named: dict[str, Reading] = {}
+    named: dict[str, TopicDecoding] = {}
     diagnostics: list[Diagnostic] = []
     for name in names:
-        reading = readings.get(name) or (Reading(name) if name in on_cluster else None)
+        reading = readings.get(name) or (TopicDecoding(name) if name in on_cluster else None)
         if reading is None:
             diagnostics.append(_unknown(name, nodes, (*readings, *on_cluster)))
         elif reading.topic not in on_cluster:

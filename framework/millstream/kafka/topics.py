@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.kafka.clients import PATIENCE, Admin
-from millstream.kafka.cluster import text
+from millstream.kafka.cluster import option_text
 from millstream.kafka.failures import error_text, is_permission
 from millstream.project.kafka_options import java_options
 from millstream.project.values import Topic as SourceTopic
@@ -25,7 +25,7 @@ _SOON = 3.0
 """Seconds until all brokers know a new topic."""
 
 
-class Topic(Struct, frozen=True):
+class TopicConfig(Struct, frozen=True):
     """A topic as the project configures it; None is the cluster's default."""
 
     name: str
@@ -36,7 +36,7 @@ class Topic(Struct, frozen=True):
     """Settings of a topic that is created, if the cluster knows them; an existing topic may differ."""
 
 
-class Difference(Struct, frozen=True):
+class TopicDifference(Struct, frozen=True):
     """A difference between a topic and the project, and the command that would change the topic."""
 
     topic: str
@@ -71,13 +71,13 @@ def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
     return ids
 
 
-def source_topic(source: SourceTopic) -> Topic:
+def source_topic(source: SourceTopic) -> TopicConfig:
     """Return the topic of a source as its YAML configures it."""
     options = source.options
     # In a reference topic, only the newest record of a key counts, unless its versions do.
     config = {"cleanup.policy": "compact"} if source.table and not source.versions else {}
-    config |= {name: text(value) for name, value in (options.get("topic_config") or {}).items()}
-    return Topic(source.topic, options.get("partitions"), options.get("replication"), config)
+    config |= {name: option_text(value) for name, value in (options.get("topic_config") or {}).items()}
+    return TopicConfig(source.topic, options.get("partitions"), options.get("replication"), config)
 
 
 def user_topics(admin: Admin) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def user_topics(admin: Admin) -> tuple[str, ...]:
     return tuple(sorted(name for name in admin.metadata().topics if not name.startswith("__")))
 
 
-def create_missing(admin: Admin, topics: Iterable[Topic]) -> tuple[str, ...]:
+def create_missing(admin: Admin, topics: Iterable[TopicConfig]) -> tuple[str, ...]:
     """Create missing topics; return their names."""
     on_cluster = set(admin.metadata().topics)
     missing = {topic.name: topic for topic in topics if topic.name not in on_cluster}
@@ -116,7 +116,7 @@ def create_missing(admin: Admin, topics: Iterable[Topic]) -> tuple[str, ...]:
     return tuple(created)
 
 
-def _create(admin: Admin, topics: Iterable[Topic]) -> dict[str, Future[None]]:
+def _create(admin: Admin, topics: Iterable[TopicConfig]) -> dict[str, Future[None]]:
     new = [
         NewTopic(
             topic.name,
@@ -145,7 +145,7 @@ def _wait_for(admin: Admin, names: Iterable[str]) -> None:
         time.sleep(0.05)
 
 
-def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Diagnostic, ...]:
+def _not_created(admin: Admin, topic: TopicConfig, error: KafkaException) -> tuple[Diagnostic, ...]:
     reason = error_text(admin.cluster, error.args[0])
     match error.args[0].code():
         case KafkaError.INVALID_REPLICATION_FACTOR:
@@ -174,12 +174,12 @@ def _not_created(admin: Admin, topic: Topic, error: KafkaException) -> tuple[Dia
     return (Diagnostic("MS825", f"topic '{topic.name}' {message}", None, remedy),)
 
 
-def differences(admin: Admin, topics: Iterable[Topic]) -> list[Difference]:
+def compare_topics(admin: Admin, topics: Iterable[TopicConfig]) -> list[TopicDifference]:
     """Compare existing topics with the project's configuration."""
     on_cluster = admin.metadata().topics
-    differing: list[Difference] = []
+    differing: list[TopicDifference] = []
     compared = [topic for topic in topics if topic.name in on_cluster]
-    settings = configs(admin, [topic.name for topic in compared if topic.config])
+    settings = topic_configs(admin, [topic.name for topic in compared if topic.config])
     for topic in compared:
         partitions = on_cluster[topic.name].partitions
         replicas = min((len(partition.replicas) for partition in partitions.values()), default=0)
@@ -190,27 +190,29 @@ def differences(admin: Admin, topics: Iterable[Topic]) -> list[Difference]:
                 f"--topic {topic.name} --alter --partitions {topic.partitions}"
             )
             command = command if len(partitions) < topic.partitions else ""
-            differing.append(Difference(topic.name, "partitions", expected_number, number, command))
+            differing.append(TopicDifference(topic.name, "partitions", expected_number, number, command))
         if topic.replication is not None and replicas != topic.replication:
             command = (
                 f"kafka-reassign-partitions.sh --bootstrap-server {admin.cluster.bootstrap_servers} "
                 "--reassignment-json-file PLAN --execute"
             )
             expected_number, number = str(topic.replication), str(replicas)
-            differing.append(Difference(topic.name, "replication", expected_number, number, command))
+            differing.append(TopicDifference(topic.name, "replication", expected_number, number, command))
         if topic.name in settings:
             differing += _config_differences(admin, topic, settings[topic.name])
     return differing
 
 
-def _config_differences(admin: Admin, topic: Topic, on_cluster: Mapping[str, str]) -> Iterable[Difference]:
+def _config_differences(
+    admin: Admin, topic: TopicConfig, on_cluster: Mapping[str, str]
+) -> Iterable[TopicDifference]:
     for name, value in topic.config.items():
         if not _same(value, on_cluster.get(name, "")):
             command = (
                 f"kafka-configs.sh --bootstrap-server {admin.cluster.bootstrap_servers} --alter "
                 f"--entity-type topics --entity-name {topic.name} --add-config '{name}={value}'"
             )
-            yield Difference(topic.name, name, value, on_cluster.get(name, "nothing"), command)
+            yield TopicDifference(topic.name, name, value, on_cluster.get(name, "nothing"), command)
 
 
 def _same(expected: str, actual: str) -> bool:
@@ -224,7 +226,7 @@ def _same(expected: str, actual: str) -> bool:
         }
 
 
-def configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
+def topic_configs(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the settings of topics; topics without permission are left out."""
     left = tuple(dict.fromkeys(names))
     settings: dict[str, dict[str, str]] = {}

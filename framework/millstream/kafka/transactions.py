@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors, transactional_producer_of
-from millstream.kafka.failures import failure
+from millstream.kafka.failures import cluster_error
 
 _WAIT = 10.0
 """Seconds for one attempt to begin or end a transaction; after a retriable error, it is repeated."""
@@ -19,7 +19,7 @@ _PATIENCE = 60.0
 _FENCED = frozenset(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"))
 
 
-class Transactions(Struct, frozen=True, eq=False):
+class TransactionalProducer(Struct, frozen=True, eq=False):
     """The producer of an id; it has ended the transactions of all earlier ones."""
 
     admin: Admin
@@ -42,7 +42,7 @@ class Transactions(Struct, frozen=True, eq=False):
 
     def settle(self) -> None:
         """Wait until readers see what was committed: Kafka confirms a commit before they do."""
-        transactions(self.admin, self.id)
+        open_producer(self.admin, self.id)
 
     def _abort(self) -> None:
         """Abort the transaction; if Kafka no longer accepts that, it has ended it or will."""
@@ -70,15 +70,15 @@ class Transactions(Struct, frozen=True, eq=False):
         except KafkaException as reported:
             self.errors.append(reported.args[0])
         if not _FENCED & {kafka_error.name() for kafka_error in (error.args[0], *self.errors)}:
-            return failure(self.admin.cluster, error.args[0], doing, self.errors)
+            return cluster_error(self.admin.cluster, error.args[0], doing, self.errors)
         message = "another process has taken over, or Kafka has ended the transaction"
         remedy = "wait until the other one is done, then repeat the command: nothing is sent twice"
         return MillstreamError(Diagnostic("MS839", message, None, remedy))
 
 
-def transactions(admin: Admin, id_: str) -> Transactions:
+def open_producer(admin: Admin, id_: str) -> TransactionalProducer:
     """Return the producer of an id, once all transactions of earlier ones have ended."""
     producer, errors = transactional_producer_of(admin.cluster, id_)
-    prepared = Transactions(admin, id_, producer, errors)
+    prepared = TransactionalProducer(admin, id_, producer, errors)
     prepared._do(lambda: producer.init_transactions(_WAIT), "preparing transactions")  # noqa: SLF001
     return prepared

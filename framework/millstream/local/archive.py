@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from millstream.local.jars import cache_folder
-from millstream.local.java import Java
+from millstream.local.java import JavaInstallation
 
 _UNUSED = 30 * 86_400.0
 _LONGEST = 3_600.0
@@ -52,7 +52,7 @@ class Archive(Struct, frozen=True):
         return f"-XX:SharedArchiveFile={self.file}"
 
 
-def archive_for(name: str, java: Java, jars: Sequence[Path]) -> Archive | None:
+def archive_for(name: str, java: JavaInstallation, jars: Sequence[Path]) -> Archive | None:
     """Return the archive of a program for this Java and class path, or one for the JVM to write."""
     folder = cache_folder() / "archives"
     program = java.program.resolve()
@@ -81,7 +81,7 @@ def _build(program: Path) -> str:
     return f"{stat.st_size} {stat.st_mtime_ns}"
 
 
-def keep(archive: Archive) -> bool:
+def keep_archive(archive: Archive) -> bool:
     """Give an archive its final name, and remove unused archives, such as those of an older Java.
 
     Return False if the JVM has written none, which its exit code does not say.
@@ -103,7 +103,7 @@ def keep(archive: Archive) -> bool:
     return True
 
 
-def clear(archive: Archive, *, complete: bool = False) -> None:
+def clear_archive(archive: Archive, *, complete: bool = False) -> None:
     """Remove what JVMs have begun to write, or, with `complete`, the archive; nothing may write it now."""
     name = Path(archive.name)
     with contextlib.suppress(OSError):
@@ -111,7 +111,7 @@ def clear(archive: Archive, *, complete: bool = False) -> None:
             file.unlink(missing_ok=True)
 
 
-def drop(archive: Archive, *, used: bool = False) -> None:
+def drop_archive(archive: Archive, *, used: bool = False) -> None:
     """Remove an archive that is not kept; with `used`, also one that failed when a JVM read it."""
     for file in filter(None, (archive.written, archive.file if used else "")):
         with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ from millstream.core.decoding import from_json
 _LONGEST = 1000
 
 
-class Holder(Struct, frozen=True):
+class LockHolder(Struct, frozen=True):
     """A process with a lock."""
 
     command: str
@@ -35,8 +35,8 @@ _MODULES = frozenset({"__main__.py", "start.py"})
 """What `python -m millstream` and the `start` of a package run."""
 
 
-def this_process() -> Holder:
-    return Holder(_command(sys.argv), os.getpid(), datetime.now(timezone.utc).replace(microsecond=0))
+def this_process() -> LockHolder:
+    return LockHolder(_command(sys.argv), os.getpid(), datetime.now(timezone.utc).replace(microsecond=0))
 
 
 def _command(arguments: list[str]) -> str:
@@ -47,26 +47,26 @@ def _command(arguments: list[str]) -> str:
     return f"{program} {word}" if word[:1].isalpha() and word.replace("-", "").isalpha() else program
 
 
-def sign(handle: int) -> None:
+def write_holder(handle: int) -> None:
     """Write to a locked file who has it."""
     os.ftruncate(handle, 0)
     os.pwrite(handle, msgspec.json.encode(this_process()), 0)
 
 
 @contextmanager
-def signed(handle: int) -> Iterator[None]:
+def hold_lock(handle: int) -> Iterator[None]:
     """Write to a locked file who has it, as long as it does."""
-    sign(handle)
+    write_holder(handle)
     try:
         yield
     finally:
         os.ftruncate(handle, 0)
 
 
-def holder_of(file: Path) -> Holder | None:
+def holder_of(file: Path) -> LockHolder | None:
     """Return who has locked a file; None if it does not say."""
     try:
         with file.open("rb") as stream:
-            return from_json(stream.read(_LONGEST), Holder)
+            return from_json(stream.read(_LONGEST), LockHolder)
     except (OSError, msgspec.MsgspecError):
         return None

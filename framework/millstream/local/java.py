@@ -29,7 +29,7 @@ _HOMES = (
 """Where systems and tools install Java."""
 
 
-class Java(Struct, frozen=True):
+class JavaInstallation(Struct, frozen=True):
     program: Path
     version: str
     major: int
@@ -43,7 +43,7 @@ def check_folder(folder: Path) -> None:
         raise MillstreamError(Diagnostic("MS820", message, None, "rename the folder"))
 
 
-def java() -> Java:
+def find_java() -> JavaInstallation:
     """Return the Java of JAVA_HOME, or the one on the PATH; raise if it can't run pipelines."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
@@ -65,13 +65,13 @@ def java() -> Java:
         raise _unfit("MS803", f"{program} does not report a version")
     if version[0] < OLDEST:
         raise _unfit("MS802", f"{version[1]} at {program} is too old")
-    return Java(Path(program), version[1], version[0])
+    return JavaInstallation(Path(program), version[1], version[0])
 
 
-def newest_java(oldest: int) -> Java | None:
+def newest_java(oldest: int) -> JavaInstallation | None:
     """Return Spark's Java if it is new enough, or else the newest one that is installed."""
     try:
-        default = java()
+        default = find_java()
     except MillstreamError:
         default = None
     if default is not None and default.major >= oldest:
@@ -81,7 +81,7 @@ def newest_java(oldest: int) -> Java | None:
     return max(candidates, key=lambda candidate: candidate.major, default=None)
 
 
-def _of_home(home: Path) -> Java | None:
+def _of_home(home: Path) -> JavaInstallation | None:
     """Return the Java of a folder, from the file in which every release names its version."""
     program = home / "bin" / "java"
     try:
@@ -90,7 +90,7 @@ def _of_home(home: Path) -> Java | None:
         return None
     version_line = next((line for line in lines if line.startswith("JAVA_VERSION=")), "")
     version = java_version(f'version "{version_line.partition("=")[2].strip(chr(34))}"')
-    return Java(program, version[1], version[0]) if version and program.exists() else None
+    return JavaInstallation(program, version[1], version[0]) if version and program.exists() else None
 
 
 def java_version(output: str) -> tuple[int, str] | None:

@@ -28,7 +28,7 @@ def check_system() -> None:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[int]:
+def open_lock(file: Path) -> Iterator[int]:
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         yield handle
@@ -49,7 +49,7 @@ def wait_for_lock(handle: int, *, shared: bool = False) -> None:
     fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
 
-def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
+def acquire_lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
     """Wait for a lock; return whether it was acquired in time."""
     deadline = time.monotonic() + seconds
     while not try_lock(handle, shared=shared):
@@ -60,9 +60,9 @@ def lock(handle: int, seconds: float, *, shared: bool = False) -> bool:
 
 
 @contextmanager
-def locked(file: Path, seconds: float) -> Iterator[None]:
-    with opened(file) as handle:
-        if not lock(handle, seconds):
+def lock_file(file: Path, seconds: float) -> Iterator[None]:
+    with open_lock(file) as handle:
+        if not acquire_lock(handle, seconds):
             remedy = "wait for that command to end, or stop it"
             message = f"another command has locked {file} for more than {seconds:.0f} seconds"
             raise MillstreamError(Diagnostic("MS815", message, None, remedy))

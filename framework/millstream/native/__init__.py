@@ -11,7 +11,7 @@ What isn't provably the same is not translated: `Obstacle` names the construct a
 runs in Python.
 """
 
-from millstream.native.translate import Translation, translate
+from millstream.native.translate import Translation, translate_function
 from millstream.native.values import Obstacle
 
-__all__ = ["Obstacle", "Translation", "translate"]
+__all__ = ["Obstacle", "Translation", "translate_function"]

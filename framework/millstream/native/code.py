@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from millstream.native.values import INT, Kinds, Value, converted, java_type, union
+from millstream.native.values import INT, JavaValue, Kinds, convert_java, java_type, union_kinds
 
 
-class Local(Struct, frozen=True):
+class JavaVariable(Struct, frozen=True):
     """A variable of Python at some place of the code."""
 
     type: str
@@ -20,11 +20,11 @@ class Local(Struct, frozen=True):
     """That variable, if Python's can't change."""
 
 
-Locals = Mapping[str, Local]
+Locals = Mapping[str, JavaVariable]
 """The variables that are certainly bound at a place, by name."""
 
 
-class Code:
+class JavaCode:
     """Lines of Java. `locals` is None where the code can't be reached."""
 
     def __init__(self, locals_: Locals, *, wide: bool) -> None:
@@ -45,16 +45,16 @@ class Code:
             self.write(f"line = {line};")
             self._line = line
 
-    def temporary(self, kinds: Kinds, code: str, java: str = "") -> Value:
+    def temporary(self, kinds: Kinds, code: str, java: str = "") -> JavaValue:
         """Evaluate an expression now; it has the type `java` in Java, by default the natural one."""
         natural = java_type(kinds, wide=self.wide)
         if java == "Object" and "int" in kinds and not self.wide:
             code = f"PythonValues.narrow({code})"
         name = self._next()
-        self.write(f"final {natural} {name} = {converted(code, java or natural, natural)};")
-        return Value(name, kinds)
+        self.write(f"final {natural} {name} = {convert_java(code, java or natural, natural)};")
+        return JavaValue(name, kinds)
 
-    def integer(self, code: str) -> Value:
+    def integer(self, code: str) -> JavaValue:
         """Evaluate a `long` of Java now."""
         return self.temporary(INT, f"Long.valueOf({code})" if self.wide else code)
 
@@ -67,8 +67,8 @@ class Code:
         self._temporary += 1
         return f"t{self._temporary}"
 
-    def boxed(self, value: Value) -> str:
-        return converted(value.code, java_type(value.kinds, wide=self.wide), "Object")
+    def boxed(self, value: JavaValue) -> str:
+        return convert_java(value.code, java_type(value.kinds, wide=self.wide), "Object")
 
     def slot(self, name: str, java: str) -> str:
         """Return the variable of Java for a variable of Python while it has one type."""
@@ -82,22 +82,22 @@ class Code:
         for slot, java in self._declared.items():
             yield f"{java} {slot} = {defaults.get(java, 'null')};"
 
-    def read(self, name: str) -> Value | None:
+    def read(self, name: str) -> JavaValue | None:
         local = (self.locals or {}).get(name)
         if local is None:
             return None
         natural = java_type(local.kinds, wide=self.wide)
         slot = local.slot or self.slot(name, local.type)
         if natural == local.type:
-            return Value(slot, local.kinds)
-        return Value(f"({converted(slot, local.type, natural)})", local.kinds)
+            return JavaValue(slot, local.kinds)
+        return JavaValue(f"({convert_java(slot, local.type, natural)})", local.kinds)
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: JavaValue) -> None:
         java = java_type(value.kinds, wide=self.wide)
         self.write(f"{self.slot(name, java)} = {value.code};")
-        self.know(name, Local(java, value.kinds))
+        self.know(name, JavaVariable(java, value.kinds))
 
-    def know(self, name: str, local: Local) -> None:
+    def know(self, name: str, local: JavaVariable) -> None:
         self.locals = {**(self.locals or {}), name: local}
 
     def joined(self, states: Sequence[Locals | None]) -> Locals | None:
@@ -106,12 +106,12 @@ class Code:
         if not reached:
             return None
         names = set(reached[0]).intersection(*reached[1:])
-        merged: dict[str, Local] = {}
+        merged: dict[str, JavaVariable] = {}
         for name in sorted(names):
-            kinds = union(state[name].kinds for state in reached)
+            kinds = union_kinds(state[name].kinds for state in reached)
             types = {state[name].type for state in reached}
             same = types.pop() if len(types) == 1 else java_type(kinds, wide=self.wide)
-            merged[name] = Local(same, kinds)
+            merged[name] = JavaVariable(same, kinds)
         return merged
 
     def convert(self, target: Locals | None) -> None:
@@ -122,7 +122,7 @@ class Code:
             here = self.locals[name]
             provisional = "Object" not in {here.type, local.type}  # the loop is written again
             if here.type != local.type and not provisional:
-                code = converted(self.slot(name, here.type), here.type, local.type)
+                code = convert_java(self.slot(name, here.type), here.type, local.type)
                 self.write(f"{self.slot(name, local.type)} = {code};")
         self.locals = target
 

@@ -10,19 +10,19 @@ from typing import Any
 from millstream.native.values import Constant, ObstacleError, is_translatable
 from millstream.project.digests import names_of
 from millstream.project.python_module import Def, Module, is_main_guard
-from millstream.project.type_hints import Hints
+from millstream.project.type_hints import HintReader
 
 _COLLECTIONS = {"frozenset": frozenset, "set": set, "tuple": tuple, "list": list, "dict": dict}
 _LARGEST = 2**40
 """Operands of constants: no calculation of these takes long."""
 
 
-class Names:
+class ModuleNames:
     """What the names of a module stand for, if nothing in it can change that."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.hints = Hints(module)
+        self.hints = HintReader(module)
         self._touching: dict[str, list[ast.stmt]] = defaultdict(list)
         for statement in module.body:
             for name in names_of(statement).touches - _fields(statement):

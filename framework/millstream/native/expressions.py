@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from millstream.native import messages
-from millstream.native.code import Code, Local, Locals
-from millstream.native.constants import Names
+from millstream.native.code import JavaCode, JavaVariable, Locals
+from millstream.native.constants import ModuleNames
 from millstream.native.structs import StructClass
 from millstream.native.values import (
     BOOL,
@@ -19,16 +19,16 @@ from millstream.native.values import (
     NUMBERS,
     STR,
     Constant,
+    JavaValue,
     Kinds,
     ObstacleError,
-    Value,
     boxed_literal,
-    converted,
+    convert_java,
     elements_of,
     is_translatable,
     java_type,
     kind_of,
-    literal,
+    to_java,
 )
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
@@ -43,10 +43,10 @@ _ORDER: Mapping[type[ast.cmpop], tuple[str, str]] = {
 _MIRRORED = {"greater": "less", "greaterOrEqual": "lessOrEqual"}
 
 
-class Owner(Protocol):
+class JavaOwner(Protocol):
     """What expressions need of the class of Java that they become a part of."""
 
-    names: Names
+    names: ModuleNames
     shows_texts: bool
     """Whether an error can show a text as `repr()` does."""
 
@@ -56,32 +56,32 @@ class Owner(Protocol):
     def characters(self, name: str) -> str:
         """Return the arguments that `PythonTexts` needs to change the case of texts."""
 
-    def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
+    def call(self, translator: ExpressionTranslator, node: ast.Call, called: ast.FunctionDef) -> JavaValue:
         """Translate the call of another function of the file."""
 
-    def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
+    def construct(self, translator: ExpressionTranslator, node: ast.Call, struct: StructClass) -> JavaValue:
         """Translate the call of a class of the file."""
 
 
-class Expressions(ABC):
+class ExpressionTranslator(ABC):
     """Translates the expressions of one function."""
 
-    def __init__(self, program: Owner, code: Code, local_names: frozenset[str]) -> None:
+    def __init__(self, program: JavaOwner, code: JavaCode, local_names: frozenset[str]) -> None:
         self.program = program
-        self.names: Names = program.names
+        self.names: ModuleNames = program.names
         self.code = code
         self.local_names = local_names
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> JavaValue:
         """Evaluate an expression that must be a scalar."""
         return self.scalar(node, self.any_value(node))
 
-    def scalar(self, node: ast.expr, value: Value) -> Value:
+    def scalar(self, node: ast.expr, value: JavaValue) -> JavaValue:
         if not value.is_scalar:
             raise ObstacleError(node, f"`{ast.unparse(node)[:40]}`, no number or text, in this place")
         return value
 
-    def any_value(self, node: ast.expr) -> Value:
+    def any_value(self, node: ast.expr) -> JavaValue:
         match node:
             case ast.Constant(value=value):
                 return self._scalar(node, value)
@@ -97,7 +97,7 @@ class Expressions(ABC):
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(node, op, self.value(operand))
             case ast.Compare():
-                return Value(self.condition(node), BOOL)
+                return JavaValue(self.condition(node), BOOL)
             case ast.BoolOp(op=op, values=values):
                 return self._either(values, stops_at=isinstance(op, ast.Or))
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -105,25 +105,25 @@ class Expressions(ABC):
         return self.other(node)
 
     @abstractmethod
-    def other(self, node: ast.expr) -> Value:
+    def other(self, node: ast.expr) -> JavaValue:
         """Evaluate what is translated in other files."""
 
-    def _scalar(self, node: ast.expr, value: Any) -> Value:
+    def _scalar(self, node: ast.expr, value: Any) -> JavaValue:
         if not is_translatable(value):
             raise ObstacleError(node, f"the constant `{ast.unparse(node)[:40]}`")
         kinds = kind_of(value)
-        code = literal(value)
+        code = to_java(value)
         if java_type(kinds, wide=self.code.wide) == "Object":
             code = boxed_literal(value)
-        return Value(code, kinds)
+        return JavaValue(code, kinds)
 
-    def _global(self, node: ast.expr) -> Value:
+    def _global(self, node: ast.expr) -> JavaValue:
         constant = self.constant(node)
         if isinstance(constant, Constant):
             raise ObstacleError(node, f"the collection `{ast.unparse(node)[:40]}` as a value")
         return self._scalar(node, constant)
 
-    def default(self, node: ast.expr) -> Value:
+    def default(self, node: ast.expr) -> JavaValue:
         """Return the default of a parameter, which knows the names of the module only."""
         constant = self.names.constant(node)
         if isinstance(constant, Constant):
@@ -194,7 +194,7 @@ class Expressions(ABC):
             case _:
                 return self.truth(self.any_value(node))
 
-    def truth(self, value: Value) -> str:
+    def truth(self, value: JavaValue) -> str:
         code = value.code
         if value.kinds == NONE:
             return "false"
@@ -211,7 +211,7 @@ class Expressions(ABC):
                 return f"PythonValues.truth({code})"
 
     def narrow(self, test: ast.expr, *, truth: bool) -> None:
-        self.code.locals = narrowed(self.code.locals, test, truth=truth)
+        self.code.locals = narrow_locals(self.code.locals, test, truth=truth)
 
     def _comparison(
         self, node: ast.Compare, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]
@@ -223,7 +223,9 @@ class Expressions(ABC):
             return f"!{contained}" if isinstance(ops[0], ast.NotIn) else contained
         return self._chain(node, self.any_value(left), ops, comparators)
 
-    def _chain(self, node: ast.Compare, a: Value, ops: list[ast.cmpop], comparators: list[ast.expr]) -> str:
+    def _chain(
+        self, node: ast.Compare, a: JavaValue, ops: list[ast.cmpop], comparators: list[ast.expr]
+    ) -> str:
         if isinstance(ops[0], ast.In | ast.NotIn):
             raise ObstacleError(node, "a chain of comparisons with `in`")
         b = self.any_value(comparators[0])
@@ -236,14 +238,14 @@ class Expressions(ABC):
         self.code.write_block(f"if ({holds}) {{", lines)
         return holds
 
-    def compared(self, node: ast.expr, op: ast.cmpop, a: Value, b: Value) -> str:
+    def compared(self, node: ast.expr, op: ast.cmpop, a: JavaValue, b: JavaValue) -> str:
         """Return a Java boolean for one comparison."""
         self.code.record_line(node.lineno)
         match op:
             case ast.Is() | ast.IsNot():
                 equal = self._identical(node, a, b)
                 return f"!{equal}" if isinstance(op, ast.IsNot) else equal
-            case _ if not (a.is_scalar and b.is_scalar) and not Value("", a.kinds | b.kinds).is_time:
+            case _ if not (a.is_scalar and b.is_scalar) and not JavaValue("", a.kinds | b.kinds).is_time:
                 raise ObstacleError(
                     node, f"`{ast.unparse(node)[:40]}`, a comparison of other values than numbers and texts"
                 )
@@ -257,14 +259,14 @@ class Expressions(ABC):
     def _boolean(self, code: str) -> str:
         return self.code.temporary(BOOL, code).code
 
-    def _identical(self, node: ast.expr, a: Value, b: Value) -> str:
+    def _identical(self, node: ast.expr, a: JavaValue, b: JavaValue) -> str:
         if b.kinds != NONE:
             raise ObstacleError(node, "`is` with anything but None")
         if "NoneType" not in a.kinds:
             return "false"
         return "true" if a.kinds == NONE else f"({a.code} == null)"
 
-    def _equal(self, a: Value, b: Value) -> str:
+    def _equal(self, a: JavaValue, b: JavaValue) -> str:
         if a.kinds == b.kinds and java_type(a.kinds, wide=self.code.wide) in {"long", "double", "boolean"}:
             return f"({a.code} == {b.code})"
         if a.kinds == b.kinds == STR:
@@ -275,7 +277,7 @@ class Expressions(ABC):
             return f"PythonNumbers.equal({b.code}, {a.code})"
         return f"PythonValues.equal({self.code.boxed(a)}, {self.code.boxed(b)})"
 
-    def _ordered(self, sign: str, name: str, a: Value, b: Value) -> str:
+    def _ordered(self, sign: str, name: str, a: JavaValue, b: JavaValue) -> str:
         kinds = (a.kinds, b.kinds)
         if kinds == (FLOAT, FLOAT) or (kinds == (INT, INT) and not self.code.wide):
             return f"({a.code} {sign} {b.code})"
@@ -287,7 +289,7 @@ class Expressions(ABC):
             return f"PythonNumbers.{mirrored or name}({first.code}, {second.code})"
         return f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)})"
 
-    def _within(self, node: ast.Compare, value: Value, container: ast.expr) -> str:
+    def _within(self, node: ast.Compare, value: JavaValue, container: ast.expr) -> str:
         constant = self.collection(container)
         if constant is not None:
             field = self.program.field(constant)
@@ -303,10 +305,10 @@ class Expressions(ABC):
             raise ObstacleError(node, "`in` of something that is not a list, a constant collection or a text")
         return self._boolean(f"{text.code}.contains({value.code})")
 
-    def _in_list(self, node: ast.expr, elements: Value, value: Value) -> str:
+    def _in_list(self, node: ast.expr, elements: JavaValue, value: JavaValue) -> str:
         kinds = elements_of(elements)
         # Python finds the same NaN, but no equal one.
-        if not Value("", kinds).is_scalar or "float" in kinds & value.kinds:
+        if not JavaValue("", kinds).is_scalar or "float" in kinds & value.kinds:
             raise ObstacleError(node, "`in` of a list of structs, lists or floats")
         return self._boolean(
             f"PythonValues.contains((java.util.List) {elements.code}, {self.code.boxed(value)})"
@@ -314,7 +316,7 @@ class Expressions(ABC):
 
     # Values by conditions
 
-    def _either(self, values: list[ast.expr], *, stops_at: bool) -> Value:
+    def _either(self, values: list[ast.expr], *, stops_at: bool) -> JavaValue:
         """Translate `and` and `or`, which return one of their operands."""
         first, *rest = values
         left = self.any_value(first)
@@ -331,7 +333,7 @@ class Expressions(ABC):
             test if stops_at else f"!{test}", (left, left_kinds, []), (right, right.kinds, lines)
         )
 
-    def _conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
+    def _conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> JavaValue:
         condition = self.condition(test)
         before = self.code.locals
         branches = []
@@ -344,30 +346,33 @@ class Expressions(ABC):
         return self._chosen(condition, *branches)
 
     def _chosen(
-        self, condition: str, first: tuple[Value, Kinds, list[str]], second: tuple[Value, Kinds, list[str]]
-    ) -> Value:
+        self,
+        condition: str,
+        first: tuple[JavaValue, Kinds, list[str]],
+        second: tuple[JavaValue, Kinds, list[str]],
+    ) -> JavaValue:
         kinds = first[1] | second[1]
         wide = self.code.wide
         java = java_type(kinds, wide=wide)
         name = self.code.variable(java, {"long": "0L", "double": "0.0", "boolean": "false"}.get(java, "null"))
         for value, _, lines in (first, second):
-            lines.append(f"{name} = {converted(value.code, java_type(value.kinds, wide=wide), java)};")
+            lines.append(f"{name} = {convert_java(value.code, java_type(value.kinds, wide=wide), java)};")
         self.code.write_choice(condition, first[2], second[2])
-        return Value(name, kinds)
+        return JavaValue(name, kinds)
 
     # Arithmetic
 
-    def long(self, value: Value) -> str:
+    def long(self, value: JavaValue) -> str:
         return f"({value.code} ? 1L : 0L)" if value.kinds == BOOL else value.code
 
-    def double(self, value: Value) -> str:
+    def double(self, value: JavaValue) -> str:
         if value.kinds == FLOAT:
             return value.code
         if java_type(value.kinds, wide=self.code.wide) == "Object":
             return f"PythonValues.toDouble({value.code})"
         return f"((double) {self.long(value)})"
 
-    def arithmetic(self, node: ast.expr, op: ast.operator, a: Value, b: Value) -> Value:
+    def arithmetic(self, node: ast.expr, op: ast.operator, a: JavaValue, b: JavaValue) -> JavaValue:
         name = _ARITHMETIC.get(type(op))
         if name is None:
             raise ObstacleError(node, f"the operator of `{ast.unparse(node)[:40]}`")
@@ -375,27 +380,27 @@ class Expressions(ABC):
         if (name == "multiply" and texts) or (name == "modulo" and "str" in a.kinds):
             raise ObstacleError(node, f"`{'*' if name == 'multiply' else '%'}` of a text")
         self.code.record_line(node.lineno)
-        errors = messages.divisions(name)
+        errors = messages.division_messages(name)
         if len(a.kinds) == len(b.kinds) == 1 and a.kinds | b.kinds <= NUMBERS:
             if FLOAT in {a.kinds, b.kinds}:
                 return self._of_floats(name, a, b, errors)
             if not self.code.wide:
-                error_arguments = f", {literal(errors[0])}" if errors else ""
+                error_arguments = f", {to_java(errors[0])}" if errors else ""
                 code = f"PythonNumbers.{name}({self.long(a)}, {self.long(b)}{error_arguments})"
                 return self.code.temporary(FLOAT if name == "divide" else INT, code)
         if a.kinds == b.kinds == STR and name == "add":
             return self.code.temporary(STR, f"{a.code}.concat({b.code})")
-        error_arguments = "".join(f", {literal(error)}" for error in errors)
+        error_arguments = "".join(f", {to_java(error)}" for error in errors)
         code = f"PythonValues.{name}({self.code.boxed(a)}, {self.code.boxed(b)}{error_arguments})"
         return self.code.temporary(_result(name, a.kinds, b.kinds), code, "Object")
 
-    def _of_floats(self, name: str, a: Value, b: Value, errors: tuple[str, ...]) -> Value:
+    def _of_floats(self, name: str, a: JavaValue, b: JavaValue, errors: tuple[str, ...]) -> JavaValue:
         left, right = self.double(a), self.double(b)
         if name in _OF_FLOATS:
             return self.code.temporary(FLOAT, f"{left} {_OF_FLOATS[name]} {right}")
-        return self.code.temporary(FLOAT, f"PythonNumbers.{name}({left}, {right}, {literal(errors[1])})")
+        return self.code.temporary(FLOAT, f"PythonNumbers.{name}({left}, {right}, {to_java(errors[1])})")
 
-    def _unary(self, node: ast.expr, op: ast.unaryop, value: Value) -> Value:
+    def _unary(self, node: ast.expr, op: ast.unaryop, value: JavaValue) -> JavaValue:
         names: Mapping[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "positive"}
         name = names.get(type(op))
         if name is None:
@@ -411,24 +416,26 @@ class Expressions(ABC):
 
     # What raises for None
 
-    def present(self, node: ast.stmt | ast.expr, value: Value, error: str, message: str) -> Value:
+    def present(self, node: ast.stmt | ast.expr, value: JavaValue, error: str, message: str) -> JavaValue:
         """Raise an error if a value is None; return it as one that is not."""
         if "NoneType" not in value.kinds or value.kinds == NONE:
             return value
         self.code.record_line(node.lineno)
         self.code.write(
-            f"if ({value.code} == null) throw new PythonError({literal(error)}, {literal(message)});"
+            f"if ({value.code} == null) throw new PythonError({to_java(error)}, {to_java(message)});"
         )
         return self.code.temporary(value.kinds - NONE, value.code, "Object")
 
-    def both_present(self, node: ast.expr, sign: str, a: Value, b: Value) -> tuple[Value, Value]:
+    def both_present(
+        self, node: ast.expr, sign: str, a: JavaValue, b: JavaValue
+    ) -> tuple[JavaValue, JavaValue]:
         """Raise an error if an operand of an augmented assignment is None."""
         tests = [f"{operand.code} == null" for operand in (a, b) if "NoneType" in operand.kinds]
         if not tests or NONE in {a.kinds, b.kinds}:
             return a, b
         self.code.record_line(node.lineno)
         operands = f"{self.code.boxed(a)}, {self.code.boxed(b)}"
-        error = f"PythonValues.unsupported({literal(sign)}, {operands})"
+        error = f"PythonValues.unsupported({to_java(sign)}, {operands})"
         self.code.write(f"if ({' || '.join(tests)}) throw {error};")
         present = [
             self.code.temporary(operand.kinds - NONE, operand.code, "Object")
@@ -451,16 +458,16 @@ def _result(name: str, left: Kinds, right: Kinds) -> Kinds:
     return frozenset(kinds) or NONE
 
 
-def narrowed(locals_: Locals | None, test: ast.expr, *, truth: bool) -> Locals | None:
+def narrow_locals(locals_: Locals | None, test: ast.expr, *, truth: bool) -> Locals | None:
     """Return what is known of variables where a condition holds, or does not."""
     if locals_ is None:
         return None
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return narrowed(locals_, operand, truth=not truth)
+            return narrow_locals(locals_, operand, truth=not truth)
         case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) == truth:
             for value in values:
-                locals_ = narrowed(locals_, value, truth=truth)
+                locals_ = narrow_locals(locals_, value, truth=truth)
             return locals_
         case ast.Name(id=name) if truth:
             return _without_none(locals_, name)
@@ -474,4 +481,4 @@ def _without_none(locals_: Locals, name: str) -> Locals:
     local = locals_.get(name)
     if local is None or local.kinds <= NONE:
         return locals_
-    return {**locals_, name: Local(local.type, local.kinds - NONE, local.slot)}
+    return {**locals_, name: JavaVariable(local.type, local.kinds - NONE, local.slot)}

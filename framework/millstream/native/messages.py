@@ -57,7 +57,7 @@ def _type_error(call: Callable[[], Any]) -> tuple[str, str]:
 
 
 @cache
-def divisions(name: str) -> tuple[str, ...]:
+def division_messages(name: str) -> tuple[str, ...]:
     """Return the messages for integers and for floats; none, if an operator does not divide."""
     if name not in _DIVISIONS:
         return ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from millstream.core import types
 from millstream.core.types import Type
-from millstream.native.constants import Names
+from millstream.native.constants import ModuleNames
 from millstream.native.structs import struct_class
 from millstream.native.values import (
     BOOL,
@@ -32,7 +32,7 @@ _TIMES: Mapping[tuple[Type, str], Kinds] = {
 }  # fmt: skip
 
 
-def kinds_of(names: Names, node: ast.AST, hint: Hint, *, optional: bool) -> Kinds:
+def kinds_of(names: ModuleNames, node: ast.AST, hint: Hint, *, optional: bool) -> Kinds:
     """Return the kinds of an argument; `optional` ones, and their parts, may be None."""
     none = NONE if optional else frozenset()
     if hint.type in _KINDS:
@@ -49,14 +49,14 @@ def kinds_of(names: Names, node: ast.AST, hint: Hint, *, optional: bool) -> Kind
     return frozenset((struct.kind(fields),)) | none
 
 
-def signature(hint: Hint) -> str:
+def hint_signature(hint: Hint) -> str:
     """Return what `NativeFunction` compares with the types of a call's arguments."""
     match hint.type:
         case types.Row(fields=fields):
             parts = zip(fields, hint.parts, strict=True)
-            return f"{{{','.join(f'{field.name}:{signature(part)}' for field, part in parts)}}}"
+            return f"{{{','.join(f'{field.name}:{hint_signature(part)}' for field, part in parts)}}}"
         case types.Array():
-            return f"[{signature(hint.parts[0])}]"
+            return f"[{hint_signature(hint.parts[0])}]"
         case types.DATE | types.TIMESTAMP:
             return hint.python
         case scalar:

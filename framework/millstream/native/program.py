@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.native import characters
-from millstream.native.code import Code, Local
-from millstream.native.constants import Names
-from millstream.native.expressions import Expressions
+from millstream.native.code import JavaCode, JavaVariable
+from millstream.native.constants import ModuleNames
+from millstream.native.expressions import ExpressionTranslator
+from millstream.native.function_translator import FunctionTranslator
 from millstream.native.parts import struct_value
-from millstream.native.statements import Statements, assigned_names
+from millstream.native.statements import StatementTranslator, assigned_names
 from millstream.native.structs import StructClass
 from millstream.native.values import (
     Constant,
+    JavaValue,
     Kinds,
     ObstacleError,
-    Value,
     boxed_literal,
     java_type,
     text_literal,
 )
-from millstream.native.walk import Walk
 
 _DEEPEST = 20
 _MOST_LINES = 4_000
@@ -31,10 +31,10 @@ _MOST_LINES = 4_000
 _TABLES = {"upper": (characters.upper,), "lower": (characters.lower, characters.cased, characters.ignored)}
 
 
-class Program:
+class JavaProgram:
     """Methods for functions with arguments of certain kinds, in 64 bits or `wide`."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ModuleNames) -> None:
         self.names = names
         self.fields: dict[str, str] = {}
         """Declarations by name."""
@@ -71,39 +71,47 @@ class Program:
             self._by_value[code] = name
         return self._by_value[code]
 
-    def call(self, walk: Expressions, node: ast.Call, called: ast.FunctionDef) -> Value:
+    def call(self, translator: ExpressionTranslator, node: ast.Call, called: ast.FunctionDef) -> JavaValue:
         names = _parameters(called)
         defaults = dict(zip(reversed(names), reversed(called.args.defaults), strict=False))
-        values = self._arguments(walk, node, names, defaults)
+        values = self._arguments(translator, node, names, defaults)
         kinds = tuple(value.kinds for value in values)
-        method, returned = self.method(called, kinds, wide=walk.code.wide)
-        walk.code.record_line(node.lineno)
+        method, returned = self.method(called, kinds, wide=translator.code.wide)
+        translator.code.record_line(node.lineno)
         arguments = ", ".join(value.code for value in values)
-        return walk.code.temporary(returned, f"{method}({arguments})")
+        return translator.code.temporary(returned, f"{method}({arguments})")
 
-    def construct(self, walk: Expressions, node: ast.Call, struct: StructClass) -> Value:
+    def construct(self, translator: ExpressionTranslator, node: ast.Call, struct: StructClass) -> JavaValue:
         if struct.family == "typed dict" and node.args:
             raise ObstacleError(node, f"an argument of `{struct.name}` without a name")
-        arguments = self._arguments(walk, node, struct.fields, struct.defaults)
+        arguments = self._arguments(translator, node, struct.fields, struct.defaults)
         values = dict(zip(struct.fields, arguments, strict=True))
-        return struct_value(walk, struct.kind({name: value.kinds for name, value in values.items()}), values)
+        return struct_value(
+            translator, struct.kind({name: value.kinds for name, value in values.items()}), values
+        )
 
     def _arguments(
-        self, walk: Expressions, node: ast.Call, names: list[str], defaults: Mapping[str, ast.expr]
-    ) -> list[Value]:
+        self,
+        translator: ExpressionTranslator,
+        node: ast.Call,
+        names: list[str],
+        defaults: Mapping[str, ast.expr],
+    ) -> list[JavaValue]:
         called = f"`{ast.unparse(node.func)}`"
-        arguments = {name: walk.any_value(argument) for name, argument in zip(names, node.args, strict=False)}
+        arguments = {
+            name: translator.any_value(argument) for name, argument in zip(names, node.args, strict=False)
+        }
         if len(node.args) > len(names):
             raise ObstacleError(node, f"too many arguments of {called}")
         for keyword in node.keywords:
             if keyword.arg not in names or keyword.arg in arguments:
                 raise ObstacleError(node, f"the argument `{keyword.arg}` of {called}")
-            arguments[str(keyword.arg)] = walk.any_value(keyword.value)
+            arguments[str(keyword.arg)] = translator.any_value(keyword.value)
         for name in names:
             if name not in arguments:
                 if name not in defaults:
                     raise ObstacleError(node, f"a missing argument of {called}")
-                arguments[name] = walk.default(defaults[name])
+                arguments[name] = translator.default(defaults[name])
         return [arguments[name] for name in names]
 
     def method(self, function: ast.FunctionDef, kinds: tuple[Kinds, ...], *, wide: bool) -> tuple[str, Kinds]:
@@ -128,15 +136,15 @@ class Program:
         returned: Kinds = frozenset()
         while True:  # until the kinds of the result are known
             locals_ = {
-                name: Local(java_type(parameter_kinds, wide=wide), parameter_kinds)
+                name: JavaVariable(java_type(parameter_kinds, wide=wide), parameter_kinds)
                 for name, parameter_kinds in zip(names, kinds, strict=True)
             }
-            code = Code(locals_, wide=wide)
-            walk = Walk(self, code, frozenset(names) | assigned_names(function))
-            statements = Statements(walk, returned)
+            code = JavaCode(locals_, wide=wide)
+            walk = FunctionTranslator(self, code, frozenset(names) | assigned_names(function))
+            statements = StatementTranslator(walk, returned)
             statements.body(function.body)
             if code.locals is not None:
-                statements.give_back(Value("null", frozenset(("NoneType",))))
+                statements.give_back(JavaValue("null", frozenset(("NoneType",))))
             if statements.returned <= returned:
                 break
             returned |= statements.returned
@@ -151,7 +159,12 @@ class Program:
 
 
 def _written(
-    name: str, returned: str, parameters: str, code: Code, names: list[str], locals_: Mapping[str, Local]
+    name: str,
+    returned: str,
+    parameters: str,
+    code: JavaCode,
+    names: list[str],
+    locals_: Mapping[str, JavaVariable],
 ) -> str:
     parameter_slots = {code.slot(name, locals_[name].type) for name in names}
     declared = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from millstream.core import types
-from millstream.native.program import Program
+from millstream.native.program import JavaProgram
 from millstream.native.structs import struct_class
 from millstream.native.values import (
     DATE,
@@ -14,8 +14,8 @@ from millstream.native.values import (
     ListKind,
     ObstacleError,
     StructKind,
-    literal,
-    union,
+    to_java,
+    union_kinds,
 )
 from millstream.project.type_hints import Hint
 
@@ -23,17 +23,17 @@ _TIMES = {types.DATE: DATE, types.TIMESTAMP: DATETIME}
 _SCALARS = (types.BOOLEAN, types.STRING, types.FLOAT, types.DOUBLE, *types.INTEGERS, *_TIMES)
 
 
-def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
+def result_check(program: JavaProgram, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
     """Return the Java expression of the check that `engine/python/return_checks.py` does."""
     others = frozenset(kind for kind in kinds if not isinstance(kind, str))
     structs = [kind for kind in others if isinstance(kind, StructKind)]
     lists = [kind for kind in others if isinstance(kind, ListKind)]
-    optional = literal(hint.nullable)
+    optional = to_java(hint.nullable)
     program.shows_texts |= "str" in kinds and hint.type != types.STRING
     if hint.type in _SCALARS and others <= _TIMES.get(hint.type, frozenset()):
-        return f"Fit.scalar({literal(str(hint.type))}, {optional})"
+        return f"Fit.scalar({to_java(str(hint.type))}, {optional})"
     if isinstance(hint.type, types.Array) and hint.parts and others == frozenset(lists):
-        element = fit(program, node, hint.parts[0], union(kind.elements for kind in lists))
+        element = result_check(program, node, hint.parts[0], union_kinds(kind.elements for kind in lists))
         return f"Fit.list({optional}, {element})"
     struct = struct_class(program.names, hint.python)
     fields = sorted(struct.fields) if struct is not None else []
@@ -41,10 +41,10 @@ def fit(program: Program, node: ast.AST, hint: Hint, kinds: Kinds) -> str:
         isinstance(e, StructKind) and fields == [f for f, _ in e.fields] for e in others
     ):
         raise ObstacleError(node, f"a result of type {hint.type}")
-    field_kinds = {name: union(dict(kind.fields)[name] for kind in structs) for name in struct.fields}
+    field_kinds = {name: union_kinds(dict(kind.fields)[name] for kind in structs) for name in struct.fields}
     parts = [
-        fit(program, node, part, field_kinds[name])
+        result_check(program, node, part, field_kinds[name])
         for name, part in zip(struct.fields, hint.parts, strict=True)
     ]
-    names = ", ".join(map(literal, struct.fields))
+    names = ", ".join(map(to_java, struct.fields))
     return f"Fit.struct({optional}, new String[] {{{names}}}, new Fit[] {{{', '.join(parts)}}})"

@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from millstream.native.code import Locals
-from millstream.native.expressions import Expressions, narrowed
+from millstream.native.expressions import ExpressionTranslator, narrow_locals
 from millstream.native.iterations import loop_over
 from millstream.native.texts import text_of
 from millstream.native.values import (
     NONE,
     NUMBERS,
     STR,
+    JavaValue,
     Kinds,
     ObstacleError,
-    Value,
-    converted,
+    convert_java,
     java_type,
-    literal,
+    to_java,
 )
 
 _ERRORS = frozenset(
@@ -52,12 +52,12 @@ def assigned_names(function: ast.FunctionDef) -> frozenset[str]:
     )
 
 
-class Statements:
+class StatementTranslator:
     """Translates the statements of one function, which returns values of the kinds of `returns`."""
 
-    def __init__(self, walk: Expressions, returns: Kinds) -> None:
-        self.walk = walk
-        self.code = walk.code
+    def __init__(self, translator: ExpressionTranslator, returns: Kinds) -> None:
+        self.walk = translator
+        self.code = translator.code
         self.returns = returns
         self.returned: Kinds = frozenset()
         self._loops: list[_Loop] = []
@@ -82,7 +82,7 @@ class Statements:
                 shown = ast.copy_location(ast.BinOp(target, op, value), node)
                 self.code.assign(name, self._augmented(shown, op, old, self.walk.value(value)))
             case ast.Return(value=value):
-                self.give_back(self.walk.any_value(value) if value else Value("null", NONE))
+                self.give_back(self.walk.any_value(value) if value else JavaValue("null", NONE))
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse)
             case ast.For(target=ast.Name(id=name), iter=iterated, body=body, orelse=[]):
@@ -106,7 +106,7 @@ class Statements:
             case _:
                 raise ObstacleError(node, _described(node))
 
-    def _augmented(self, node: ast.BinOp, op: ast.operator, old: Value, value: Value) -> Value:
+    def _augmented(self, node: ast.BinOp, op: ast.operator, old: JavaValue, value: JavaValue) -> JavaValue:
         if old.kinds != value.kinds or old.kinds != STR:
             if not (old.only(NONE | NUMBERS) and value.only(NONE | NUMBERS)) or NONE in {
                 old.kinds,
@@ -116,11 +116,11 @@ class Statements:
             old, value = self.walk.both_present(node, f"{_SIGNS.get(type(op), '')}=", old, value)
         return self.walk.arithmetic(node, op, old, value)
 
-    def give_back(self, value: Value) -> None:
+    def give_back(self, value: JavaValue) -> None:
         self.returned |= value.kinds
         wide = self.code.wide
         java = java_type(self.returns | value.kinds, wide=wide)
-        code = converted(value.code, java_type(value.kinds, wide=wide), java)
+        code = convert_java(value.code, java_type(value.kinds, wide=wide), java)
         self._leave(f"return {code}")
 
     def _leave(self, statement: str) -> None:
@@ -135,7 +135,7 @@ class Statements:
         blocks: list[list[str]] = []
         for statements, truth in ((body, True), (orelse, False)):
             with self.code.block() as lines:
-                self.code.locals = narrowed(before, test, truth=truth)
+                self.code.locals = narrow_locals(before, test, truth=truth)
                 self.body(statements)
             ends.append(self.code.locals)
             blocks.append(lines)
@@ -196,10 +196,10 @@ class Statements:
         def top() -> None:
             condition = self.walk.condition(test)
             before = self.code.locals
-            self.code.locals = narrowed(before, test, truth=False)
+            self.code.locals = narrow_locals(before, test, truth=False)
             if condition != "true":
                 self._end(f"!({condition})")
-            self.code.locals = narrowed(before, test, truth=True)
+            self.code.locals = narrow_locals(before, test, truth=True)
 
         self._loop(top, body)
 
@@ -227,9 +227,9 @@ class Statements:
         if name not in _ERRORS:
             raise ObstacleError(error, f"`raise {ast.unparse(error)[:40]}`")
         self.code.record_line(node.lineno)
-        self._leave(f"throw new PythonError({literal(name)}, {text})")
+        self._leave(f"throw new PythonError({to_java(name)}, {text})")
 
-    def _text(self, value: Value) -> str:
+    def _text(self, value: JavaValue) -> str:
         return text_of(self.walk, value)
 
     def _assert(self, node: ast.Assert, test: ast.expr, message: ast.expr | None) -> None:

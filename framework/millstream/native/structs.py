@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from millstream.native.constants import Names
+from millstream.native.constants import ModuleNames
 from millstream.native.values import Kinds, ObstacleError, StructKind, struct_kind
 from millstream.project.structs import Family
 
@@ -32,7 +32,7 @@ class StructClass(Struct, frozen=True):
         return struct_kind("" if self.family == "typed dict" else self.name, fields)
 
 
-def struct_class(names: Names, name: str) -> StructClass | None:
+def struct_class(names: ModuleNames, name: str) -> StructClass | None:
     """Return the class of a name, if it is one of this file."""
     node = names.class_(name)
     if node is None:
@@ -61,7 +61,7 @@ def struct_class(names: Names, name: str) -> StructClass | None:
     return StructClass(name, family, hints, defaults)
 
 
-def _family(names: Names, node: ast.ClassDef) -> Family:
+def _family(names: ModuleNames, node: ast.ClassDef) -> Family:
     match node:
         case ast.ClassDef(decorator_list=[], bases=[base], keywords=[]) if (
             names.qualified_name(base) in _BASES
@@ -81,7 +81,7 @@ def _family(names: Names, node: ast.ClassDef) -> Family:
     )
 
 
-def _form(names: Names, hint: ast.expr) -> str:
+def _form(names: ModuleNames, hint: ast.expr) -> str:
     """Return what a hint is, such as `typing.ClassVar`, without what its brackets contain."""
     node = names.hints.resolve(hint)
     return names.module.qualified(node.value if isinstance(node, ast.Subscript) else node)

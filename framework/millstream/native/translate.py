@@ -7,20 +7,20 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.native import characters
-from millstream.native.constants import Names
-from millstream.native.parameters import kinds_of, signature
-from millstream.native.program import Program
-from millstream.native.results import fit
+from millstream.native.constants import ModuleNames
+from millstream.native.parameters import hint_signature, kinds_of
+from millstream.native.program import JavaProgram
+from millstream.native.results import result_check
 from millstream.native.values import (
     Kinds,
     Obstacle,
     ObstacleError,
-    converted,
+    convert_java,
     java_type,
     text_literal,
-    union,
+    union_kinds,
 )
 from millstream.project.python_module import parse_module
 
@@ -32,7 +32,7 @@ class Translation(Struct, frozen=True):
     """What the arguments are in Python; each may be None, too."""
 
 
-def translate(name: str, text: Text) -> Translation | Obstacle:
+def translate_function(name: str, text: FileText) -> Translation | Obstacle:
     """Translate a function of a file, or return what prevents that."""
     names = _names(text.path, text.content)
     if names is None:
@@ -46,12 +46,12 @@ def translate(name: str, text: Text) -> Translation | Obstacle:
 
 
 @lru_cache(maxsize=64)
-def _names(path: str, text: str) -> Names | None:
-    module, _ = parse_module(Text(path, text))
-    return None if module is None else Names(module)
+def _names(path: str, text: str) -> ModuleNames | None:
+    module, _ = parse_module(FileText(path, text))
+    return None if module is None else ModuleNames(module)
 
 
-def _translated(names: Names, name: str) -> Translation:
+def _translated(names: ModuleNames, name: str) -> Translation:
     if (changing := names.changing) is not None:
         raise ObstacleError(changing, f"`{ast.unparse(changing)[:60]}`, with which code can change any name")
     node = names.function(name)
@@ -64,30 +64,30 @@ def _translated(names: Names, name: str) -> Translation:
     kinds, with_none = (
         tuple(kinds_of(names, node, hint, optional=optional) for hint in hints) for optional in (False, True)
     )
-    program = Program(names)
+    program = JavaProgram(names)
     # Most rows have no NULL, for which the code can be simpler.
     forms = [
         (argument_kinds, wide, *program.method(node, argument_kinds, wide=wide))
         for argument_kinds, wide in ((kinds, False), (with_none, False), (with_none, True))
     ]
-    returned = union(result_kinds for *_, result_kinds in forms)
-    check = fit(program, node, names.hints.read(node.returns), returned)
+    returned = union_kinds(result_kinds for *_, result_kinds in forms)
+    check = result_check(program, node, names.hints.read(node.returns), returned)
     calls = [
         _call(name, argument_kinds, result_kinds, wide=wide)
         for argument_kinds, wide, name, result_kinds in forms
     ]
-    return Translation(_class(program, kinds, calls, check), tuple(map(signature, hints)))
+    return Translation(_class(program, kinds, calls, check), tuple(map(hint_signature, hints)))
 
 
 def _call(name: str, kinds: tuple[Kinds, ...], returned: Kinds, *, wide: bool) -> str:
     arguments = (
-        converted(f"a[{index}]", "Object", java_type(argument_kinds, wide=wide))
+        convert_java(f"a[{index}]", "Object", java_type(argument_kinds, wide=wide))
         for index, argument_kinds in enumerate(kinds)
     )
-    return converted(f"{name}({', '.join(arguments)})", java_type(returned, wide=wide), "Object")
+    return convert_java(f"{name}({', '.join(arguments)})", java_type(returned, wide=wide), "Object")
 
 
-def _class(program: Program, kinds: tuple[Kinds, ...], calls: list[str], check: str) -> str:
+def _class(program: JavaProgram, kinds: tuple[Kinds, ...], calls: list[str], check: str) -> str:
     present, any_value, wide = calls
     all_present = " && ".join(
         f"a[{index}] != null"

@@ -77,7 +77,7 @@ class Obstacle(Struct, frozen=True):
         return f"{self.what} in line {self.line}" if self.line else self.what
 
 
-class Value(Struct, frozen=True):
+class JavaValue(Struct, frozen=True):
     """The result of an expression: the name of a variable or a literal, which can be written repeatedly."""
 
     code: str
@@ -108,7 +108,7 @@ class Constant(Struct, frozen=True):
     value: Any
 
 
-NULL = Value("null", NONE)
+NULL = JavaValue("null", NONE)
 
 
 def java_type(kinds: Kinds, *, wide: bool) -> str:
@@ -125,7 +125,7 @@ def java_type(kinds: Kinds, *, wide: bool) -> str:
 _BOXES = {"long": "Long", "double": "Double", "boolean": "Boolean"}
 
 
-def converted(code: str, java: str, target: str) -> str:
+def convert_java(code: str, java: str, target: str) -> str:
     """Return the expression of one type of Java as one of another, for the same value of Python."""
     if java == target or code == "null":
         return code
@@ -145,12 +145,12 @@ def list_of(elements: Kinds) -> Kinds:
     return frozenset((ListKind(elements),))
 
 
-def elements_of(value: Value) -> Kinds:
+def elements_of(value: JavaValue) -> Kinds:
     """Return the kinds of a list's elements; of None, if it never has any."""
-    return union(kind.elements for kind in value.kinds if isinstance(kind, ListKind)) or NONE
+    return union_kinds(kind.elements for kind in value.kinds if isinstance(kind, ListKind)) or NONE
 
 
-def union(kinds: Iterable[Kinds]) -> Kinds:
+def union_kinds(kinds: Iterable[Kinds]) -> Kinds:
     return frozenset[Kind]().union(*kinds)
 
 
@@ -168,7 +168,7 @@ def _unit(unit: int) -> str:
     return chr(unit) if plain else f"\\{unit:03o}" if unit < 0x80 else f"\\u{unit:04x}"
 
 
-def literal(value: object) -> str:
+def to_java(value: object) -> str:
     """Return a scalar as a Java expression of its own type."""
     if value is None:
         return "null"
@@ -190,7 +190,7 @@ def _special(value: float) -> str:
 
 def boxed_literal(value: object) -> str:
     kinds = kind_of(value)
-    return converted(literal(value), java_type(kinds, wide=False), "Object")
+    return convert_java(to_java(value), java_type(kinds, wide=False), "Object")
 
 
 def is_translatable(value: object) -> bool:

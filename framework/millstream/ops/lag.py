@@ -16,11 +16,11 @@ from millstream.deploy.checkpoints.positions import local_positions
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.groups import group_of
-from millstream.kafka.offsets import Bounds, PartitionKey, bounds
+from millstream.kafka.offsets import OffsetBounds, PartitionKey, topic_bounds
 from millstream.project.values import Project
 from millstream.queries.values import Query
 from millstream.sources.positions import ends_of
-from millstream.sources.registry import declaration
+from millstream.sources.registry import source_declaration
 from millstream.sources.topic.positions import offsets_in
 
 Read = Mapping[str, Mapping[int, int]]
@@ -53,7 +53,7 @@ class TopicLag(Struct, frozen=True):
     """What is counted: of some sources, files."""
 
 
-def lags(
+def topic_lags(
     admin: Admin,
     project: Project,
     queries: Sequence[Query],
@@ -66,7 +66,7 @@ def lags(
         for query in queries
     }
     read = {query.name: _positions(admin, groups[query.name], query, checkpoints) for query in queries}
-    held = bounds(admin, sorted({topic for query in queries for topic in query.topics_read}))
+    held = topic_bounds(admin, sorted({topic for query in queries for topic in query.topics_read}))
     starts = {
         query.name: {
             key: _start(read[query.name], key, held[key]) for key in held if key[0] in query.topics_read
@@ -107,12 +107,12 @@ def _source_lags(project: Project, query: Query, checkpoints: str) -> Iterator[T
     for source in query.source_reads:
         position, end = positions.get(source.stream), ends[source.stream]
         behind = end.since(None) if position is None else position.behind(end)
-        unit = declaration(source.kind).unit
+        unit = source_declaration(source.kind).unit
         seconds = None if behind else 0.0
         yield TopicLag(query.name, models, source.title, position is not None, behind, seconds, unit=unit)
 
 
-def _start(read: Read, key: PartitionKey, held: Bounds) -> int:
+def _start(read: Read, key: PartitionKey, held: OffsetBounds) -> int:
     topic, partition = key
     return min(max(read.get(topic, {}).get(partition, held.first), held.first), held.end)
 
@@ -121,7 +121,7 @@ def _lag(
     query: Query,
     topic: str,
     starts: Mapping[PartitionKey, int],
-    held: Mapping[PartitionKey, Bounds],
+    held: Mapping[PartitionKey, OffsetBounds],
     times: Mapping[tuple[PartitionKey, int], float],
     *,
     is_read: bool,

@@ -12,15 +12,15 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from millstream import __version__
-from millstream.engine.queries.batch import Batch
-from millstream.ops.query_status import QueryStatus, TimeHistogram, Watcher, steps_of
+from millstream.engine.queries.batch import BatchResult
+from millstream.ops.query_status import QueryStatus, RunWatcher, TimeHistogram, steps_of
 from millstream.results.run_metrics import BY_NAME, LATENCIES, RunMetric
 
 Values = Callable[[QueryStatus], Mapping[str, float] | Mapping[tuple[str, str], float]]
 """The values of a query by the metric's own label, or labels; without one, a single value."""
 
 
-class Identity(Struct, frozen=True):
+class RunIdentity(Struct, frozen=True):
     """What runs, for the labels of the metric `run` and the names of a project's own metrics."""
 
     project: str = "millstream"
@@ -31,12 +31,12 @@ def _single(value: Callable[[QueryStatus], float]) -> Values:
     return lambda seen: {"": value(seen)}
 
 
-def _last(value: Callable[[QueryStatus, Batch], float | None]) -> Values:
+def _last(value: Callable[[QueryStatus, BatchResult], float | None]) -> Values:
     """Return the value of the last batch, if there is one."""
     return lambda seen: {"": figure} if seen.last and (figure := value(seen, seen.last)) is not None else {}
 
 
-def _rate(_: QueryStatus, batch: Batch) -> float:
+def _rate(_: QueryStatus, batch: BatchResult) -> float:
     return batch.rows / batch.seconds if batch.seconds else 0.0
 
 
@@ -96,7 +96,7 @@ _HISTOGRAMS: dict[str, Callable[[QueryStatus], TimeHistogram]] = {
 
 
 class _Run(Collector):
-    def __init__(self, watcher: Watcher, identity: Identity) -> None:
+    def __init__(self, watcher: RunWatcher, identity: RunIdentity) -> None:
         self._watcher = watcher
         self._identity = identity
 
@@ -154,7 +154,7 @@ def _histogram(metric: RunMetric, by_query: Mapping[str, TimeHistogram]) -> Metr
     return family
 
 
-def exposition(watcher: Watcher, identity: Identity, accept: str = "") -> tuple[bytes, str]:
+def expose_metrics(watcher: RunWatcher, identity: RunIdentity, accept: str = "") -> tuple[bytes, str]:
     """Return the metrics in a format that a client accepts, OpenMetrics or Prometheus, and its type."""
     registry = CollectorRegistry()
     registry.register(_Run(watcher, identity))

@@ -15,23 +15,23 @@ from prometheus_client.core import Metric
 
 from millstream.core.errors import Diagnostic
 from millstream.deploy.values import (
-    Batched,
+    BatchCompleted,
     DataTested,
-    Ends,
     Event,
-    Failed,
-    Idle,
     LeftOut,
-    Machine,
-    Removed,
-    Running,
-    Stopped,
-    Waiting,
+    MachineUsage,
+    QueryFailed,
+    QueryIdle,
+    QueryRemoved,
+    QueryRunning,
+    QueryStopped,
+    QueryWaiting,
+    TopicEnds,
 )
-from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.batch import BatchResult
 from millstream.ops.meters import MeterValues
 from millstream.queries.values import meters_of
-from millstream.results.results import Fates, TableChanges
+from millstream.results.results import RecordOutcomes, TableChanges
 from millstream.results.run_metrics import LATENCIES
 from millstream.sources.positions import Position
 
@@ -72,14 +72,14 @@ class QueryStatus(Struct):
     restored: dict[str, float] = field(default_factory=dict)
     """Seconds in which the state of each stateful step was loaded last."""
     model_rows: Counter[str] = field(default_factory=Counter)
-    fates: dict[str, Fates] = field(default_factory=dict)
+    fates: dict[str, RecordOutcomes] = field(default_factory=dict)
     """What became of the records that each model read, where they can be counted one by one."""
     changes: dict[str, TableChanges] = field(default_factory=dict)
     """What tables over tables did, by model."""
     reasons: Counter[str] = field(default_factory=Counter)
     durations: TimeHistogram = field(default_factory=TimeHistogram)
     latencies: TimeHistogram = field(default_factory=TimeHistogram)
-    last: Batch | None = None
+    last: BatchResult | None = None
     began: float = 0.0
     """When the run began to keep it running, in seconds since 1970."""
     started: float = 0.0
@@ -124,7 +124,7 @@ class QueryStatus(Struct):
         return self.last.behind | now
 
 
-class Watcher:
+class RunWatcher:
     """Collects the events of a run; other threads can read the totals."""
 
     def __init__(self) -> None:
@@ -132,13 +132,13 @@ class Watcher:
         self._statuses: dict[str, QueryStatus] = {}
         self._ends: Mapping[str, Position] = {}
         self._meters: dict[str, MeterValues] = {}
-        self._machine = Machine()
+        self._machine = MachineUsage()
         self._tests: dict[str, DataTested] = {}
 
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
-                case Waiting(query=query):
+                case QueryWaiting(query=query):
                     models = tuple(name.removeprefix("model.") for name in query.stored)
                     # The totals of a query go on if another version of it takes over.
                     new = QueryStatus(query.name, models, began=time.time())
@@ -148,32 +148,32 @@ class Watcher:
                         values = self._meters.get(meter.name)
                         if values is None or values.meter != meter:
                             self._meters[meter.name] = MeterValues(meter, model)
-                case Removed(query=name):
+                case QueryRemoved(query=name):
                     self._statuses.pop(name, None)
-                case Running(query=query, rebuilding=rebuilding):
+                case QueryRunning(query=query, rebuilding=rebuilding):
                     seen = self._statuses[query.name]
                     seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
                     seen.started = time.time()
                 case LeftOut(query=name, model=model, diagnostic=diagnostic):
                     self._statuses[name].left_out[model.removeprefix("model.")] = diagnostic
-                case Batched(query=name, batch=batch):
+                case BatchCompleted(query=name, batch=batch):
                     _add(self._statuses[name], batch)
                     for metric, sums in batch.metrics.items():
                         if metric in self._meters:
                             self._meters[metric].add(sums)
-                case Ends(streams=ends):
+                case TopicEnds(streams=ends):
                     self._ends = ends
-                case Machine():
+                case MachineUsage():
                     self._machine = event
                 case DataTested(test=test):
                     self._tests[test] = event
-                case Idle(query=name):
+                case QueryIdle(query=name):
                     seen = self._statuses[name]
                     seen.last_active, seen.caught_up = time.time(), True
-                case Failed(query=name):
+                case QueryFailed(query=name):
                     seen = self._statuses[name]
                     seen.status, seen.failures = "failed", seen.failures + 1
-                case Stopped(query=name, repeats=repeats):
+                case QueryStopped(query=name, repeats=repeats):
                     self._statuses[name].status, self._statuses[name].repeats = "stopped", repeats
 
     def all(self) -> list[QueryStatus]:
@@ -191,7 +191,7 @@ class Watcher:
         with self._lock:
             return {name: meter.dropped for name, meter in self._meters.items()}
 
-    def machine(self) -> Machine:
+    def machine(self) -> MachineUsage:
         return self._machine
 
     def tests(self) -> list[DataTested]:
@@ -200,12 +200,12 @@ class Watcher:
             return list(self._tests.values())
 
 
-def steps_of(batch: Batch) -> list[str]:
+def steps_of(batch: BatchResult) -> list[str]:
     """Return names of the stateful steps of a batch."""
     return [f"{number} {operator.name}" for number, operator in enumerate(batch.operators)]
 
 
-def _add(seen: QueryStatus, batch: Batch) -> None:
+def _add(seen: QueryStatus, batch: BatchResult) -> None:
     seen.rows += batch.rows
     seen.batches += 1
     seen.late += batch.late

@@ -8,7 +8,7 @@ _RECENT = 30.0
 """Seconds over which rows per second are an average."""
 
 
-class Rates:
+class RecentRates:
     """Remembers recent totals by name."""
 
     def __init__(self) -> None:

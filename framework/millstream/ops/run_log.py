@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from millstream.deploy.values import Batched, Event, FunctionLogged, Logged, Running, Tell
+from millstream.deploy.values import BatchCompleted, Event, FunctionLogged, LineLogged, QueryRunning, Tell
 from millstream.plan.nodes import RowLog
-from millstream.project.secrets import Secret, mask, secrets_in, secrets_of_environment
+from millstream.project.secrets import Secret, mask_secrets, secrets_in, secrets_of_environment
 from millstream.project.values import Target
 from millstream.queries.values import logs_of
 
@@ -46,11 +46,11 @@ class RunLog:
         match event:
             case FunctionLogged():
                 self._of_function(event)
-            case Running(query=query, rebuilding=rebuilding):
+            case QueryRunning(query=query, rebuilding=rebuilding):
                 self._logs |= logs_of(query)
                 (self._rebuilding.add if rebuilding else self._rebuilding.discard)(query.name)
                 self._tell(event)
-            case Batched(query=name, batch=batch):
+            case BatchCompleted(query=name, batch=batch):
                 self._tell(event)
                 if name not in self._rebuilding:  # its rows were logged when they were stored first
                     for model, (rows, texts) in batch.logs.items():
@@ -65,20 +65,20 @@ class RunLog:
         for text in texts[:allowed]:
             position, _, row = ("", "", text) if text.startswith("{") else text.partition(" ")
             data: dict[str, Any] = {"model": name, **_position(position)}
-            row = mask(row, self._secrets)
+            row = mask_secrets(row, self._secrets)
             try:
                 data["row"] = json.loads(row)
             except ValueError:  # it was too long, and is cut
                 data["cut"] = row
             said = f"{name} {position}: {row}" if position else f"{name}: {row}"
-            self._tell(Logged(log.level, said, data))
+            self._tell(LineLogged(log.level, said, data))
 
     def _of_function(self, logged: FunctionLogged) -> None:
         name = f"{logged.function}()"
         allowed = self._take(name, OF_FUNCTION, 1, 1 + logged.left_out)
         if not allowed:
             return
-        fields = json.loads(mask(json.dumps(to_builtins(logged)), self._secrets))
+        fields = json.loads(mask_secrets(json.dumps(to_builtins(logged)), self._secrets))
         data = {
             name: fields[name]
             for name in ("function", "models", "logger", "message", "exception")
@@ -97,7 +97,7 @@ class RunLog:
             location = "".join(f", {name} {value}" for name, value in key.items())
         why = f": {fields['exception'].strip().splitlines()[-1]}" if fields["exception"] else ""
         said = f"{name} of {models}{location}: {fields['message']}{why}"
-        self._tell(Logged(logged.level, said, data))
+        self._tell(LineLogged(logged.level, said, data))
 
     def _take(self, name: str, most: int, lines: int, all_of_them: int) -> int:
         """Return how many lines may be logged now; the others are counted."""
@@ -131,7 +131,7 @@ class RunLog:
             function = name.endswith("()")
             key, value = ("function", name.removesuffix("()")) if function else ("model", name)
             said = f"{name}: {limit.left_out:,} more in this minute, above the limit"
-            self._tell(Logged("warning", said, {key: value, "left_out": limit.left_out}))
+            self._tell(LineLogged("warning", said, {key: value, "left_out": limit.left_out}))
 
 
 def _position(text: str) -> dict[str, Any]:

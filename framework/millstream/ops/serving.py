@@ -12,15 +12,15 @@ from typing import Any
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
-from millstream.ops.metrics import Identity, exposition
-from millstream.ops.query_status import Watcher
+from millstream.ops.metrics import RunIdentity, expose_metrics
+from millstream.ops.query_status import RunWatcher
 
-_DEFAULT, _ANY = Health(), Identity()
+_DEFAULT, _ANY = Health(), RunIdentity()
 
 
 @contextmanager
-def serving(
-    watcher: Watcher, host: str, port: int, health: Health = _DEFAULT, identity: Identity = _ANY
+def serve_metrics(
+    watcher: RunWatcher, host: str, port: int, health: Health = _DEFAULT, identity: RunIdentity = _ANY
 ) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
@@ -46,13 +46,13 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(watcher: RunWatcher, health: Health, identity: RunIdentity) -> type[BaseHTTPRequestHandler]:
+    class MetricsHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/metrics":
                     accept = self.headers.get("Accept", "")
-                    self._answer(200, *exposition(watcher, identity, accept))
+                    self._answer(200, *expose_metrics(watcher, identity, accept))
                 case "/healthz":
                     self._probe({status.query: health.not_live(status) for status in watcher.all()})
                 case "/readyz":
@@ -77,4 +77,4 @@ def _handler(watcher: Watcher, health: Health, identity: Identity) -> type[BaseH
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Log nothing, since probes come every few seconds."""
 
-    return Handler
+    return MetricsHandler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.core.types import TIMESTAMP
 from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Aggregate, Item, Project, Repartition
@@ -15,7 +15,8 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     window = node.window
     if (selected := _selected(node)) is not None:
         message = (
-            f"emit='on_close' needs a window in GROUP BY itself; {quoted(selected.name)} is selected below it"
+            "emit='on_close' needs a window in GROUP BY itself; "
+            f"{quote_name(selected.name)} is selected below it"
         )
         return message, f"write {selected.expression.text} in GROUP BY, and select `window`"
     if not times:
@@ -24,10 +25,10 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
     closed = next((name for name in times if is_window(node.input.column(name).type)), None)
     if window is None and closed is not None:
         message = f"emit='on_close' needs {time_columns} as a group key: without it, a group never closes"
-        return message, f"group by {quoted(closed)} itself, or by window({quoted(closed)}, '1 hour')"
+        return message, f"group by {quote_name(closed)} itself, or by window({quote_name(closed)}, '1 hour')"
     if window is None:
         message = f"emit='on_close' needs a window over {time_columns}: without one, a group never closes"
-        return message, f"add window({quoted(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"
+        return message, f"add window({quote_name(times[0])}, '1 hour') to GROUP BY, or remove emit='on_close'"
     over = window.expression.columns
     message = f"emit='on_close' needs a window over {time_columns}, the column with the watermark"
     message += ", not over an expression" if over & set(times) else f", not over {', '.join(sorted(over))}"
@@ -55,9 +56,9 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
     if not time_column:
         return message, "select the timestamp column that has the `watermark` of the source"
     added_window = (
-        "" if window is not None else f" and add window({quoted(time_column)}, '1 hour') to GROUP BY"
+        "" if window is not None else f" and add window({quote_name(time_column)}, '1 hour') to GROUP BY"
     )
-    delay = f"WATERMARK {quoted(time_column)} DELAY OF INTERVAL 10 SECONDS"
+    delay = f"WATERMARK {quote_name(time_column)} DELAY OF INTERVAL 10 SECONDS"
     return (
         message,
         f"write {delay} after the relation in FROM, or add a `watermark` to its source{added_window}",
@@ -81,6 +82,6 @@ def _over(window: Item, time: str) -> str:
     depth = 0
     for position, character in enumerate(text[start:], start):
         if character == "," and not depth:
-            return f"{text[:start]}{quoted(time)}{text[position:]}"
+            return f"{text[:start]}{quote_name(time)}{text[position:]}"
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
-    return f"{text[:start]}{quoted(time)}{text[-1:]}"
+    return f"{text[:start]}{quote_name(time)}{text[-1:]}"

@@ -13,7 +13,7 @@ _MONTH = 30 * MICROSECONDS["day"]
 _STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
 
 
-def parts(duration: str) -> tuple[int, int]:
+def parse_duration(duration: str) -> tuple[int, int]:
     """Return months and microseconds of a duration: `1 month 12 hours`, or in SQL `INTERVAL '1' HOUR`."""
     months, micros = Fraction(0), Fraction(0)
     words = duration.lower().removeprefix("interval ").replace("'", " ").split()
@@ -27,9 +27,9 @@ def parts(duration: str) -> tuple[int, int]:
     return whole_months, int(micros + (months - whole_months) * _MONTH)
 
 
-def milliseconds(duration: str) -> int:
+def duration_millis(duration: str) -> int:
     """Return a duration in milliseconds; a month has thirty days."""
-    months, micros = parts(duration)
+    months, micros = parse_duration(duration)
     return (months * _MONTH + micros) // 1000
 
 
@@ -37,10 +37,10 @@ def is_longer(was: str | None, now: str | None) -> bool:
     """Whether a retention is longer; empty is forever, None is unknown."""
     if not was or now is None:
         return False
-    return not now or parts(now) > parts(was)
+    return not now or parse_duration(now) > parse_duration(was)
 
 
-def duration(millis: int) -> str:
+def format_duration(millis: int) -> str:
     """Return a duration in the largest unit that fits: `7 days`."""
     for size, name in _STEPS:
         if millis >= size and millis % size == 0:

@@ -33,18 +33,18 @@ def of_input(node: Node, index: int, needed: Names) -> Iterable[str]:
         case Filter():
             return needed.union(*(condition.folded for condition in node.conditions))
         case Project():
-            items = kept_items(node, needed)
+            items = needed_items(node, needed)
             return node.read if items is node.items else _read(item.expression for item in items)
         case Union():
             columns = node.sides[index].columns
-            return [columns[i].name.lower() for i in kept_places(node, needed)]
+            return [columns[i].name.lower() for i in needed_positions(node, needed)]
         case Expand():
             return (needed - {column.name.lower() for column in node.generated}) | node.call.folded
         case Repartition():
             return needed.union(map(str.lower, node.keys))
         case Aggregate():
             keys = (key.expression for key in node.keys)
-            measures = kept_measures(node, needed)
+            measures = needed_measures(node, needed)
             return _read(
                 (*keys, *(m.call for m in measures), *(m.condition for m in measures if m.condition))
             )
@@ -64,10 +64,10 @@ def of_input(node: Node, index: int, needed: Names) -> Iterable[str]:
 
 def _of_side(node: Binary, index: int, needed: Names) -> list[str]:
     side = "left" if index == 0 else "right"
-    return [joined.source.lower() for joined in kept_joined(node, needed) if joined.side == side]
+    return [joined.source.lower() for joined in needed_joined(node, needed) if joined.side == side]
 
 
-def kept_items(node: Project, needed: Names) -> tuple[Item, ...]:
+def needed_items(node: Project, needed: Names) -> tuple[Item, ...]:
     if needed.issuperset(node.by_name):
         return node.items
     keys = {key.lower() for key in node.keys}
@@ -75,18 +75,18 @@ def kept_items(node: Project, needed: Names) -> tuple[Item, ...]:
     return tuple([item for name, item in named if name in needed or name in keys])
 
 
-def kept_measures(node: Aggregate, needed: Names) -> tuple[Measure, ...]:
+def needed_measures(node: Aggregate, needed: Names) -> tuple[Measure, ...]:
     measures = tuple(measure for measure in node.measures if measure.name.lower() in needed)
     return measures if measures or node.keys else node.measures[:1]
 
 
-def kept_places(node: Union, needed: Names) -> Sequence[int]:
+def needed_positions(node: Union, needed: Names) -> Sequence[int]:
     if needed.issuperset(node.by_name):
         return range(len(node.columns))
     return [i for i, name in enumerate(node.by_name) if name in needed]
 
 
-def kept_joined(node: Binary, needed: Names) -> tuple[JoinColumn, ...]:
+def needed_joined(node: Binary, needed: Names) -> tuple[JoinColumn, ...]:
     read = needed | _read(node.on)
     return tuple([joined for name, joined in node.by_joined.items() if name in read])
 

@@ -39,7 +39,7 @@ class SeparateQueries(Struct, frozen=True):
     why: str
 
 
-class Unsupported(Struct, frozen=True):
+class UnsupportedSteps(Struct, frozen=True):
     """The steps are not supported, even in separate queries."""
 
     code: str
@@ -54,7 +54,7 @@ _OUTER = (
     "an outer join of streams emits unmatched rows in append mode only, and refined rows need update mode"
 )
 _SECOND = "a query has one watermark, the minimum of all, so a second one above state would never advance"
-_LATE = Unsupported(
+_LATE = UnsupportedSteps(
     "MS528",
     "a join without time bounds on both sides emits rows that are older than the watermark: windows above it "
     "would drop them as late",
@@ -62,24 +62,24 @@ _LATE = Unsupported(
 )
 
 _WAITED = "its rows have waited for versions, and are older than the watermark of their query"
-_VERSIONS = Unsupported(
+_VERSIONS = UnsupportedSteps(
     "MS686",
     "rows that change later would have to be joined again with each change",
     "store them as a table, and make the model a table that joins it with the versions",
 )
 
-_CHANGES = Unsupported(
+_CHANGES = UnsupportedSteps(
     "MS510",
     "rows that change later would be counted again with each change",
     "aggregate the events instead, or let the first aggregate emit on close",
 )
-_MATCHES = Unsupported(
+_MATCHES = UnsupportedSteps(
     "MS513",
     "rows that change later can't be matched again",
     "store them as a table, and join the table as a lookup",
 )
 
-RULES: dict[tuple[Kind, Kind], SeparateQueries | Unsupported] = {
+RULES: dict[tuple[Kind, Kind], SeparateQueries | UnsupportedSteps] = {
     ("closing aggregate", "refining aggregate"): SeparateQueries(_MODES),
     ("outer join", "refining aggregate"): SeparateQueries(_OUTER),
     ("unbounded join", "closing aggregate"): _LATE,
@@ -106,7 +106,7 @@ class SeparateQueryError(Exception):
         self.why = why
 
 
-def conflicts(above: Kind, below: Collection[Kind]) -> dict[Kind, SeparateQueries | Unsupported]:
+def find_conflicts(above: Kind, below: Collection[Kind]) -> dict[Kind, SeparateQueries | UnsupportedSteps]:
     """Return the steps below that prevent a step from running in their query."""
     if above == "watermark" and "watermark" not in below:
         return {}

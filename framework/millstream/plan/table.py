@@ -79,7 +79,7 @@ _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 """For digests; stored plans keep the order of their values."""
 
 
-def encoded(roots: Iterable[Node]) -> bytes:
+def encode_nodes(roots: Iterable[Node]) -> bytes:
     """Return nodes, with all their inputs, as bytes."""
     all_roots, forms = list(roots), _FORMS.by_kind
     indexes: dict[int, int] = {}
@@ -93,8 +93,8 @@ def encoded(roots: Iterable[Node]) -> bytes:
     return msgspec.msgpack.encode(table)
 
 
-def decoded(table: bytes) -> list[Node]:
-    """Return the nodes that `encoded` stored; raise `msgspec.DecodeError` if the bytes are invalid."""
+def decode_nodes(table: bytes) -> list[Node]:
+    """Return the nodes that `encode_nodes` stored; raise `msgspec.DecodeError` if the bytes are invalid."""
     table_type: Any = tuple[list[_FORMS.any_row], list[int], list[str]]  # type: ignore[name-defined]  # created at run time
     rows, roots, fingerprints = from_msgpack(table, table_type)
     forms = _FORMS.by_row
@@ -108,7 +108,7 @@ def decoded(table: bytes) -> list[Node]:
     return [nodes[index] for index in roots]
 
 
-def shape(roots: Iterable[Node]) -> bytes:
+def digest_nodes(roots: Iterable[Node]) -> bytes:
     """Return a digest of nodes and all their inputs, including names for display and what is shared."""
     all_roots = list(roots)
     indexes: dict[int, int] = {}

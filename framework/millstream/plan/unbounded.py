@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import BOOLEAN, TIMESTAMP
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.join_times import dropped_sides, is_window
@@ -77,7 +77,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
         column = max(window.expression.columns, default="")
         remedy = f"write {watermark_clause(column)} after the relation in FROM"
         if times:
-            remedy = f"take a window of {quoted(times[0])}, the event time of these rows"
+            remedy = f"take a window of {quote_name(times[0])}, the event time of these rows"
         yield "MS560", message, remedy
         return
     columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and not c.name.startswith("_"))
@@ -85,7 +85,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
     if not time_column:
         yield "MS560", message, "group by a window of an event time with a watermark as well"
         return
-    remedy = f"add window({quoted(time_column)}, '1 day') to GROUP BY"
+    remedy = f"add window({quote_name(time_column)}, '1 day') to GROUP BY"
     if not times:
         remedy += f" and {watermark_clause(time_column)} after the relation in FROM"
     if spec.given_keys:
@@ -95,7 +95,7 @@ def _aggregate(spec: ModelSpec, node: Aggregate, step: StatefulStep) -> Iterator
 
 def watermark_clause(column: str) -> str:
     """Return a clause that makes a column of a relation its event time."""
-    return f"WATERMARK {quoted(column)} DELAY OF INTERVAL 10 SECONDS"
+    return f"WATERMARK {quote_name(column)} DELAY OF INTERVAL 10 SECONDS"
 
 
 def _dedupe(node: Dedupe, step: StatefulStep) -> Iterator[tuple[str, str, str]]:
@@ -169,7 +169,7 @@ def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Ite
                     "would depend on the batches that read it"
                 )
                 how = (
-                    f"add session_window({quoted(time_column)}, '{ttl}')"
+                    f"add session_window({quote_name(time_column)}, '{ttl}')"
                     if time_column
                     else "add session_window(…)"
                 )

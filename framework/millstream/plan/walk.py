@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from millstream.plan.nodes import Node, Output, Plan
 
 
-def consumers(plan: Plan) -> dict[int, list[Node]]:
+def find_consumers(plan: Plan) -> dict[int, list[Node]]:
     """Return the readers of each node, by its `id`; a node that reads it twice is listed twice."""
     readers: dict[int, list[Node]] = {id(node): [] for node in plan.order}
     for node in plan.order:
@@ -16,7 +16,9 @@ def consumers(plan: Plan) -> dict[int, list[Node]]:
     return readers
 
 
-def rewrite(plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Node] | None = None) -> Plan:
+def rewrite_plan(
+    plan: Plan, visit: Callable[[Node, Node], Node], nodes: Iterable[Node] | None = None
+) -> Plan:
     """Rebuild a plan, inputs first: `visit` gets each node over its new inputs, and the node before.
 
     `nodes` are the nodes to visit, including all above them; by default, all.

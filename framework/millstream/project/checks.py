@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, Note, did_you_mean
-from millstream.core.text import Location, Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
+from millstream.core.text import FileText, Location
 from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
 from millstream.project.properties import PropertiesFile
-from millstream.project.references import reference
+from millstream.project.references import parse_reference
 from millstream.project.values import (
     DataTest,
     DeclaredSource,
@@ -26,20 +26,20 @@ from millstream.project.values import (
 )
 
 
-class Lines(Struct):
+class LocationLines(Struct):
     """The lines of locations; a file is read once, and only if it has an error."""
 
     root: Path
-    texts: dict[str, Text] = {}
+    texts: dict[str, FileText] = {}
 
-    def text(self, path: str) -> Text:
+    def text(self, path: str) -> FileText:
         if path not in self.texts:
             file = read_file(self.root, path)
-            self.texts[path] = Text(path, file.content if isinstance(file, File) else "")
+            self.texts[path] = FileText(path, file.content if isinstance(file, File) else "")
         return self.texts[path]
 
     def diagnostic(
-        self, location: Location, code: str, message: str, remedy: str, *notes: Note
+        self, location: Location, code: str, message: str, remedy: str, *notes: DiagnosticNote
     ) -> Diagnostic:
         line = self.text(location.path).line(location.line)
         return Diagnostic(code, message, location, remedy, line, notes)
@@ -53,7 +53,7 @@ class Lines(Struct):
 
 
 def check_project(
-    project: Project, properties: Iterable[PropertiesFile], lines: Lines
+    project: Project, properties: Iterable[PropertiesFile], lines: LocationLines
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of the project as a whole."""
     yield from _shared_names(project)
@@ -78,7 +78,7 @@ def check_project(
         yield from _unit_test(project, unit, relations, lines)
     for test in _tests(project):
         to = test.arguments.get("to") if test.name == "relationships" else None
-        relation = reference(to) if isinstance(to, str) else None
+        relation = parse_reference(to) if isinstance(to, str) else None
         if relation and relations.lacks(relation):
             location = lines.word_after(test.location, relation.rpartition(".")[2], "to:")
             yield from relations.check(relation, location)
@@ -88,7 +88,7 @@ def _shared_names(project: Project) -> Iterator[Diagnostic]:
     seeds = {name.lower(): seed for name, seed in project.seeds.items()}
     for name, model in project.models.items():
         if seed := seeds.get(name.lower()):
-            note = Note("the seed", seed.location)
+            note = DiagnosticNote("the seed", seed.location)
             location = Location(model.path, 1, 1, 2)
             message = f"a model and a seed have the same name '{name}'"
             yield Diagnostic("MS109", message, location, "rename one", notes=(note,))
@@ -97,7 +97,7 @@ def _shared_names(project: Project) -> Iterator[Diagnostic]:
 class _Relations:
     """The ids of a project's relations, to report references to unknown ones."""
 
-    def __init__(self, project: Project, lines: Lines) -> None:
+    def __init__(self, project: Project, lines: LocationLines) -> None:
         self.lines = lines
         self.names = {
             "model": [*project.models, *project.seeds],
@@ -120,12 +120,14 @@ def _id(written: str) -> str:
     return written if "." in written else f"model.{written}"
 
 
-def _unit_test(project: Project, unit: UnitTest, relations: _Relations, lines: Lines) -> Iterator[Diagnostic]:
+def _unit_test(
+    project: Project, unit: UnitTest, relations: _Relations, lines: LocationLines
+) -> Iterator[Diagnostic]:
     if unit.model not in project.models:
         hint = did_you_mean(unit.model, project.models, "name a model of the project")
         yield lines.diagnostic(unit.location, "MS117", f"model '{unit.model}' does not exist", hint)
     for name in _inputs(unit.body):
-        if name != "this" and (id_ := reference(name)) and relations.lacks(id_):
+        if name != "this" and (id_ := parse_reference(name)) and relations.lacks(id_):
             yield from relations.check(id_, lines.word_after(unit.location, name))
 
 
@@ -148,7 +150,7 @@ def _tests(project: Project) -> Iterator[DataTest]:
             yield from column.tests
 
 
-def _topic(project: Project, generator: Generator, lines: Lines) -> Iterator[Diagnostic]:
+def _topic(project: Project, generator: Generator, lines: LocationLines) -> Iterator[Diagnostic]:
     sources = topics_of(generator.topic, project.topics)
     if not sources:
         names = [topic.name for topic in project.topics.values()]

@@ -8,29 +8,31 @@ from typing import TypeVar
 
 from yaml.nodes import Node, ScalarNode
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
+from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at, did_you_mean
 from millstream.core.text import Location
 from millstream.core.type_names import type_remedy
 from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type, TypeSyntaxError, parse_type
 from millstream.project.data_tests import read_tests
 from millstream.project.references import IDENTIFIER, RESERVED, RESERVED_COLUMNS
-from millstream.project.schema import Raw, Reader, Shape
+from millstream.project.schema import RawValue, Shape, ShapeReader
 from millstream.project.shapes import ColumnShape, WatermarkShape
-from millstream.project.values import Column, DataTest, Watermark
-from millstream.project.yaml import offset_inside, span
+from millstream.project.values import DataTest, DeclaredColumn, DeclaredWatermark
+from millstream.project.yaml import node_span, offset_inside
 
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _QUOTABLE = re.compile(r"[^`\x00-\x20\x7f](?:[^`\x00-\x1f\x7f]*[^`\x00-\x20\x7f])?")
 Named = TypeVar("Named", bound=Shape)
 
 
-class ColumnReader(Reader):
+class ColumnReader(ShapeReader):
     """Converts checked shapes to values, and checks what types can't express."""
 
     def location(self, shape: Shape, key: str = "name") -> Location:
         return shape.locations.get(key, shape.location)
 
-    def report_at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
+    def report_at(
+        self, location: Location, code: str, message: str, remedy: str, *notes: DiagnosticNote
+    ) -> None:
         line = self.text.line(location.line)
         self.diagnostics.append(Diagnostic(code, message, location, remedy, line, notes))
 
@@ -48,14 +50,14 @@ class ColumnReader(Reader):
         for shape in shapes:
             key = name(shape).lower()
             if key in seen:
-                note = Note("first defined here", self.location(seen[key]))
+                note = DiagnosticNote("first defined here", self.location(seen[key]))
                 message = f"{what} '{name(shape)}' is defined twice"
                 self.report_at(self.location(shape), "MS109", message, "keep one of them", note)
             seen.setdefault(key, shape)
 
     def columns(
         self, shapes: list[ColumnShape], of: str = "", metadata: Collection[str] = ()
-    ) -> tuple[Column, ...]:
+    ) -> tuple[DeclaredColumn, ...]:
         """Read columns; those of a source, such as a topic, can't have the names of its metadata columns."""
         self.check_unique(shapes, lambda shape: shape.name, "column")
         for shape in shapes:
@@ -77,12 +79,12 @@ class ColumnReader(Reader):
             remedy = "use no backtick, no line break, and no space at its start or end"
             self.report_at(self.location(shape), "MS110", message, remedy)
 
-    def column(self, shape: ColumnShape) -> Column:
+    def column(self, shape: ColumnShape) -> DeclaredColumn:
         if shape.type and shape.data_type:
             location = shape.locations["data_type"]
             self.report_at(location, "MS107", "'data_type' and 'type' are the same option", "keep only type")
         expression = self.expression(shape.from_)
-        return Column(
+        return DeclaredColumn(
             name=shape.name,
             location=self.location(shape),
             type=self.type(shape.type or shape.data_type),
@@ -92,11 +94,11 @@ class ColumnReader(Reader):
             expression_location=expression[1] if expression else None,
             templated=expression[2] if expression else False,
             tests=self.tests(shape.tests, shape.data_tests, column=True),
-            tags=names(shape.tags),
+            tags=column_names(shape.tags),
             meta=shape.meta | ({"distinct": shape.distinct} if shape.distinct else {}),
         )
 
-    def expression(self, raw: Raw | None) -> tuple[str, Location, bool] | None:
+    def expression(self, raw: RawValue | None) -> tuple[str, Location, bool] | None:
         """Return SQL with the location of its text inside the quotes, and whether it was a template."""
         if raw is None:
             return None
@@ -105,13 +107,13 @@ class ColumnReader(Reader):
             message = "'from' must be an SQL expression"
             self.report(node, "MS107", message, 'write from: "timestamp_millis(timestamp)"')
             return None
-        start, stop = span(self.text, node)
+        start, stop = node_span(self.text, node)
         first = offset_inside(self.text, node, 0)
         location = self.text.location(first, stop - (first - start) if node.style else stop)
         sql = self.rendered(node, str(node.value))
         return None if sql is None else (str(sql), location, sql != node.value)
 
-    def type(self, raw: Raw | None) -> Type | None:
+    def type(self, raw: RawValue | None) -> Type | None:
         if raw is None:
             return None
         node: Node = raw.node
@@ -133,8 +135,8 @@ class ColumnReader(Reader):
             return None
 
     def watermark(
-        self, shape: WatermarkShape | None, columns: Sequence[Column], others: Mapping[str, Type]
-    ) -> Watermark | None:
+        self, shape: WatermarkShape | None, columns: Sequence[DeclaredColumn], others: Mapping[str, Type]
+    ) -> DeclaredWatermark | None:
         """Read a watermark over columns, or over others that rows have."""
         if shape is None:
             return None
@@ -145,13 +147,13 @@ class ColumnReader(Reader):
             hint = did_you_mean(shape.column, times, f"name a timestamp: {', '.join(times)}")
             message = f"column '{shape.column}' does not exist"
             self.report_at(self.location(shape, "column"), "MS117", message, hint)
-        return Watermark(shape.column, shape.delay, shape.location)
+        return DeclaredWatermark(shape.column, shape.delay, shape.location)
 
-    def tests(self, *raws: Raw | None, column: bool = False) -> tuple[DataTest, ...]:
+    def tests(self, *raws: RawValue | None, column: bool = False) -> tuple[DataTest, ...]:
         return tuple(
             test for raw in raws if raw is not None for test in read_tests(self, raw.node, column=column)
         )
 
 
-def names(value: str | list[str]) -> tuple[str, ...]:
+def column_names(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)

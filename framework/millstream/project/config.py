@@ -11,16 +11,16 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from millstream.core.errors import Diagnostic, did_you_mean, listed_keys
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.outputs.kinds import CHANGES
 from millstream.outputs.registry import KINDS
 from millstream.project import dbt
+from millstream.project.kafka_option_errors import check_options
 from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
-from millstream.project.kafka_places import check_options
 from millstream.project.options import EXACTLY_ONCE, ModelConfig
-from millstream.project.schema import Raw, Reader
+from millstream.project.schema import RawValue, ShapeReader
 from millstream.project.values import ModelProperties, Settings
-from millstream.project.yaml import entries, node_of
+from millstream.project.yaml import mapping_entries, node_of
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
@@ -65,7 +65,7 @@ def resolve_config(
     return config, merge.diagnostics or _contradictions(config, merge.model_options)
 
 
-def check_folder_defaults(settings: Settings, text: Text | None = None) -> list[Diagnostic]:
+def check_folder_defaults(settings: Settings, text: FileText | None = None) -> list[Diagnostic]:
     """Check the options of `[tool.millstream.models]` once, not for every model in a folder."""
     merge = _Merge()
     for path, key, value in _all_options(settings.models, ""):
@@ -96,7 +96,7 @@ def unused_folders(settings: Settings, folders: Iterable[tuple[str, ...]]) -> li
 
 
 def read_options(
-    reader: Reader, raw: Raw | None
+    reader: ShapeReader, raw: RawValue | None
 ) -> tuple[dict[str, Any], dict[str, Location], dict[str, str]]:
     """Read `config:` of a YAML file: the valid options, with the locations and lines of their values."""
     config: dict[str, Any] = {}
@@ -107,7 +107,7 @@ def read_options(
     node: Node = raw.node
     if not isinstance(node, MappingNode):
         reader.report(node, "MS107", "'config' is a mapping", "write config: {materialized: sink}")
-    for written, (key, value) in entries(node).items():
+    for written, (key, value) in mapping_entries(node).items():
         name = written.removeprefix("+")
         if name not in _FIELDS:
             reader.report(key, "MS120", f"unknown option '{name}'", _near(name))
@@ -180,7 +180,7 @@ def _converted(name: str, value: Any) -> Any:
     except msgspec.ValidationError:
         if name == "materialized" and isinstance(value, str) and value in _WORDS:
             raise _WrongError(f"there is no materialization '{value}'", _WORDS[value]) from None
-        reader = Reader(Text("", ""))
+        reader = ShapeReader(FileText("", ""))
         converted = reader.value(node_of(value), type_, name)
         if reader.diagnostics:
             raise _WrongError(reader.diagnostics[0].message, reader.diagnostics[0].help) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from millstream.project.imports import Imported
+from millstream.project.imports import FunctionImports
 from millstream.project.values import Project
 
 
@@ -30,4 +30,4 @@ def has_unchanged_imports(project: Project) -> bool:
 
     Python's workers import them from the project's folder, whenever a worker starts.
     """
-    return Imported(project.imported, project.libraries).unchanged(Path(project.root))
+    return FunctionImports(project.imported, project.libraries).unchanged(Path(project.root))

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from millstream.core.errors import did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
-from millstream.project.numbers import fits
+from millstream.project.numbers import fits_bigint
 from millstream.project.secrets import Secret, misplaced_variable
-from millstream.project.template_limits import shown
+from millstream.project.template_limits import check_printable
 from millstream.project.values import Project
 
 MISSING = object()
@@ -40,7 +40,7 @@ class RenderError(Exception):
         self.diagnostic = RenderDiagnostic(code, message, help_, needle)
 
 
-class Recorder(Struct):
+class RenderRecorder(Struct):
     """What one rendering did: the only state of a `Renderer`, new for every template."""
 
     base_config: Mapping[str, Any] = {}
@@ -67,12 +67,12 @@ def calling_position() -> tuple[str, int] | None:
     return None
 
 
-class Functions:
+class TemplateFunctions:
     """The functions that a template calls; they read the project and write to the current recorder."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.recorder = Recorder()
+        self.recorder = RenderRecorder()
         self._topics: dict[str, list[str]] = {}
         for topic in project.sources.values():
             self._topics.setdefault(topic.name, []).append(topic.id)
@@ -181,7 +181,7 @@ class Functions:
         return default
 
     def log(self, message: object, info: bool = False) -> str:
-        self.recorder.logs.append(f"{'info' if info else 'debug'}: {shown(message)}")
+        self.recorder.logs.append(f"{'info' if info else 'debug'}: {check_printable(message)}")
         return ""
 
     def lookup_map(self, relation: str, key: str, value: str) -> str:
@@ -203,7 +203,7 @@ class Functions:
 class _Config:
     """`config(materialized='sink')` sets, `config.get('materialized')` reads."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: TemplateFunctions) -> None:
         self._functions = functions
 
     def __call__(self, *positional: Any, **options: Any) -> str:
@@ -235,14 +235,14 @@ class _Config:
 
 
 class _Exceptions:
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: TemplateFunctions) -> None:
         self._functions = functions
 
     def raise_compiler_error(self, message: object) -> NoReturn:
-        raise RenderError("MS208", str(shown(message)), "the project's own check failed")
+        raise RenderError("MS208", str(check_printable(message)), "the project's own check failed")
 
     def warn(self, message: object) -> str:
-        self._functions.recorder.logs.append(f"warning: {shown(message)}")
+        self._functions.recorder.logs.append(f"warning: {check_printable(message)}")
         return ""
 
 
@@ -276,7 +276,7 @@ def _unfit(value: Any) -> tuple[str, str] | None:
         return next(filter(None, map(_unfit, value.values())), None)
     if isinstance(value, list):
         return next(filter(None, map(_unfit, value)), None)
-    if isinstance(value, int) and not fits(value):
+    if isinstance(value, int) and not fits_bigint(value):
         return "has a number that does not fit in 64 bits", "put it in quotes"
     if value is None or isinstance(value, str | int | float):
         return None

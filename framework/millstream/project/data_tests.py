@@ -11,11 +11,11 @@ from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.core.errors import did_you_mean
-from millstream.project.references import IDENTIFIER, reference, relation_call
-from millstream.project.schema import Reader, Shape, keys_of
-from millstream.project.shapes import Description, Duration, Names, about
+from millstream.project.references import IDENTIFIER, parse_reference, relation_call
+from millstream.project.schema import Shape, ShapeReader, keys_of
+from millstream.project.shapes import Description, Duration, Names, describe_key
 from millstream.project.values import DataTest, Severity
-from millstream.project.yaml import entries, plain
+from millstream.project.yaml import mapping_entries, node_value
 
 Sql = Annotated[str, Meta(min_length=1, title="an SQL expression")]
 Count = Annotated[int, Meta(ge=0, title="a whole number from 0")]
@@ -40,9 +40,9 @@ class CommonArguments(Shape):
         "limit": "remove it",
     }
 
-    severity: Annotated[Severity, about("what happens to a failing row")] = "error"
-    where: Annotated[Sql | None, about("an SQL condition; only rows that match it are tested")] = None
-    name: Annotated[str | None, about("the name of the test")] = None
+    severity: Annotated[Severity, describe_key("what happens to a failing row")] = "error"
+    where: Annotated[Sql | None, describe_key("an SQL condition; only rows that match it are tested")] = None
+    name: Annotated[str | None, describe_key("the name of the test")] = None
     description: Description = ""
     tags: Names = []
 
@@ -50,26 +50,26 @@ class CommonArguments(Shape):
 class RowsArguments(CommonArguments, kw_only=True):
     """The arguments of tests that find wrong rows."""
 
-    at_most: Annotated[Tolerated | None, about("tolerated failing rows: 10, or 0.5%")] = None
+    at_most: Annotated[Tolerated | None, describe_key("tolerated failing rows: 10, or 0.5%")] = None
 
 
 class UniqueArguments(RowsArguments, kw_only=True):
-    columns: Annotated[str | list[str] | None, about("the columns that are unique together")] = None
-    within: Annotated[Duration | None, about("in a stream: unique within this time")] = None
+    columns: Annotated[str | list[str] | None, describe_key("the columns that are unique together")] = None
+    within: Annotated[Duration | None, describe_key("in a stream: unique within this time")] = None
 
 
 class AcceptedValuesArguments(RowsArguments, kw_only=True):
-    values: Annotated[list[Any], about("the values that may occur")]
-    quote: Annotated[bool | None, about("as in dbt: whether the values are strings")] = None
+    values: Annotated[list[Any], describe_key("the values that may occur")]
+    quote: Annotated[bool | None, describe_key("as in dbt: whether the values are strings")] = None
 
 
 class RelationshipsArguments(RowsArguments, kw_only=True):
-    to: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
-    field: Annotated[str, about("the column of that relation")]
+    to: Annotated[str, describe_key("ref('model') or source('source', 'topic')", verbatim=True)]
+    field: Annotated[str, describe_key("the column of that relation")]
 
 
 class ExpressionArguments(RowsArguments, kw_only=True):
-    expression: Annotated[Sql, about("an SQL condition that must not be false for any row")]
+    expression: Annotated[Sql, describe_key("an SQL condition that must not be false for any row")]
 
 
 class RowCountArguments(CommonArguments, kw_only=True):
@@ -79,13 +79,13 @@ class RowCountArguments(CommonArguments, kw_only=True):
 
 
 class FreshnessArguments(CommonArguments, kw_only=True):
-    within: Annotated[Duration, about("the maximum age of the newest row")]
+    within: Annotated[Duration, describe_key("the maximum age of the newest row")]
     column: Annotated[
-        str | None, about("the column with a row's time, by default the record's timestamp")
+        str | None, describe_key("the column with a row's time, by default the record's timestamp")
     ] = None
 
 
-class Kind(Struct, frozen=True):
+class DataTestKind(Struct, frozen=True):
     arguments: type[CommonArguments]
     on: Where
     single_row: bool = False
@@ -98,13 +98,13 @@ class Kind(Struct, frozen=True):
 
 
 KINDS = {
-    "not_null": Kind(RowsArguments, "column", single_row=True),
-    "unique": Kind(UniqueArguments, "both"),
-    "accepted_values": Kind(AcceptedValuesArguments, "column", single_row=True),
-    "relationships": Kind(RelationshipsArguments, "column"),
-    "expression": Kind(ExpressionArguments, "both", single_row=True),
-    "row_count": Kind(RowCountArguments, "relation"),
-    "freshness": Kind(FreshnessArguments, "relation"),
+    "not_null": DataTestKind(RowsArguments, "column", single_row=True),
+    "unique": DataTestKind(UniqueArguments, "both"),
+    "accepted_values": DataTestKind(AcceptedValuesArguments, "column", single_row=True),
+    "relationships": DataTestKind(RelationshipsArguments, "column"),
+    "expression": DataTestKind(ExpressionArguments, "both", single_row=True),
+    "row_count": DataTestKind(RowCountArguments, "relation"),
+    "freshness": DataTestKind(FreshnessArguments, "relation"),
 }
 _SHORT: dict[str, tuple[str, Callable[[Node], bool]]] = {
     "accepted_values": ("values", lambda node: isinstance(node, SequenceNode)),
@@ -116,7 +116,7 @@ _SHORT: dict[str, tuple[str, Callable[[Node], bool]]] = {
 """Tests with one main argument, whose name can be omitted."""
 
 
-def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
+def read_tests(reader: ShapeReader, node: Node, *, column: bool) -> list[DataTest]:
     """Read the list of tests of a column or of a relation."""
     if isinstance(node, ScalarNode) and node.tag.endswith(":null"):
         return []
@@ -126,10 +126,10 @@ def read_tests(reader: Reader, node: Node, *, column: bool) -> list[DataTest]:
     return [test for item in node.value if (test := _test(reader, item, column=column))]
 
 
-def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
+def _test(reader: ShapeReader, node: Node, *, column: bool) -> DataTest | None:
     if isinstance(node, ScalarNode) and node.value:
         return _data_test(reader, node, None, column=column)
-    pairs = list(entries(node).values())
+    pairs = list(mapping_entries(node).values())
     if not pairs:
         reader.report(node, "MS107", "a test is a name, or a name with arguments", "write - not_null")
         return None
@@ -142,7 +142,7 @@ def _test(reader: Reader, node: Node, *, column: bool) -> DataTest | None:
     return _data_test(reader, key, None if value.tag.endswith(":null") else value, column=column)
 
 
-def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -> DataTest | None:
+def _data_test(reader: ShapeReader, key: Node, value: Node | None, *, column: bool) -> DataTest | None:
     name = str(key.value)
     kind = KINDS.get(name)
     if kind is None:
@@ -173,7 +173,7 @@ def _data_test(reader: Reader, key: Node, value: Node | None, *, column: bool) -
     return DataTest(name, reader.locate(key), _arguments(shape), shape.severity)
 
 
-def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node | None:
+def _mapping(reader: ShapeReader, name: str, value: Node | None, key: Node) -> Node | None:
     """Return the arguments as one mapping, however they are written."""
     if value is None:
         return MappingNode("tag:yaml.org,2002:map", [], key.start_mark, key.end_mark)
@@ -191,15 +191,15 @@ def _mapping(reader: Reader, name: str, value: Node | None, key: Node) -> Node |
 def _flat(value: Node) -> list[tuple[Node, Node]]:
     """Move what dbt nests under `arguments:` and `config:` up to the arguments themselves."""
     pairs: list[tuple[Node, Node]] = []
-    for name, (key, child) in entries(value).items():
+    for name, (key, child) in mapping_entries(value).items():
         if name in {"arguments", "config"} and isinstance(child, MappingNode):
-            pairs += entries(child).values()
+            pairs += mapping_entries(child).values()
         else:
             pairs.append((key, child))
     return pairs
 
 
-def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | None:
+def _macro_test(reader: ShapeReader, key: Node, value: Node | None) -> DataTest | None:
     """Read a test that is a macro of the project; whether there is one is known when all files are read."""
     name = str(key.value)
     of_macro = value is None or isinstance(value, MappingNode)
@@ -215,7 +215,7 @@ def _macro_test(reader: Reader, key: Node, value: Node | None) -> DataTest | Non
         reader.report(value, "MS107", message, f"write {name}: {{argument: value}}")
         return None
     pairs = _flat(value)
-    arguments = {str(argument.value): _argument(reader, node, plain(node)) for argument, node in pairs}
+    arguments = {str(argument.value): _argument(reader, node, node_value(node)) for argument, node in pairs}
     _check_name(reader, value)
     severity: Severity = "error"
     for argument, node in pairs:
@@ -229,7 +229,7 @@ def unknown_test(name: str) -> str:
     return f"unknown data test '{name}'"
 
 
-def _argument(reader: Reader, node: Node, value: Any) -> Any:
+def _argument(reader: ShapeReader, node: Node, value: Any) -> Any:
     """Return an argument of a macro; what names a relation is resolved when the macro is called."""
     match value:
         case str() if call := relation_call(value):
@@ -242,15 +242,15 @@ def _argument(reader: Reader, node: Node, value: Any) -> Any:
             return reader.rendered(node, value)
 
 
-def _check_name(reader: Reader, node: Node) -> None:
+def _check_name(reader: ShapeReader, node: Node) -> None:
     name = {str(key.value): value for key, value in _flat(node)}.get("name")
     if isinstance(name, ScalarNode) and not _NAME.match(name.value):
         message = f"'{name.value}' can't be the name of a data test"
         reader.report(name, "MS110", message, "use letters, digits, '_', '-' and '.'")
 
 
-def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node) -> None:
-    at_most = entries(node)["at_most"][1]
+def _check_tolerated(reader: ShapeReader, name: str, shape: RowsArguments, node: Node) -> None:
+    at_most = mapping_entries(node)["at_most"][1]
     if shape.severity in {"drop", "dead_letter"}:
         message = f"'at_most' has no effect with severity '{shape.severity}', which drops every failing row"
         reader.report(at_most, "MS107", message, "remove it, or use severity: warn or error")
@@ -260,9 +260,9 @@ def _check_tolerated(reader: Reader, name: str, shape: RowsArguments, node: Node
         reader.report(at_most, "MS107", message, remedy)
 
 
-def _check_relation(reader: Reader, node: Node) -> None:
-    to = entries(node)["to"][1]
-    if reference(str(to.value)) is None:
+def _check_relation(reader: ShapeReader, node: Node) -> None:
+    to = mapping_entries(node)["to"][1]
+    if parse_reference(str(to.value)) is None:
         remedy = "write to: ref('model'), or to: source('source', 'topic')"
         reader.report(to, "MS107", f"'{to.value}' is not a relation", remedy)
 
@@ -271,5 +271,5 @@ def _arguments(shape: CommonArguments) -> dict[str, Any]:
     """Return the given arguments as written; `to` becomes the id of a node."""
     arguments = {name: getattr(shape, name) for name in sorted(shape.locations.keys() - {"severity"})}
     if isinstance(shape, RelationshipsArguments):
-        arguments["to"] = reference(shape.to) or shape.to
+        arguments["to"] = parse_reference(shape.to) or shape.to
     return arguments

@@ -38,14 +38,14 @@ _NAMING = frozenset(
 )
 
 
-class Names(Struct, frozen=True):
+class StatementNames(Struct, frozen=True):
     """What a top-level statement reads, and what it binds or may change."""
 
     reads: frozenset[str]
     touches: frozenset[str]
 
 
-class Digests:
+class FunctionDigests:
     """Computes the digests of one module's functions; shared work is done once."""
 
     def __init__(self, module: Module) -> None:
@@ -92,7 +92,7 @@ class Digests:
 
     def _dump(self, index: int) -> str:
         if index not in self._dumps:
-            self._dumps[index] = canonical(self._statements[index])
+            self._dumps[index] = canonical_source(self._statements[index])
         return self._dumps[index]
 
     def _reachable(self, first: int) -> set[int]:
@@ -123,7 +123,7 @@ def _is_idle(statement: ast.stmt) -> bool:
             return is_main_guard(statement)
 
 
-def names_of(statement: ast.stmt) -> Names:
+def names_of(statement: ast.stmt) -> StatementNames:
     if isinstance(statement, Def):
         return _names_of_function(statement)
     reads: set[str] = set()
@@ -140,10 +140,10 @@ def names_of(statement: ast.stmt) -> Names:
         reads.update(_quoted(node))
         touches.update(_bound(node))
         touches.update(_changed(node))
-    return Names(frozenset(reads), frozenset(touches))
+    return StatementNames(frozenset(reads), frozenset(touches))
 
 
-def _with_calls(statements: list[ast.stmt], per_statement: list[Names]) -> list[Names]:
+def _with_calls(statements: list[ast.stmt], per_statement: list[StatementNames]) -> list[StatementNames]:
     """Let statements that run on import touch the functions they reach that change the module's values."""
     defs = {
         node.name: names
@@ -153,7 +153,7 @@ def _with_calls(statements: list[ast.stmt], per_statement: list[Names]) -> list[
     changing = {name for name, names in defs.items() if len(names.touches) > 1}
     if not changing:
         return per_statement
-    result: list[Names] = []
+    result: list[StatementNames] = []
     for node, names in zip(statements, per_statement, strict=True):
         reached: set[str] = set()
         todo = [] if isinstance(node, Def) else [*names.reads]
@@ -162,11 +162,11 @@ def _with_calls(statements: list[ast.stmt], per_statement: list[Names]) -> list[
             if name in defs and name not in reached:
                 reached.add(name)
                 todo += defs[name].reads
-        result.append(Names(names.reads, names.touches | (reached & changing)))
+        result.append(StatementNames(names.reads, names.touches | (reached & changing)))
     return result
 
 
-def _names_of_function(function: Def) -> Names:
+def _names_of_function(function: Def) -> StatementNames:
     reads: set[str] = set()
     changed: set[str] = set()
     declared: set[str] = set()
@@ -189,7 +189,7 @@ def _names_of_function(function: Def) -> Names:
     outside += [function.returns] if function.returns else []
     around = {n.id for node in outside for n, _ in _walk([node]) if isinstance(n, ast.Name)}
     around.update(name for node in (function, *ast.walk(arguments)) for name in _quoted(node))
-    return Names(
+    return StatementNames(
         reads=frozenset((reads - local) | around | declared),
         touches=frozenset((changed - local) | declared | {function.name}),
     )
@@ -266,7 +266,7 @@ def _is_builtin(called: ast.expr) -> bool:
     return isinstance(called, ast.Name) and hasattr(builtins, called.id)
 
 
-def canonical(root: ast.AST) -> str:
+def canonical_source(root: ast.AST) -> str:
     """Write a tree without positions, docstrings and empty fields."""
     out: list[str] = []
     todo: list[ast.AST | str] = [root]

@@ -68,7 +68,7 @@ class _Names(Struct, frozen=True):
         )
 
 
-class Effects:
+class StatementEffects:
     """The effects of one module's statements; `of_project` says whether a module is one of the project."""
 
     def __init__(self, statements: Iterable[ast.stmt], of_project: Callable[[str], bool]) -> None:

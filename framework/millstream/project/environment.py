@@ -1,7 +1,7 @@
 """Sandboxed Jinja with offsets: rendered text and errors know where they were written.
 
 Jinja only counts lines. Here, a token's `lineno` is its offset in the file plus one, so every node of a
-template, and every error, has an exact location. The code generator wraps its output in `Piece`s.
+template, and every error, has an exact location. The code generator wraps its output in `TracedText`s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jinja2.compiler import Frame, MacroRef
 from jinja2.lexer import TokenStream
 from jinja2.runtime import Macro
 
-from millstream.project.spans import Piece, Segment, computed, concat
+from millstream.project.spans import TextSegment, TracedText, concat, trace_value
 from millstream.project.template_limits import LimitedCodeGenerator, LimitedEnvironment
 
 
@@ -47,7 +47,7 @@ class _Const(str):
 
 
 class TracingCodeGenerator(LimitedCodeGenerator):
-    """Makes templates output `Piece`s; the hooks are those that Jinja's native environment uses."""
+    """Makes templates output `TracedText`s; the hooks are those that Jinja's native environment uses."""
 
     environment: TracingEnvironment
 
@@ -99,14 +99,14 @@ class TracingEnvironment(LimitedEnvironment):
 
     # -- called by generated code
 
-    def computed(self, value: object, path: str, offset: int, width: int) -> Piece:
-        piece = computed(value, path, offset, width)
+    def computed(self, value: object, path: str, offset: int, width: int) -> TracedText:
+        piece = trace_value(value, path, offset, width)
         self.budget.output(len(piece))
         return piece
 
-    def written(self, text: str, segments: list[tuple[int, str, int, int | None]]) -> Piece:
+    def written(self, text: str, segments: list[tuple[int, str, int, int | None]]) -> TracedText:
         self.budget.output(len(text))
-        return Piece.of(text, tuple(Segment(*segment) for segment in segments))
+        return TracedText.of(text, tuple(TextSegment(*segment) for segment in segments))
 
     @staticmethod
     def returning(macro: Macro) -> Macro:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from millstream.core.errors import did_you_mean
 from millstream.core.types import BINARY, UNKNOWN, Field, Row, Type, types_within
 from millstream.formats.format import ReadSchema
-from millstream.formats.python.codecs import Codecs, CodeRef, schema_of
+from millstream.formats.python.codecs import CodecFunctions, CodeRef, schema_of
 from millstream.formats.registry import Encoding, function_of
 from millstream.project.values import Function
 
@@ -19,7 +19,7 @@ _DECODER = "def decode_order(value: bytes) -> Order:"
 _ENCODER = "def encode_order(row: Order) -> bytes:"
 
 
-class Unusable(Struct, frozen=True):
+class UnusableFunction(Struct, frozen=True):
     """Why a function can't be a format."""
 
     message: str
@@ -32,16 +32,18 @@ class Unusable(Struct, frozen=True):
 
 def source_format(
     encoding: Encoding, functions: Mapping[str, Function], *, key: bool
-) -> ReadSchema | Unusable:
+) -> ReadSchema | UnusableFunction:
     """Return the columns of a source whose values, or keys, a function decodes."""
     options = dict(encoding.options)
     if "decode" in options:
-        return Unusable("'decode' is for sinks: the format is the function that decodes", "remove it", True)
+        return UnusableFunction(
+            "'decode' is for sinks: the format is the function that decodes", "remove it", True
+        )
     decode = _decoder(function_of(encoding.name), functions, key=key)
-    if isinstance(decode, Unusable):
+    if isinstance(decode, UnusableFunction):
         return decode
     encode = _encoder(options["encode"], functions, decode.returns) if "encode" in options else None
-    if isinstance(encode, Unusable):
+    if isinstance(encode, UnusableFunction):
         return replace(encode, other=True)
     columns, single = _columns(decode.returns, decode.fields)
     return ReadSchema(columns, _essence(decode, encode), single=single)
@@ -49,26 +51,28 @@ def source_format(
 
 def sink_format(
     encoding: Encoding, key: Type | None, functions: Mapping[str, Function]
-) -> ReadSchema | Unusable:
+) -> ReadSchema | UnusableFunction:
     """Return what encoding needs of the functions of a sink, and the columns that they take.
 
     `key` is the type of a key; None for values, whose columns the caller compares.
     """
     options = dict(encoding.options)
     if "encode" in options:
-        return Unusable("'encode' is for sources: the format is the function that encodes", "remove it", True)
+        return UnusableFunction(
+            "'encode' is for sources: the format is the function that encodes", "remove it", True
+        )
     encode = _encoder(function_of(encoding.name), functions, key)
-    if isinstance(encode, Unusable):
+    if isinstance(encode, UnusableFunction):
         return encode
     decode = None
     if "decode" in options:
         decode = _decoder(options["decode"], functions, key=key is not None)
-    if isinstance(decode, Unusable):
+    if isinstance(decode, UnusableFunction):
         return replace(decode, other=True)
     row = encode.parameters[0]
     if decode is not None and decode.returns != row.type:
         message = f"{decode.name}() returns {decode.returns}, but {encode.name}() takes {row.type}"
-        return Unusable(message, "let both have the same class", True)
+        return UnusableFunction(message, "let both have the same class", True)
     columns, single = _columns(row.type, row.fields)
     return ReadSchema(columns, _essence(decode, encode), single=single)
 
@@ -87,52 +91,52 @@ def _essence(decode: Function | None, encode: Function | None) -> str:
     takes: tuple[str, ...] = ()
     if encode is not None and isinstance(row := encode.parameters[0].type, Row):
         takes = tuple(field.name for field in row.fields)
-    return schema_of(Codecs(_ref(decode), _ref(encode), takes, optional))
+    return schema_of(CodecFunctions(_ref(decode), _ref(encode), takes, optional))
 
 
 def _ref(function: Function | None) -> CodeRef | None:
     return CodeRef(function.name, function.digest) if function is not None else None
 
 
-def _decoder(name: str, functions: Mapping[str, Function], *, key: bool) -> Function | Unusable:
+def _decoder(name: str, functions: Mapping[str, Function], *, key: bool) -> Function | UnusableFunction:
     function = _function(name, functions, _DECODER)
-    if isinstance(function, Unusable):
+    if isinstance(function, UnusableFunction):
         return function
     takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1 or takes[0].type != BINARY:
-        return Unusable(f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
+        return UnusableFunction(f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
     if not (key or isinstance(function.returns, Row)):
         message = f"{name}() returns {function.returns}, not the columns of a row"
-        return Unusable(message, "return a dataclass, a TypedDict or a NamedTuple")
+        return UnusableFunction(message, "return a dataclass, a TypedDict or a NamedTuple")
     return function
 
 
-def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> Function | Unusable:
+def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> Function | UnusableFunction:
     function = _function(name, functions, _ENCODER)
-    if isinstance(function, Unusable):
+    if isinstance(function, UnusableFunction):
         return function
     takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1:
-        return Unusable(f"{name}() does not take one row", f"write `{_ENCODER}`")
+        return UnusableFunction(f"{name}() does not take one row", f"write `{_ENCODER}`")
     if row is None and not isinstance(takes[0].type, Row):
         message = f"{name}() takes {takes[0].type}, not the columns of a row"
-        return Unusable(message, "take a dataclass, a TypedDict or a NamedTuple")
+        return UnusableFunction(message, "take a dataclass, a TypedDict or a NamedTuple")
     if row is not None and takes[0].type != row:
-        return Unusable(f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
+        return UnusableFunction(f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
     if function.returns != BINARY:
-        return Unusable(f"{name}() returns {function.returns}, not bytes", f"write `{_ENCODER}`")
+        return UnusableFunction(f"{name}() returns {function.returns}, not bytes", f"write `{_ENCODER}`")
     return function
 
 
-def _function(name: str, functions: Mapping[str, Function], example: str) -> Function | Unusable:
+def _function(name: str, functions: Mapping[str, Function], example: str) -> Function | UnusableFunction:
     function = functions.get(name)
     if function is None:
         hint = did_you_mean(name, functions, f"write `{example}` into a file such as macros/codecs.py")
-        return Unusable(f"the function '{name}' does not exist", hint)
+        return UnusableFunction(f"the function '{name}' does not exist", hint)
     if function.table:
         remedy = "return the row" if not function.keyed else "use a function without state"
-        return Unusable(f"{name}() yields rows, but a record has one", remedy)
+        return UnusableFunction(f"{name}() yields rows, but a record has one", remedy)
     types = [function.returns, *(parameter.type for parameter in function.parameters)]
     if any(UNKNOWN in types_within(type_) for type_ in types):
-        return Unusable("", "", reported=True)
+        return UnusableFunction("", "", reported=True)
     return function

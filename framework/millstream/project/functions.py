@@ -15,14 +15,21 @@ from collections.abc import Iterable, Iterator
 from msgspec import structs
 
 from millstream.core import types
-from millstream.core.errors import Diagnostic, Note
-from millstream.core.text import Text
+from millstream.core.errors import Diagnostic, DiagnosticNote
+from millstream.core.text import FileText
 from millstream.project.changing_calls import changing_call
-from millstream.project.digests import Digests
+from millstream.project.digests import FunctionDigests
 from millstream.project.imports import imports_of, unknown_in
-from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
-from millstream.project.type_hints import Hint, Hints
-from millstream.project.values import Function, Parameter
+from millstream.project.python_module import (
+    Def,
+    Module,
+    check_plain,
+    first_paragraph,
+    is_generator,
+    parse_module,
+)
+from millstream.project.type_hints import Hint, HintReader
+from millstream.project.values import Function, FunctionParameter
 
 KEYED = ("key", "rows", "state")
 _WORDS = """
@@ -41,16 +48,16 @@ RESERVED = frozenset(_WORDS.split())
 """Names that SQL can't call: reserved words and names of types."""
 
 
-def read_functions(text: Text) -> tuple[tuple[Function, ...], list[Diagnostic]]:
+def read_functions(text: FileText) -> tuple[tuple[Function, ...], list[Diagnostic]]:
     module, errors = parse_module(text)
     if module is None:
         return (), errors
-    hints, digests = Hints(module), Digests(module)
+    hints, digests = HintReader(module), FunctionDigests(module)
     functions: dict[str, Function] = {}
     for node in module.functions():
         if node.name in functions:
             message = f"the function '{node.name}' is defined twice in this file"
-            first = Note("it is first defined here", functions[node.name].location)
+            first = DiagnosticNote("it is first defined here", functions[node.name].location)
             error = module.error(node, "MS311", message, "rename one of them; SQL calls functions by name.")
             errors.append(structs.replace(error, notes=(first,)))
             continue
@@ -94,7 +101,7 @@ def _suggestion(name: str) -> str:
     return f"{snake}_of" if snake in RESERVED else snake
 
 
-def _function(module: Module, node: Def, hints: Hints, digest: str) -> Function:
+def _function(module: Module, node: Def, hints: HintReader, digest: str) -> Function:
     parameters = tuple(_parameters(module, node, hints))
     keyed = tuple(parameter.name for parameter in parameters) == KEYED
     if keyed:
@@ -110,12 +117,12 @@ def _function(module: Module, node: Def, hints: Hints, digest: str) -> Function:
         fields=returns.fields,
         table=table,
         keyed=keyed,
-        description=description(node),
+        description=first_paragraph(node),
         digest=digest,
     )
 
 
-def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
+def _parameters(module: Module, node: Def, hints: HintReader) -> Iterator[FunctionParameter]:
     arguments = node.args
     for star, argument in (("*", arguments.vararg), ("**", arguments.kwarg)):
         if argument:
@@ -135,19 +142,19 @@ def _parameters(module: Module, node: Def, hints: Hints) -> Iterator[Parameter]:
             message = f"the parameter '{argument.arg}' of '{node.name}' has no type hint"
             remedy = f"add a hint with a SQL type, such as `{argument.arg}: {_example(argument.arg)}`."
             hints.errors.append(module.error(argument, "MS301", message, remedy))
-            yield Parameter(argument.arg, types.UNKNOWN, required=required)
+            yield FunctionParameter(argument.arg, types.UNKNOWN, required=required)
             continue
         hint = argument.annotation
         row = hints.rows(hint) if keyed and argument.arg == "rows" else None
         read = hints.read(row if row is not None else hint)
-        yield Parameter(argument.arg, read.type, read.nullable, required, read.fields)
+        yield FunctionParameter(argument.arg, read.type, read.nullable, required, read.fields)
 
 
 def _example(name: str) -> str:
     return {"rows": "Iterator[Row]", "state": "State"}.get(name, "str")
 
 
-def _check_keyed(node: Def, hints: Hints, parameters: tuple[Parameter, ...]) -> None:
+def _check_keyed(node: Def, hints: HintReader, parameters: tuple[FunctionParameter, ...]) -> None:
     _, rows, state = (argument.annotation for argument in (*node.args.posonlyargs, *node.args.args))
     _, row, state_parameter = parameters
     remedy = "write `rows: Iterator[Row]` with a dataclass, TypedDict or NamedTuple `Row`."
@@ -160,13 +167,13 @@ def _check_keyed(node: Def, hints: Hints, parameters: tuple[Parameter, ...]) -> 
         hints.error(state, "MS317", f"the state of '{node.name}' is not a struct", remedy)
 
 
-def _is_row(parameter: Parameter) -> bool:
+def _is_row(parameter: FunctionParameter) -> bool:
     return isinstance(parameter.type, types.Row) or parameter.type == types.UNKNOWN
 
 
-def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint, bool]:
+def _returns(module: Module, node: Def, hints: HintReader, keyed: bool) -> tuple[Hint, bool]:
     """Return the type that the function returns (for a table function, of one row), and whether it is one."""
-    yielding = "yield" in module.text.content and yields(node)
+    yielding = "yield" in module.text.content and is_generator(node)
     if node.returns is None:
         message = f"the function '{node.name}' has no return type hint"
         remedy = "add `-> Iterator[Row]:` for what it yields." if yielding else "add one, such as `-> str:`."
@@ -191,7 +198,7 @@ def _returns(module: Module, node: Def, hints: Hints, keyed: bool) -> tuple[Hint
     return _row(rows, hints), True
 
 
-def _row(rows: ast.expr, hints: Hints) -> Hint:
+def _row(rows: ast.expr, hints: HintReader) -> Hint:
     row = hints.read(rows)
     match row.type:
         case types.Row():

@@ -19,20 +19,27 @@ import re
 from collections.abc import Iterable, Iterator
 
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Text
-from millstream.project.digests import Digests
-from millstream.project.python_module import Def, Module, check_plain, description, parse_module, yields
-from millstream.project.type_hints import Hints
+from millstream.core.text import FileText
+from millstream.project.digests import FunctionDigests
+from millstream.project.python_module import (
+    Def,
+    Module,
+    check_plain,
+    first_paragraph,
+    is_generator,
+    parse_module,
+)
+from millstream.project.type_hints import HintReader
 from millstream.project.values import Generator
 
 SIGNATURE = {"random": "random.Random", "now": "datetime.datetime"}
 
 
-def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]]:
+def read_generators(text: FileText) -> tuple[tuple[Generator, ...], list[Diagnostic]]:
     module, errors = parse_module(text)
     if module is None:
         return (), errors
-    hints, digests = Hints(module), Digests(module)
+    hints, digests = HintReader(module), FunctionDigests(module)
     generators: dict[str, Generator] = {}
     for node in module.functions():
         if node.name in generators:
@@ -46,15 +53,15 @@ def read_generators(text: Text) -> tuple[tuple[Generator, ...], list[Diagnostic]
             path=text.path,
             location=module.location(node),
             topic=node.name,
-            description=description(node),
+            description=first_paragraph(node),
             digest=digests.of(node)[0],
         )
     return tuple(generators.values()), sorted(errors, key=lambda error: error.order)
 
 
-def _check(module: Module, node: Def, hints: Hints) -> Iterator[Diagnostic]:
+def _check(module: Module, node: Def, hints: HintReader) -> Iterator[Diagnostic]:
     name = node.name
-    if not yields(node):
+    if not is_generator(node):
         remedy = "yield a key and a value for each record, or start the name of a helper with `_`."
         yield module.error(node, "MS321", f"the generator '{name}' yields nothing", remedy)
         return

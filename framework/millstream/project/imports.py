@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.changing_calls import changing_call
-from millstream.project.digests import Digests
-from millstream.project.effects import Effect, Effects
+from millstream.project.digests import FunctionDigests
+from millstream.project.effects import Effect, StatementEffects
 from millstream.project.python_module import Def, parse_module
-from millstream.project.values import Function, Import
+from millstream.project.values import Function, PythonImport
 from millstream.project.written_paths import path_of
 
 _OPENING = frozenset(("open", "read_text", "read_bytes", "read_csv", "read_json", "read_parquet", "Path"))
@@ -37,7 +37,7 @@ _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""
 
 
-class Imported(Struct, frozen=True):
+class FunctionImports(Struct, frozen=True):
     """The files that functions import, and the libraries."""
 
     files: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Imported(Struct, frozen=True):
         )
 
 
-def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> Iterator[Import]:
+def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> Iterator[PythonImport]:
     """Yield what statements of a file import, also within functions.
 
     `package` is what relative imports start from.
@@ -60,11 +60,13 @@ def imports_of(statements: Iterable[ast.stmt], file: str, package: str = "") -> 
         for node in ast.walk(statement):
             match node:
                 case ast.Import(names=names):
-                    yield from (Import(alias.name) for alias in names)
+                    yield from (PythonImport(alias.name) for alias in names)
                 case ast.ImportFrom(module=module, names=names, level=level):
                     parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
                     base = ".".join([*parents, *([module] if module else [])])
-                    yield from (Import(base, "" if alias.name == "*" else alias.name) for alias in names)
+                    yield from (
+                        PythonImport(base, "" if alias.name == "*" else alias.name) for alias in names
+                    )
                 case ast.Call() if (code := _code(node)) is not None:
                     yield from imports_of(code, file, package)
                 case ast.Call() if (import_ := _argument(node, file)) is not None:
@@ -91,12 +93,12 @@ def unknown_in(statements: Iterable[ast.stmt], file: str) -> Iterator[ast.Call]:
                     yield node
 
 
-def _argument(call: ast.Call, file: str) -> Import | None:
+def _argument(call: ast.Call, file: str) -> PythonImport | None:
     """Return the module or the file that a call reads, if it is written there."""
     name, first = _name(call.func), call.args[:1]
     if name in {"import_module", "__import__"}:
         text = _text(first)
-        return None if text is None else Import(text)
+        return None if text is None else PythonImport(text)
     if name not in _OPENING:
         return None
     receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
@@ -104,7 +106,7 @@ def _argument(call: ast.Call, file: str) -> Import | None:
     path_read = next(
         (path for expression in expressions if (path := path_of(expression, file)) is not None), file
     )
-    return Import(path_read, file=True) if path_read != file else None
+    return PythonImport(path_read, file=True) if path_read != file else None
 
 
 def _is_literal(call: ast.Call, file: str) -> bool:
@@ -130,7 +132,7 @@ def _name(called: ast.expr) -> str:
 
 def with_imports(
     functions: Mapping[str, Function], root: Path
-) -> tuple[dict[str, Function], Imported, list[Diagnostic]]:
+) -> tuple[dict[str, Function], FunctionImports, list[Diagnostic]]:
     """Return functions whose digests cover what they import, all that they import, and its syntax errors."""
     files: dict[str, str] = {}
     libraries: dict[str, str] = {}
@@ -146,13 +148,13 @@ def with_imports(
         updated[name] = replace(function, digest=digest, libraries=versions, effect=effect, changing=changing)
         files |= {path: _digest(_bytes(root / path)) for path in reached.files}
         libraries |= versions
-    return updated, Imported(files, libraries), modules.diagnostics
+    return updated, FunctionImports(files, libraries), modules.diagnostics
 
 
 def paths_reached(root: Path, file: Path) -> Iterator[str]:
     """Yield where the modules can be that a file of the project imports, and the files that it reads."""
     path = file.relative_to(root).as_posix()
-    module, _ = parse_module(Text(path, _bytes(file).decode(errors="replace")))
+    module, _ = parse_module(FileText(path, _bytes(file).decode(errors="replace")))
     package = path.removeprefix("src/").rpartition("/")[0].replace("/", ".")
     for import_ in imports_of(module.body if module else (), path, package):
         if import_.file:
@@ -187,7 +189,7 @@ class _Modules:
     def __init__(self, root: Path, folders: Iterable[str] = ()) -> None:
         self._root = root
         self._folders = (*_SOURCES, *sorted(folders))
-        self._parsed: dict[str, tuple[Digests | None, str]] = {}
+        self._parsed: dict[str, tuple[FunctionDigests | None, str]] = {}
         self._effects_of: dict[str, list[tuple[ast.stmt, Effect]]] = {}
         self.diagnostics: list[Diagnostic] = []
         """Why modules can't be parsed."""
@@ -195,9 +197,11 @@ class _Modules:
     def of_function(self, function: Function) -> _Reached:
         return self._reached(function.imports, function.path, self._mode(function))
 
-    def _reached(self, imports: Iterable[Import], file: str, runs: Literal["module", "any"]) -> _Reached:
+    def _reached(
+        self, imports: Iterable[PythonImport], file: str, runs: Literal["module", "any"]
+    ) -> _Reached:
         reached = _Reached(set(), set(), set(), set(), set())
-        done: set[Import] = set()
+        done: set[PythonImport] = set()
         waiting = [*imports, *self._run("", file, runs, reached)]
         reached.files.discard(file)
         while waiting:
@@ -219,7 +223,9 @@ class _Modules:
         top = module.partition(".")[0]
         return self._path(top) is not None or self._is_folder(top)
 
-    def _run(self, module: str, path: str, runs: Literal["module", "any"], reached: _Reached) -> list[Import]:
+    def _run(
+        self, module: str, path: str, runs: Literal["module", "any"], reached: _Reached
+    ) -> list[PythonImport]:
         """Add what a module changes elsewhere when it is imported, and return what it imports."""
         reached.files.add(path)
         digests, content = self._parse(path)
@@ -230,7 +236,9 @@ class _Modules:
         imported = list(imports_of(_run_imports(digests.statements), path, package))
         waiting = [replace(import_, name="", runs=runs) for import_ in imported if not import_.file]
         waiting += [
-            Import(f"{import_.module}.{import_.name}", runs=runs) for import_ in imported if import_.name
+            PythonImport(f"{import_.module}.{import_.name}", runs=runs)
+            for import_ in imported
+            if import_.name
         ]
         effects = self._effects(path, digests)
         reached.effects |= {f"{path}:{statement.lineno}" for statement, effect in effects if effect == "any"}
@@ -241,14 +249,14 @@ class _Modules:
             waiting += imports_of(statements, path, package)
         return waiting
 
-    def _effects(self, path: str, digests: Digests) -> list[tuple[ast.stmt, Effect]]:
+    def _effects(self, path: str, digests: FunctionDigests) -> list[tuple[ast.stmt, Effect]]:
         if path not in self._effects_of:
-            effects = Effects(digests.statements, self._is_own)
+            effects = StatementEffects(digests.statements, self._is_own)
             pairs = [(statement, effects.of(statement)) for statement in digests.statements]
             self._effects_of[path] = [pair for pair in pairs if pair[1]]
         return self._effects_of[path]
 
-    def _follow(self, import_: Import, reached: _Reached) -> list[Import]:
+    def _follow(self, import_: PythonImport, reached: _Reached) -> list[PythonImport]:
         """Add what an import reads to `reached`, and return what that imports."""
         if import_.file:
             if _is_file(self._root / import_.module):
@@ -258,11 +266,11 @@ class _Modules:
         path = self._path(import_.module)
         if import_.runs:
             parent = import_.module.rpartition(".")[0]
-            above = [Import(parent, runs=import_.runs)] if parent else []
+            above = [PythonImport(parent, runs=import_.runs)] if parent else []
             return [*above, *(self._run(import_.module, path, import_.runs, reached) if path else [])]
         submodule = f"{import_.module}.{import_.name}" if import_.name else ""
         if submodule and self._path(submodule):
-            return [Import(submodule), *([Import(import_.module)] if path else [])]
+            return [PythonImport(submodule), *([PythonImport(import_.module)] if path else [])]
         if path is None:
             top = import_.module.partition(".")[0]
             if top and top not in sys.stdlib_module_names and not self._is_folder(top):
@@ -277,8 +285,8 @@ class _Modules:
         reached.contents.add(f"{path} {import_.name} {digest}")
         reached.changing |= {*filter(None, [changing_call(statements)])}
         parent = import_.module.rpartition(".")[0]
-        above = [Import(parent)] if parent and self._path(parent) else []
-        run = Import(import_.module, runs="module")
+        above = [PythonImport(parent)] if parent and self._path(parent) else []
+        run = PythonImport(import_.module, runs="module")
         return [*above, run, *imports_of(statements, path, _package(import_.module, path))]
 
     def _path(self, module: str) -> str | None:
@@ -289,12 +297,12 @@ class _Modules:
     def _is_folder(self, name: str) -> bool:
         return bool(name) and any((self._root / folder / name).is_dir() for folder in self._folders)
 
-    def _parse(self, path: str) -> tuple[Digests | None, str]:
+    def _parse(self, path: str) -> tuple[FunctionDigests | None, str]:
         if path not in self._parsed:
             data = _bytes(self._root / path)
-            module, diagnostics = parse_module(Text(path, data.decode(errors="replace")))
+            module, diagnostics = parse_module(FileText(path, data.decode(errors="replace")))
             self.diagnostics += diagnostics
-            self._parsed[path] = (Digests(module) if module is not None else None, _digest(data))
+            self._parsed[path] = (FunctionDigests(module) if module is not None else None, _digest(data))
         return self._parsed[path]
 
 

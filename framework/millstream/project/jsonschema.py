@@ -127,7 +127,7 @@ def _components(shape: type[Any]) -> tuple[Schema, Schema]:
     """Return the schema of a shape, and those that it refers to."""
     (root,), components = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
     definitions = {_named(name): _clean(schema) for name, schema in components.items()}
-    for internal in ("Raw", "Location"):
+    for internal in ("RawValue", "Location"):
         definitions.pop(internal, None)
     return definitions.pop(_named(root["$ref"].rpartition("/")[2])), definitions
 
@@ -154,7 +154,7 @@ def _clean(schema: Schema) -> Schema:
     cleaned = _inner(schema, _clean)
     if "$ref" in cleaned:
         cleaned["$ref"] = "#/$defs/" + _named(cleaned["$ref"].rpartition("/")[2])
-        if cleaned["$ref"] == "#/$defs/Raw":
+        if cleaned["$ref"] == "#/$defs/RawValue":
             del cleaned["$ref"]
     if {} in cleaned.get("anyOf", ()):
         # It has its own reader; its annotation describes it.

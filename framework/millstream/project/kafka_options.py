@@ -22,14 +22,14 @@ CODE = "MS821"
 FILE = Path(__file__).with_name("kafka_clients.txt")
 
 
-class Option(Struct, frozen=True):
+class KafkaOption(Struct, frozen=True):
     type: str
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
 
 
-class Wrong(Struct, frozen=True):
+class OptionError(Struct, frozen=True):
     """An error of an option, and the remedy."""
 
     name: str
@@ -38,12 +38,12 @@ class Wrong(Struct, frozen=True):
 
 
 _SPARK = {
-    "minPartitions": Option("int", least=1),
-    "maxRecordsPerPartition": Option("long", least=1),
-    "failOnDataLoss": Option("boolean"),
-    "kafkaConsumer.pollTimeoutMs": Option("long", least=1),
-    "fetchOffset.numRetries": Option("int", least=0),
-    "fetchOffset.retryIntervalMs": Option("long", least=0),
+    "minPartitions": KafkaOption("int", least=1),
+    "maxRecordsPerPartition": KafkaOption("long", least=1),
+    "failOnDataLoss": KafkaOption("boolean"),
+    "kafkaConsumer.pollTimeoutMs": KafkaOption("long", least=1),
+    "fetchOffset.numRetries": KafkaOption("int", least=0),
+    "fetchOffset.retryIntervalMs": KafkaOption("long", least=0),
 }
 """Options of Spark's Kafka source in addition to those of its consumer (KafkaSourceProvider)."""
 
@@ -132,9 +132,9 @@ _TARGET_KEYS = {
 
 
 @cache
-def java_options(owner: str) -> dict[str, Option]:
+def java_options(owner: str) -> dict[str, KafkaOption]:
     """Return all options of a Java client: producer, consumer or admin; or of a topic."""
-    options: dict[str, Option] = {}
+    options: dict[str, KafkaOption] = {}
     for line in FILE.read_text(encoding="utf-8").splitlines():
         whose, name, *rest = line.split()
         if whose == owner:
@@ -142,15 +142,15 @@ def java_options(owner: str) -> dict[str, Option]:
     return options
 
 
-def _option(type_: str, values: str = "") -> Option:
+def _option(type_: str, values: str = "") -> KafkaOption:
     least, dots, most = values.partition("..")
     if dots:
-        return Option(type_, (), float(least), float(most) if most else None)
-    return Option(type_, tuple(values.split("|")) if values else ())
+        return KafkaOption(type_, (), float(least), float(most) if most else None)
+    return KafkaOption(type_, tuple(values.split("|")) if values else ())
 
 
 @cache
-def known_options(owner: Owner) -> dict[str, Option]:
+def known_options(owner: Owner) -> dict[str, KafkaOption]:
     """Return the options that users may give."""
     of_client = java_options("consumer" if owner == "source" else owner)
     more = _SPARK if owner == "source" else {}
@@ -161,22 +161,22 @@ def known_options(owner: Owner) -> dict[str, Option]:
     }
 
 
-def wrong_options(owner: Owner, options: Mapping[str, Any]) -> Iterator[Wrong]:
+def wrong_options(owner: Owner, options: Mapping[str, Any]) -> Iterator[OptionError]:
     """Yield the errors of options: unknown names, options that Millstream sets, invalid values."""
     allowed = known_options(owner)
     for name, value in options.items():
         if name in allowed:
             if fault := _fault(allowed[name], value):
-                yield Wrong(name, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1])
+                yield OptionError(name, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1])
         elif name in _CONNECTION:
             key = _TARGET_KEYS.get(name, name.replace(".", "_"))
             where = "next to it" if owner != "source" else "in profiles.yml"
             remedy = f"write {key}: … {where}, under kafka:"
-            yield Wrong(name, f"'{name}' is the same for all clients of a target", remedy)
+            yield OptionError(name, f"'{name}' is the same for all clients of a target", remedy)
         elif name in _SET_BY_MILLSTREAM[owner]:
-            yield Wrong(name, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name])
+            yield OptionError(name, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name])
         else:
-            yield Wrong(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, allowed))
+            yield OptionError(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, allowed))
 
 
 _WHOSE = {
@@ -187,7 +187,7 @@ _WHOSE = {
 }
 
 
-def _meant(owner: Owner, name: str, allowed: Mapping[str, Option]) -> str:
+def _meant(owner: Owner, name: str, allowed: Mapping[str, KafkaOption]) -> str:
     plain = name.removeprefix("kafka.")
     if plain in allowed:
         return f"omit 'kafka.': write {plain}"
@@ -202,7 +202,7 @@ def _meant(owner: Owner, name: str, allowed: Mapping[str, Option]) -> str:
 _VALUE_BITS = {"int": 31, "long": 63, "short": 15}
 
 
-def _fault(option: Option, value: Any) -> tuple[str, str] | None:
+def _fault(option: KafkaOption, value: Any) -> tuple[str, str] | None:
     """Return what a value must be, and the remedy; None if it is valid."""
     if isinstance(value, Secret):
         return None
@@ -227,7 +227,7 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _number_fault(option: Option, text: str) -> tuple[str, str] | None:
+def _number_fault(option: KafkaOption, text: str) -> tuple[str, str] | None:
     noun = _NOUNS[option.type]
     remedy = "write only the number; the name ends with the unit of a time"
     try:

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from millstream.core.decoding import from_msgpack
-from millstream.core.errors import Diagnostic, MillstreamError, Note, did_you_mean
-from millstream.core.text import Location, Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError, did_you_mean
+from millstream.core.text import FileText, Location
 from millstream.formats.python.codecs import FILES
 from millstream.formats.registry import SCHEMA_SUFFIXES
-from millstream.project.checks import Lines, check_project
+from millstream.project.checks import LocationLines, check_project
 from millstream.project.config import check_folder_defaults, unused_folders
 from millstream.project.files import File, find_files, read_file
 from millstream.project.functions import read_functions
@@ -98,7 +98,7 @@ def locate_functions(root: Path, settings: Settings) -> None:
     for path in find_files(root, settings.macro_paths, (".py",)):
         file = read_file(root, path)
         if not isinstance(file, Diagnostic):
-            functions, _ = read_functions(Text(file.path, file.content))
+            functions, _ = read_functions(FileText(file.path, file.content))
             by_name |= {function.name: function for function in functions}
     _locate(root, with_imports(by_name, root)[0].values())
 
@@ -112,7 +112,7 @@ def load_topics(
     root: Path, settings: Settings, target: Target, variables: dict[str, Any]
 ) -> tuple[dict[str, Topic], list[Diagnostic]]:
     """Load the topics as the YAML files declare them, without their schemas."""
-    loader = _Loader(root, settings, target, variables, {}, {}, Lines(root))
+    loader = _Loader(root, settings, target, variables, {}, {}, LocationLines(root))
     sources = loader.declared_sources(loader.properties())
     topics = {id_: source for id_, source in sources.items() if isinstance(source, Topic)}
     return topics, list(dict.fromkeys(loader.diagnostics))
@@ -127,7 +127,7 @@ def load_files(
     environment: dict[str, str | None],
 ) -> tuple[Project, list[Diagnostic]]:
     """Load the folders; the environment variables that YAML files read are added to `environment`."""
-    loader = _Loader(root, settings, target, variables, memo, environment, Lines(root))
+    loader = _Loader(root, settings, target, variables, memo, environment, LocationLines(root))
     project = loader.load()
     loader.diagnostics += _folder_defaults(root, settings, project)
     # A folder with models and YAML is walked twice, which duplicates its diagnostics.
@@ -138,12 +138,12 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
     if not settings.models:
         return []
     file = read_file(root, FILE)
-    text = None if isinstance(file, Diagnostic) else Text(file.path, file.content)
-    used = [folders(model, settings) for model in project.models.values()]
+    text = None if isinstance(file, Diagnostic) else FileText(file.path, file.content)
+    used = [model_folders(model, settings) for model in project.models.values()]
     return [*check_folder_defaults(settings, text), *unused_folders(settings, used)]
 
 
-def folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
+def model_folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
     """Return the folders of a model below its model path."""
     parts = PurePosixPath(file.path).parts[:-1]
     for root in settings.model_paths:
@@ -173,7 +173,7 @@ class _Loader(Struct):
     variables: dict[str, Any]
     memo: Memo
     environment: dict[str, str | None]
-    lines: Lines
+    lines: LocationLines
     diagnostics: list[Diagnostic] = []
 
     def load(self) -> Project:
@@ -238,14 +238,14 @@ class _Loader(Struct):
             elif file.name.lower() in reserved:
                 self._report("MS110", f"'{file.name}' is a reserved name", file.path, "rename the file")
             elif other := folded.get(file.name.lower()):
-                note = Note("the other file", Location(other.path, 1, 1, 2))
+                note = DiagnosticNote("the other file", Location(other.path, 1, 1, 2))
                 message = f"two {what}s are named '{file.name}'"
                 self._report("MS109", message, file.path, "rename one of the files", note)
             else:
                 files[file.name] = folded[file.name.lower()] = file
         return files
 
-    def _report(self, code: str, message: str, path: str, remedy: str, *notes: Note) -> None:
+    def _report(self, code: str, message: str, path: str, remedy: str, *notes: DiagnosticNote) -> None:
         self.diagnostics.append(Diagnostic(code, message, Location(path, 1, 1, 2), remedy, "", notes))
 
     def _cached(
@@ -253,7 +253,7 @@ class _Loader(Struct):
         kind: str,
         file: File,
         type_: type[V],
-        read: Callable[[Text], tuple[V, list[Diagnostic]]],
+        read: Callable[[FileText], tuple[V, list[Diagnostic]]],
         variables: RecordedVariables | None = None,
         environment: dict[str, str | None] | None = None,
     ) -> V:
@@ -266,7 +266,7 @@ class _Loader(Struct):
                     result = from_msgpack(last.result, type_)
                     self.environment |= last.env
                     return result
-        parsed, diagnostics = read(Text(file.path, file.content))
+        parsed, diagnostics = read(FileText(file.path, file.content))
         self.diagnostics += diagnostics
         env = environment or {}
         self.environment |= env
@@ -323,7 +323,7 @@ class _Loader(Struct):
                 continue
             seed = self._seed(file, described.get(file.stem))
             if other := folded.get(seed.name.lower()):
-                note = Note("the other file", other.location)
+                note = DiagnosticNote("the other file", other.location)
                 self._report("MS109", f"two seeds are named '{seed.name}'", file.path, "rename one", note)
                 continue
             seeds[seed.name] = folded[seed.name.lower()] = seed
@@ -342,14 +342,14 @@ class _Loader(Struct):
         functions: list[Function] = []
         for file in self._texts(self.settings.macro_paths, ".py"):
             functions += self._cached("functions", file, tuple[Function, ...], read_functions)
-            self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
+            self.diagnostics += missing_modules(self.root, FileText(file.path, file.content))
         return self._once(functions, "function")
 
     def _generators(self) -> tuple[Generator, ...]:
         generators: list[Generator] = []
         for file in self._texts(self.settings.seed_paths, ".py"):
             generators += self._cached("generators", file, tuple[Generator, ...], read_generators)
-            self.diagnostics += missing_modules(self.root, Text(file.path, file.content))
+            self.diagnostics += missing_modules(self.root, FileText(file.path, file.content))
         return tuple(generators)
 
     def _selectors(self) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class _Loader(Struct):
         if isinstance(file, Diagnostic):
             self.diagnostics.append(file)
             return {}
-        selectors, diagnostics = read_selectors(Text(file.path, file.content))
+        selectors, diagnostics = read_selectors(FileText(file.path, file.content))
         self.diagnostics += diagnostics
         return selectors
 
@@ -373,11 +373,13 @@ class _Loader(Struct):
             name = key(value)
             # Duplicates within one file were reported by its reader.
             if name in by_name and by_name[name].location.path != value.location.path:
-                note = Note("first defined here", by_name[name].location)
+                note = DiagnosticNote("first defined here", by_name[name].location)
                 message = f"{what} '{name}' is defined twice"
                 self._report_at(value.location, "MS109", message, "keep one of them", note)
             by_name.setdefault(name, value)
         return by_name
 
-    def _report_at(self, location: Location, code: str, message: str, remedy: str, *notes: Note) -> None:
+    def _report_at(
+        self, location: Location, code: str, message: str, remedy: str, *notes: DiagnosticNote
+    ) -> None:
         self.diagnostics.append(self.lines.diagnostic(location, code, message, remedy, *notes))

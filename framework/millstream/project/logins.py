@@ -19,14 +19,14 @@ _WITH_LOGIN = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - the name of an option
 
 
-class Contradiction(Struct, frozen=True):
+class LoginConflict(Struct, frozen=True):
     key: str
     """The setting to point at."""
     message: str
     remedy: str
 
 
-def kafka_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+def kafka_contradictions(settings: Mapping[str, Any]) -> Iterator[LoginConflict]:
     """Yield what Java and librdkafka would interpret differently, refuse, or ignore without a word."""
     protocol, mechanism = (settings.get(key) or "" for key in ("security_protocol", "sasl_mechanism"))
     if not isinstance(protocol, Placeholder) and not isinstance(mechanism, Placeholder):
@@ -36,26 +36,26 @@ def kafka_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]
         ("ssl_key_location", "ssl_certificate_location"),
     ):
         if key in settings and other not in settings:
-            yield Contradiction(
+            yield LoginConflict(
                 key,
                 "a client certificate needs its key, and the key needs its certificate",
                 "write both ssl_certificate_location and ssl_key_location",
             )
 
 
-def oauth_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+def oauth_contradictions(settings: Mapping[str, Any]) -> Iterator[LoginConflict]:
     """Yield what librdkafka lacks for OAUTHBEARER; Java's clients may get their tokens in other ways."""
     clients = [settings.get(client) or {} for client in ("admin", "consumer", "producer")]
     if settings.get("sasl_mechanism") == "OAUTHBEARER" and not any(TOKEN_URL in client for client in clients):
         remedy = f"write it in producer:, consumer: and admin: as {TOKEN_URL}: https://…"
-        yield Contradiction("sasl_mechanism", f"OAUTHBEARER needs {TOKEN_URL}", remedy)
+        yield LoginConflict("sasl_mechanism", f"OAUTHBEARER needs {TOKEN_URL}", remedy)
 
 
-def _login(settings: Mapping[str, Any], protocol: str, mechanism: str) -> Iterator[Contradiction]:
+def _login(settings: Mapping[str, Any], protocol: str, mechanism: str) -> Iterator[LoginConflict]:
     login_keys = [key for key in settings if key.startswith("sasl_")]
     if not protocol.startswith("SASL_"):
         if login_keys:
-            yield Contradiction(
+            yield LoginConflict(
                 login_keys[0],
                 f"'{login_keys[0]}' has no effect: clients don't log in with security_protocol {protocol}",
                 "write security_protocol: SASL_SSL (or SASL_PLAINTEXT), or remove the option",
@@ -63,9 +63,9 @@ def _login(settings: Mapping[str, Any], protocol: str, mechanism: str) -> Iterat
         return
     if not mechanism:
         remedy = "write sasl_mechanism: SCRAM-SHA-512, PLAIN, …"
-        yield Contradiction("security_protocol", f"{protocol} needs sasl_mechanism", remedy)
+        yield LoginConflict("security_protocol", f"{protocol} needs sasl_mechanism", remedy)
     elif mechanism == "AWS_MSK_IAM":
-        yield Contradiction(
+        yield LoginConflict(
             "sasl_mechanism",
             f"Millstream's own clients don't support {mechanism}",
             "use SCRAM-SHA-512 or OAUTHBEARER; a cluster can support several mechanisms",
@@ -74,15 +74,15 @@ def _login(settings: Mapping[str, Any], protocol: str, mechanism: str) -> Iterat
         for key in ("sasl_username", "sasl_password"):
             if key not in settings:
                 remedy = f"write {key}: \"{{{{ env_var('KAFKA_{key[5:].upper()}') }}}}\""
-                yield Contradiction("sasl_mechanism", f"{mechanism} needs {key}", remedy)
+                yield LoginConflict("sasl_mechanism", f"{mechanism} needs {key}", remedy)
 
 
-def registry_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+def registry_contradictions(settings: Mapping[str, Any]) -> Iterator[LoginConflict]:
     """Yield what is wrong with the login at a schema registry."""
     if "token" in settings and "username" in settings:
-        yield Contradiction("token", "'token' and 'username' exclude each other", "keep one of them")
+        yield LoginConflict("token", "'token' and 'username' exclude each other", "keep one of them")
     for key, other in (("username", "password"), ("password", "username")):
         if key in settings and other not in settings:
-            yield Contradiction(key, f"a login needs '{other}' too", f"add {other}: …")
+            yield LoginConflict(key, f"a login needs '{other}' too", f"add {other}: …")
     if "key" in settings and "certificate" not in settings:
-        yield Contradiction("key", "'key' needs 'certificate' too", "add certificate: …")
+        yield LoginConflict("key", "'key' needs 'certificate' too", "add certificate: …")

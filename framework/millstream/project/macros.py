@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, nodes
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
-from millstream.core.text import Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at, did_you_mean
+from millstream.core.text import FileText
 from millstream.project import dbt
 from millstream.project.environment import TracingEnvironment
 from millstream.project.values import SqlFile
@@ -77,9 +77,9 @@ def read_macros(
     """Parse every macro file and collect its macros."""
     diagnostics: list[Diagnostic] = []
     parsed: list[MacroFile] = []
-    seen: dict[str, tuple[Macro, Text]] = {}
+    seen: dict[str, tuple[Macro, FileText]] = {}
     for file in files:
-        text = Text(file.path, file.content)
+        text = FileText(file.path, file.content)
         try:
             tree = environment.parse(file.content, file.path, file.path)
         except TemplateSyntaxError as error:
@@ -98,7 +98,7 @@ def read_macros(
 
 
 def _name_conflict(
-    macro: Macro, text: Text, seen: dict[str, tuple[Macro, Text]], reserved: frozenset[str]
+    macro: Macro, text: FileText, seen: dict[str, tuple[Macro, FileText]], reserved: frozenset[str]
 ) -> Diagnostic | None:
     start = text.content.find(macro.name, macro.offset + len("macro"))
     span = (start, start + len(macro.name))
@@ -108,7 +108,7 @@ def _name_conflict(
         )
     if macro.name in seen:
         first, where = seen[macro.name]
-        note = Note("first defined here", where.location(first.offset))
+        note = DiagnosticNote("first defined here", where.location(first.offset))
         return diagnostic_at(
             text, *span, "MS210", f"macro '{macro.name}' is defined twice", "rename one of them", note
         )
@@ -121,7 +121,9 @@ _OPENING = {")": "(", "]": "[", "}": "{"}
 _INNERMOST = re.compile(r"innermost block that needs to be closed is '(\w+)'")
 
 
-def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxError, text: Text) -> Diagnostic:
+def syntax_diagnostic(
+    environment: TracingEnvironment, error: TemplateSyntaxError, text: FileText
+) -> Diagnostic:
     """Report what Jinja can't parse, at the offset that is in the error's `lineno`."""
     offset = min(error.lineno - 1, max(0, len(text.content.rstrip()) - 1))
     message = error.message or "syntax error"
@@ -139,7 +141,7 @@ def syntax_diagnostic(environment: TracingEnvironment, error: TemplateSyntaxErro
     if (opened := environment.long_text(text.path, offset)) is not None:
         # Everything after a quote that is not closed is read inside out, up to the last quote of the file.
         message = f"this quote may not be closed: {message}"
-        note = Note("found here", text.location(offset, offset + 1))
+        note = DiagnosticNote("found here", text.location(offset, offset + 1))
         return diagnostic_at(
             text, opened, opened + 1, "MS201", message, "close the quote before the end of its line", note
         )

@@ -6,14 +6,14 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.python_module import Module, parse_module
 
 _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""
 
 
-def missing_modules(root: Path, text: Text) -> Iterator[Diagnostic]:
+def missing_modules(root: Path, text: FileText) -> Iterator[Diagnostic]:
     """Yield the imports of a file that name nothing; libraries and optional imports are not checked."""
     if "import" not in text.content:
         return

@@ -60,7 +60,7 @@ class Environment(Struct, frozen=True):
             raise AssertionError(f"{topic or relation} is production's: '{self.name}' must not write it")
 
 
-def named(environment: Environment | None, name: str) -> str:
+def environment_name(environment: Environment | None, name: str) -> str:
     return name if environment is None else environment.named(name)
 
 

@@ -6,5 +6,5 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 QUOTE = "put it in quotes"
 
 
-def fits(number: int) -> bool:
+def fits_bigint(number: int) -> bool:
     return _SMALLEST <= number <= _LARGEST

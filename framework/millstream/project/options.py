@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, Framing
 from millstream.outputs.registry import KINDS, Word
-from millstream.project.shapes import Duration, DurationOrAll, Positive, Size, TopicName, about
+from millstream.project.shapes import Duration, DurationOrAll, Positive, Size, TopicName, describe_key
 from millstream.stores.registry import DEFAULT, StoreName
 
 Guarantee = Literal["at_least_once", "exactly_once"]
@@ -21,12 +21,12 @@ PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 class DedupeConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Drop repeated keys."""
 
-    keys: Annotated[str | list[str], about("the columns that identify an event")]
-    within: Annotated[Duration | None, about("the minimum time that a key is remembered, such as 1 hour")] = (
-        None
-    )
+    keys: Annotated[str | list[str], describe_key("the columns that identify an event")]
+    within: Annotated[
+        Duration | None, describe_key("the minimum time that a key is remembered, such as 1 hour")
+    ] = None
     exact: Annotated[
-        bool, about("true: drop only rows whose time is at most `within` from that of one that passed")
+        bool, describe_key("true: drop only rows whose time is at most `within` from that of one that passed")
     ] = False
 
 
@@ -34,149 +34,165 @@ class StateConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the state of a query is kept, and for how long."""
 
     store: Annotated[
-        Literal["rocksdb", "memory"] | None, about("rocksdb (default), or memory: the JVM's heap")
+        Literal["rocksdb", "memory"] | None, describe_key("rocksdb (default), or memory: the JVM's heap")
     ] = None
     ttl: Annotated[
         Duration | None,
-        about("when a key of keyed state in Python is forgotten; how far apart rows of a join may be"),
+        describe_key("when a key of keyed state in Python is forgotten; how far apart rows of a join may be"),
     ] = None
     ttl_by: Annotated[
         Literal["event_time", "processing_time"] | None,
-        about("functions: what ttl counts by: processing_time, the clock (default), or event_time"),
+        describe_key("functions: what ttl counts by: processing_time, the clock (default), or event_time"),
     ] = None
-    retention: Annotated[Duration | None, about("an option of tables, not of state: see MS522")] = None
-    memory: Annotated[Size | None, about("rocksdb: the maximum memory on each executor")] = None
+    retention: Annotated[Duration | None, describe_key("an option of tables, not of state: see MS522")] = None
+    memory: Annotated[Size | None, describe_key("rocksdb: the maximum memory on each executor")] = None
 
 
 class WatermarkConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """How late rows may be."""
 
-    column: Annotated[str, about("the event time column")]
-    delay: Annotated[Duration, about("how late rows may be, such as 10 seconds")]
+    column: Annotated[str, describe_key("the event time column")]
+    delay: Annotated[Duration, describe_key("how late rows may be, such as 10 seconds")]
 
 
 class ModelConfig(Struct, frozen=True, kw_only=True):
     """Every option that a model can have."""
 
-    enabled: Annotated[bool, about("false leaves the model out")] = True
+    enabled: Annotated[bool, describe_key("false leaves the model out")] = True
     materialized: Annotated[
-        Word, about("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
+        Word, describe_key("; ".join(f"{word}: {kind.about}" for word, kind in KINDS.items()))
     ] = "view"
-    tags: Annotated[str | list[str], about("labels to select models by")] = []
-    owner: Annotated[str | None, about("who to contact")] = None
-    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
-    topic: Annotated[TopicName | None, about("sink: the Kafka topic, by default the model's name")] = None
+    tags: Annotated[str | list[str], describe_key("labels to select models by")] = []
+    owner: Annotated[str | None, describe_key("who to contact")] = None
+    meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
+    topic: Annotated[TopicName | None, describe_key("sink: the Kafka topic, by default the model's name")] = (
+        None
+    )
     key: Annotated[
-        str | list[str] | None, about("sink: the column that becomes the record's key, or a list of columns")
+        str | list[str] | None,
+        describe_key("sink: the column that becomes the record's key, or a list of columns"),
     ] = None
     key_format: Annotated[
         FormatName | None,
-        about("sink: how keys are encoded, by default a column as text, several as a JSON object"),
+        describe_key("sink: how keys are encoded, by default a column as text, several as a JSON object"),
     ] = None
     key_schema: Annotated[
-        str | None, about("sink: the file that describes its keys, such as schemas/x_key.avsc, or registry")
+        str | None,
+        describe_key("sink: the file that describes its keys, such as schemas/x_key.avsc, or registry"),
     ] = None
     key_message: Annotated[
-        str | None, about("sink: the message of keys, if a Protobuf schema has several")
+        str | None, describe_key("sink: the message of keys, if a Protobuf schema has several")
     ] = None
     key_framing: Annotated[
-        Framing | None, about("sink: confluent: the id of the schema precedes each key")
+        Framing | None, describe_key("sink: confluent: the id of the schema precedes each key")
     ] = None
     key_subject: Annotated[
-        str | None, about("sink: the subject of its keys in the registry, by default <topic>-key")
+        str | None, describe_key("sink: the subject of its keys in the registry, by default <topic>-key")
     ] = None
     key_format_options: Annotated[
-        dict[str, str | bool] | None, about("sink: options of the format of keys")
+        dict[str, str | bool] | None, describe_key("sink: options of the format of keys")
     ] = None
     format: Annotated[
-        FormatName | None, about(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
+        FormatName | None, describe_key(f"sink: how values are encoded, by default {DEFAULT_FORMAT}")
     ] = None
     schema: Annotated[
-        str | None, about("sink: the file that describes its values, such as schemas/x.avsc, or registry")
+        str | None,
+        describe_key("sink: the file that describes its values, such as schemas/x.avsc, or registry"),
     ] = None
-    message: Annotated[str | None, about("sink: the message, if a Protobuf schema has several")] = None
-    framing: Annotated[Framing | None, about("sink: confluent: the id of the schema precedes each value")] = (
-        None
-    )
+    message: Annotated[str | None, describe_key("sink: the message, if a Protobuf schema has several")] = None
+    framing: Annotated[
+        Framing | None, describe_key("sink: confluent: the id of the schema precedes each value")
+    ] = None
     subject: Annotated[
-        str | None, about("sink: the subject of its values in the registry, by default <topic>-value")
+        str | None, describe_key("sink: the subject of its values in the registry, by default <topic>-value")
     ] = None
     format_options: Annotated[
-        dict[str, str | bool] | None, about("sink: options of the format, as for topics of sources")
+        dict[str, str | bool] | None, describe_key("sink: options of the format, as for topics of sources")
     ] = None
-    partitions: Annotated[Positive | None, about("sink: partitions of a new topic")] = None
-    replication: Annotated[Positive | None, about("sink: replication factor of a new topic")] = None
-    topic_config: Annotated[dict[str, Any] | None, about("sink: settings of a new topic")] = None
+    partitions: Annotated[Positive | None, describe_key("sink: partitions of a new topic")] = None
+    replication: Annotated[Positive | None, describe_key("sink: replication factor of a new topic")] = None
+    topic_config: Annotated[dict[str, Any] | None, describe_key("sink: settings of a new topic")] = None
     headers: Annotated[
         dict[str, str] | str | None,
-        about(
+        describe_key(
             "sink: record headers, name to SQL expression; keep, or '*': keep, passes on those of the "
             "records that its rows come from"
         ),
     ] = None
     timestamp: Annotated[
         str | None,
-        about(
+        describe_key(
             "sink: SQL of the record's timestamp; by default that of the records that its rows come from; "
             "processing_time: when it is sent"
         ),
     ] = None
-    producer: Annotated[dict[str, Any] | None, about("sink: options of the Kafka producer")] = None
+    producer: Annotated[dict[str, Any] | None, describe_key("sink: options of the Kafka producer")] = None
     guarantee: Annotated[
         Guarantee | None,
-        about("sink: exactly_once sends records in transactions; by default that of the target"),
+        describe_key("sink: exactly_once sends records in transactions; by default that of the target"),
     ] = None
-    unique_key: Annotated[str | list[str] | None, about("table: the columns that identify a row")] = None
-    order_by: Annotated[str | None, about("table: the column that decides which row is newest")] = None
-    delete_when: Annotated[str | None, about("table: an SQL condition; rows that match it are deleted")] = (
+    unique_key: Annotated[str | list[str] | None, describe_key("table: the columns that identify a row")] = (
         None
     )
-    retention: Annotated[Duration | None, about("table: how long a row is kept, by event time")] = None
+    order_by: Annotated[str | None, describe_key("table: the column that decides which row is newest")] = None
+    delete_when: Annotated[
+        str | None, describe_key("table: an SQL condition; rows that match it are deleted")
+    ] = None
+    retention: Annotated[Duration | None, describe_key("table: how long a row is kept, by event time")] = None
     versions: Annotated[
         DurationOrAll | None,
-        about("table: keeps versions of rows, this long after they were superseded: 30 days, or all"),
+        describe_key("table: keeps versions of rows, this long after they were superseded: 30 days, or all"),
     ] = None
-    store: Annotated[StoreName | None, about(f"table: where it is stored, by default {DEFAULT}")] = None
+    store: Annotated[StoreName | None, describe_key(f"table: where it is stored, by default {DEFAULT}")] = (
+        None
+    )
     refresh: Annotated[
         Literal["full", "keys"] | None,
-        about(
+        describe_key(
             "table over tables: full: compute all rows for each change, and store the differences; "
             "keys: compute touched rows from the input, even if changes could be added to counts and sums"
         ),
     ] = None
     every: Annotated[
         Duration | None,
-        about("table with refresh='full': how often `run` computes it, if something changed"),
+        describe_key("table with refresh='full': how often `run` computes it, if something changed"),
     ] = None
     emit: Annotated[
         Literal["on_change", "on_close", "changes"] | None,
-        about(
+        describe_key(
             "windows: each change, or one final row; sink over a table: changes: "
             "the row before and after each change, as Debezium writes it"
         ),
     ] = None
     tombstones: Annotated[
         bool | None,
-        about("sink with emit: changes: a record without a value follows each delete, by default true"),
+        describe_key(
+            "sink with emit: changes: a record without a value follows each delete, by default true"
+        ),
     ] = None
-    watermark: Annotated[WatermarkConfig | None, about("how late rows may be: {column, delay}")] = None
-    dedupe: Annotated[DedupeConfig | None, about("drop repeated keys: {keys: [...], within: 1 hour}")] = None
-    state: Annotated[StateConfig | None, about("state store: {store, ttl, ttl_by, memory}")] = None
-    group: Annotated[str | None, about("models of one group share a query")] = None
+    watermark: Annotated[WatermarkConfig | None, describe_key("how late rows may be: {column, delay}")] = None
+    dedupe: Annotated[
+        DedupeConfig | None, describe_key("drop repeated keys: {keys: [...], within: 1 hour}")
+    ] = None
+    state: Annotated[StateConfig | None, describe_key("state store: {store, ttl, ttl_by, memory}")] = None
+    group: Annotated[str | None, describe_key("models of one group share a query")] = None
     latency: Annotated[
         Duration | None,
-        about("maximum time until `run` stores the results of a record; by default that of the target"),
+        describe_key(
+            "maximum time until `run` stores the results of a record; by default that of the target"
+        ),
     ] = None
     priority: Annotated[
-        Priority, about("which batches of `run` go first if more are ready than can run at a time")
+        Priority, describe_key("which batches of `run` go first if more are ready than can run at a time")
     ] = "normal"
     optimize: Annotated[
-        str | list[str] | bool | None, about("rules to apply: all, none or names of rules")
+        str | list[str] | bool | None, describe_key("rules to apply: all, none or names of rules")
     ] = None
     on_bad_record: Annotated[
-        Literal["fail", "skip", "dead_letter"] | None, about("what happens to a row that a function fails on")
+        Literal["fail", "skip", "dead_letter"] | None,
+        describe_key("what happens to a row that a function fails on"),
     ] = None
     unbounded_state: Annotated[
-        Literal["warn", "accept"] | None, about("accept: do not warn of state that grows forever")
+        Literal["warn", "accept"] | None, describe_key("accept: do not warn of state that grows forever")
     ] = None
-    opaque: Annotated[bool, about("run the SQL unchanged; YAML declares the columns")] = False
+    opaque: Annotated[bool, describe_key("run the SQL unchanged; YAML declares the columns")] = False

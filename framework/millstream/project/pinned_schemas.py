@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, WriterSchema, format_of
-from millstream.project.pins import PULL, NotPinnedError, Pins, Version, references_of
+from millstream.project.pins import PULL, NotPinnedError, Pins, SchemaVersion, references_of
 from millstream.project.values import RegistryUse
 
 Read = Callable[[SchemaLanguage, SchemaFiles], ReadSchema]
@@ -20,7 +20,7 @@ class PinnedSchema(Struct, frozen=True):
     encoding: Encoding
 
 
-class Unusable(Struct, frozen=True):
+class UnusablePins(Struct, frozen=True):
     """Why a topic can't use its pins."""
 
     code: str
@@ -28,37 +28,41 @@ class Unusable(Struct, frozen=True):
     remedy: str
 
 
-def pinned_schema(use: RegistryUse, encoding: Encoding, pins: Pins, read: Read) -> PinnedSchema | Unusable:
+def pinned_schema(
+    use: RegistryUse, encoding: Encoding, pins: Pins, read: Read
+) -> PinnedSchema | UnusablePins:
     versions = pins[use.subject].versions if use.subject in pins else ()
     if not versions:
-        return Unusable("MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`")
-    version = chosen(use, versions)
+        return UnusablePins("MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`")
+    version = choose_version(use, versions)
     if version is None:
         pinned_versions = ", ".join(str(pinned.version) for pinned in versions)
         which = f"version {use.version}" if use.version else "a version that is not deleted"
         message = f"{which} of subject '{use.subject}' is not pinned"
-        return Unusable("MS125", message, f"run `{PULL}`, or choose another version: {pinned_versions}")
+        return UnusablePins("MS125", message, f"run `{PULL}`, or choose another version: {pinned_versions}")
     name = format_named(version.type)
     if name not in NAMES:
         remedy = "declare the columns and a format instead of it"
-        return Unusable("MS126", f"subject '{use.subject}' is {version.type}, which can't be decoded", remedy)
+        return UnusablePins(
+            "MS126", f"subject '{use.subject}' is {version.type}, which can't be decoded", remedy
+        )
     if use.format not in {"", name}:
         message = f"subject '{use.subject}' is {version.type}, but the format is {use.format}"
-        return Unusable("MS126", message, f"write format: {name}, or omit it")
+        return UnusablePins("MS126", message, f"write format: {name}, or omit it")
     language = format_of(name).schemas
     assert language is not None  # a format of schemas
     try:
-        texts = Texts(language, versions, pins, use.message, use.key)
+        texts = PinnedTexts(language, versions, pins, use.message, use.key)
         return read_pinned(replace(encoding, name=name), texts, version, read)
     except SchemaError as error:
         message = f"version {version.version} of subject '{use.subject}' can't be used: {error}"
-        return Unusable("MS123", message, "change the schema, or declare the columns here instead of it")
+        return UnusablePins("MS123", message, "change the schema, or declare the columns here instead of it")
     except NotPinnedError as error:
         message = f"subject '{use.subject}' needs {error}, which is not pinned"
-        return Unusable("MS125", message, f"run `{PULL}`")
+        return UnusablePins("MS125", message, f"run `{PULL}`")
 
 
-def chosen(use: RegistryUse, versions: tuple[Version, ...]) -> Version | None:
+def choose_version(use: RegistryUse, versions: tuple[SchemaVersion, ...]) -> SchemaVersion | None:
     """Return the version that has a topic's columns, if it is pinned."""
     if use.version is None:
         return next((version for version in reversed(versions) if not version.deleted), None)
@@ -70,16 +74,16 @@ def format_named(kind: str) -> str:
     return kind.lower()
 
 
-class Texts(Struct, frozen=True):
+class PinnedTexts(Struct, frozen=True):
     """The pinned versions of a subject, in one language."""
 
     language: SchemaLanguage
-    versions: tuple[Version, ...]
+    versions: tuple[SchemaVersion, ...]
     pins: Pins
     message: str = ""
     key: bool = False
 
-    def files(self, version: Version) -> SchemaFiles:
+    def files(self, version: SchemaVersion) -> SchemaFiles:
         """Return a version with all that it refers to."""
         others = references_of(self.pins, version)
         name = f"schema{self.language.suffix}"
@@ -88,7 +92,7 @@ class Texts(Struct, frozen=True):
         return SchemaFiles(name, {**others, name: version.text}, (), self.message, self.key)
 
 
-def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) -> PinnedSchema:
+def read_pinned(encoding: Encoding, texts: PinnedTexts, version: SchemaVersion, read: Read) -> PinnedSchema:
     schema = read(texts.language, texts.files(version))
     decoded = replace(texts, message=schema.message)
     named = texts.language.message_position is not None and encoding.framing != "plain"
@@ -109,7 +113,7 @@ def read_pinned(encoding: Encoding, texts: Texts, version: Version, read: Read) 
     )
 
 
-def writer_schema(texts: Texts, version: Version, read: Read) -> WriterSchema:
+def writer_schema(texts: PinnedTexts, version: SchemaVersion, read: Read) -> WriterSchema:
     """Return what decoding needs of a version; raise SchemaError if that can't be used."""
     if (message_position := texts.language.message_position) is None:
         return WriterSchema(version.id, read(texts.language, texts.files(version)).essence)

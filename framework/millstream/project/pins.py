@@ -24,7 +24,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)
 """Names of devices on Windows."""
 
 
-class Reference(Struct, frozen=True):
+class SchemaReference(Struct, frozen=True):
     """A schema that another one needs, and the name that it has there."""
 
     name: str
@@ -32,7 +32,7 @@ class Reference(Struct, frozen=True):
     version: int
 
 
-class Version(Struct, frozen=True, omit_defaults=True):
+class SchemaVersion(Struct, frozen=True, omit_defaults=True):
     """A version of a subject. The schema is JSON if possible, for small diffs, or else lines of text."""
 
     version: int
@@ -40,7 +40,7 @@ class Version(Struct, frozen=True, omit_defaults=True):
     type: str
     schema: Any = None
     lines: tuple[str, ...] | None = None
-    references: tuple[Reference, ...] = ()
+    references: tuple[SchemaReference, ...] = ()
     deleted: bool = False
     """It was deleted from its subject; records may still have its id."""
 
@@ -55,7 +55,7 @@ class Version(Struct, frozen=True, omit_defaults=True):
 class Subject(Struct, frozen=True):
     subject: str
     compatibility: str
-    versions: tuple[Version, ...]
+    versions: tuple[SchemaVersion, ...]
     """By number."""
 
 
@@ -71,10 +71,10 @@ def version_of(
     id_: int,
     kind: str,
     text: str,
-    references: Iterable[Reference] = (),
+    references: Iterable[SchemaReference] = (),
     *,
     deleted: bool = False,
-) -> Version:
+) -> SchemaVersion:
     """Return a version with its schema in the most readable form that loses nothing."""
     try:
         schema = json.loads(text)
@@ -84,7 +84,7 @@ def version_of(
     if not lossless:
         schema = None
     lines = None if lossless else tuple(text.split("\n"))
-    return Version(number, id_, kind, schema, lines, tuple(references), deleted)
+    return SchemaVersion(number, id_, kind, schema, lines, tuple(references), deleted)
 
 
 def _exact(text: str) -> Any:
@@ -92,7 +92,7 @@ def _exact(text: str) -> Any:
     return json.loads(text, object_pairs_hook=tuple, parse_float=str, parse_int=str, parse_constant=str)
 
 
-def encode(subject: Subject) -> str:
+def encode_subject(subject: Subject) -> str:
     return json.dumps(msgspec.to_builtins(subject), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -154,7 +154,7 @@ def _digest(subject: str) -> str:
     return hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
-def references_of(pins: Pins, version: Version) -> dict[str, str]:
+def references_of(pins: Pins, version: SchemaVersion) -> dict[str, str]:
     """Return the schemas that a version needs, directly or not, each after those that it needs itself."""
     schemas: dict[str, str] = {}
     for name, needed in _needed(pins, version, frozenset()):
@@ -162,7 +162,9 @@ def references_of(pins: Pins, version: Version) -> dict[str, str]:
     return schemas
 
 
-def _needed(pins: Pins, version: Version, above: frozenset[tuple[str, int]]) -> Iterator[tuple[str, Version]]:
+def _needed(
+    pins: Pins, version: SchemaVersion, above: frozenset[tuple[str, int]]
+) -> Iterator[tuple[str, SchemaVersion]]:
     for reference in version.references:
         key = (reference.subject, reference.version)
         if key in above:

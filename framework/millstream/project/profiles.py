@@ -13,19 +13,19 @@ from msgspec.structs import fields, replace
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.core.errors import Diagnostic, diagnostic_at, did_you_mean
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.files import read_file
-from millstream.project.kafka_places import check_clients
+from millstream.project.kafka_option_errors import check_clients
 from millstream.project.logins import (
     KAFKA,
     REGISTRY,
-    Contradiction,
+    LoginConflict,
     kafka_contradictions,
     oauth_contradictions,
     registry_contradictions,
 )
 from millstream.project.names import LONGEST, Environment, is_name
-from millstream.project.schema import Reader, Shape
+from millstream.project.schema import Shape, ShapeReader
 from millstream.project.secrets import Placeholder, Secret, is_secret_name, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
 from millstream.project.target_shapes import (
@@ -36,10 +36,10 @@ from millstream.project.target_shapes import (
     TargetShape,
 )
 from millstream.project.values import Settings, Target
-from millstream.project.wording import kind
-from millstream.project.yaml import entries, parse_yaml, span
+from millstream.project.wording import node_kind
+from millstream.project.yaml import mapping_entries, node_span, parse_yaml
 from millstream.project.yaml_templates import yaml_renderer
-from millstream.stores.registry import declaration
+from millstream.stores.registry import store_declaration
 
 FILE = "profiles.yml"
 _PUBLIC = frozenset({"master", "timezone", "trigger", "optimization", "environment"})
@@ -104,7 +104,7 @@ def _read_target(
     file = read_file(root, path)
     if isinstance(file, Diagnostic):
         return fallback, [file]
-    text = Text(path, file.content)
+    text = FileText(path, file.content)
     node, diagnostics = parse_yaml(text)
     unreadable = node is None and diagnostics
     chosen, more = (
@@ -131,7 +131,7 @@ def profiles_file(root: Path, profiles_dir: Path | None) -> str | Diagnostic | N
 
 
 def _read(
-    text: Text,
+    text: FileText,
     node: Node | None,
     settings: Settings,
     target: str | None,
@@ -140,7 +140,7 @@ def _read(
     strict_env: bool,
 ) -> tuple[Target | None, list[Diagnostic]]:
     public = [name for name in settings.env_vars if not is_secret_name(name)]
-    reader = Reader(text, yaml_renderer(variables, declared=None, public=public))
+    reader = ShapeReader(text, yaml_renderer(variables, declared=None, public=public))
     chosen = _choose(reader, node, settings.profile, target)
     if chosen is None:
         return None, reader.diagnostics
@@ -158,34 +158,36 @@ def _read(
     ), reader.diagnostics
 
 
-def _choose(reader: Reader, node: Node | None, profile: str, target: str | None) -> tuple[str, Node] | None:
+def _choose(
+    reader: ShapeReader, node: Node | None, profile: str, target: str | None
+) -> tuple[str, Node] | None:
     """Return the target's name and its settings."""
-    profiles = entries(node) if node is not None else {}
+    profiles = mapping_entries(node) if node is not None else {}
     if profile not in profiles:
         message = f"profiles.yml has no profile '{profile}'"
         hint = did_you_mean(profile, profiles, f"add `{profile}:` with `target:` and `outputs:`")
-        where = span(reader.text, node) if node is not None else (0, 1)
+        where = node_span(reader.text, node) if node is not None else (0, 1)
         reader.diagnostics.append(diagnostic_at(reader.text, *where, "MS112", message, hint))
         return None
     key, body = profiles[profile]
     if not isinstance(body, MappingNode):
-        message = f"a profile must be a mapping, not {kind(body)}"
+        message = f"a profile must be a mapping, not {node_kind(body)}"
         reader.report(body, "MS107", message, "write target: and outputs:")
         return None
-    for name, (key_node, _) in entries(body).items():
+    for name, (key_node, _) in mapping_entries(body).items():
         if name not in {"target", "outputs"}:
             hint = did_you_mean(name, ("target", "outputs"), "a profile has `target` and `outputs`")
             reader.report(key_node, "MS106", f"unknown key '{name}'", hint)
-    written = entries(body).get("outputs")
+    written = mapping_entries(body).get("outputs")
     if written is None:
         reader.report(key, "MS108", "'outputs' is missing", 'add outputs: {local: {master: "local[*]"}}')
         return None
     if not isinstance(written[1], MappingNode):
-        message = f"'outputs' must be a mapping, not {kind(written[1])}"
+        message = f"'outputs' must be a mapping, not {node_kind(written[1])}"
         reader.report(written[1], "MS107", message, 'write outputs: {local: {master: "local[*]"}}')
         return None
-    outputs = entries(written[1])
-    default = entries(body).get("target")
+    outputs = mapping_entries(written[1])
+    default = mapping_entries(body).get("target")
     chosen = target or _default(reader, default[1] if default else None)
     if chosen is None:
         return None
@@ -197,7 +199,7 @@ def _choose(reader: Reader, node: Node | None, profile: str, target: str | None)
     return chosen, outputs[chosen][1]
 
 
-def _default(reader: Reader, node: Node | None) -> str | None:
+def _default(reader: ShapeReader, node: Node | None) -> str | None:
     """Return the default target of the profile."""
     if node is None:
         return "local"
@@ -205,7 +207,7 @@ def _default(reader: Reader, node: Node | None) -> str | None:
     return default.reveal() if isinstance(default, Secret) else default
 
 
-def _plain_secrets(reader: Reader, node: Node) -> None:
+def _plain_secrets(reader: ShapeReader, node: Node) -> None:
     """Warn about literal secrets, since profiles.yml is often committed."""
     for name, value in _settings(node):
         if is_secret_setting(name, value.value) and not _is_template(value):
@@ -222,7 +224,7 @@ def _settings(node: Node | None) -> list[tuple[str, ScalarNode]]:
     if isinstance(node, SequenceNode):
         return [setting for item in node.value for setting in _settings(item)]
     settings: list[tuple[str, ScalarNode]] = []
-    for name, (_, value) in entries(node).items() if node is not None else ():
+    for name, (_, value) in mapping_entries(node).items() if node is not None else ():
         settings += [(name, value)] if isinstance(value, ScalarNode) else _settings(value)
     return settings
 
@@ -248,7 +250,7 @@ def _masked(diagnostic: Diagnostic, hidden: list[str]) -> Diagnostic:
     return msgspec.structs.replace(diagnostic, message=message, help=remedy, line=line)
 
 
-def _check(reader: Reader, shape: TargetShape) -> None:
+def _check(reader: ShapeReader, shape: TargetShape) -> None:
     """Check what the types of single values can't express."""
 
     def report(owner: Shape, key: str, code: str, message: str, remedy: str) -> None:
@@ -289,14 +291,14 @@ def _check(reader: Reader, shape: TargetShape) -> None:
             report(notification, "command" if notification.command else "webhook", *wrong)
     tables = shape.tables
     if isinstance(tables, TablesShape):
-        store = declaration(tables.store)
+        store = store_declaration(tables.store)
         for key, example in store.required.items():
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
                 report(tables, "store", "MS108", message, f"add {key}: {example}")
 
 
-def _contradictions(shape: TargetShape) -> Iterator[tuple[Shape, str, Contradiction]]:
+def _contradictions(shape: TargetShape) -> Iterator[tuple[Shape, str, LoginConflict]]:
     """Yield what contradicts in the logins of a target, with the code."""
     kafka: Any = shape.kafka
     if isinstance(kafka, KafkaShape):

@@ -9,11 +9,11 @@ from msgspec import Struct
 from yaml.nodes import Node, SequenceNode
 
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Location, Text
-from millstream.project.columns import ColumnReader, names
+from millstream.core.text import FileText, Location
+from millstream.project.columns import ColumnReader, column_names
 from millstream.project.config import read_options
-from millstream.project.references import reference
-from millstream.project.schema import Raw, Shape, keys_of
+from millstream.project.references import parse_reference
+from millstream.project.schema import RawValue, Shape, keys_of
 from millstream.project.shapes import (
     ExposureShape,
     FunctionShape,
@@ -28,8 +28,8 @@ from millstream.project.shapes import (
 from millstream.project.source_shapes import PropertiesShape, kinds_for, properties_shape
 from millstream.project.sources import read_sources
 from millstream.project.values import (
-    Column,
     DataTest,
+    DeclaredColumn,
     DeclaredSource,
     Exposure,
     Metric,
@@ -37,7 +37,7 @@ from millstream.project.values import (
     ModelProperties,
     UnitTest,
 )
-from millstream.project.yaml import parse_yaml, plain
+from millstream.project.yaml import node_value, parse_yaml
 
 
 class SeedProperties(Struct, frozen=True):
@@ -46,7 +46,7 @@ class SeedProperties(Struct, frozen=True):
     name: str
     location: Location
     description: str = ""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DeclaredColumn, ...] = ()
     tests: tuple[DataTest, ...] = ()
     tags: tuple[str, ...] = ()
     meta: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class PropertiesFile(Struct, frozen=True):
 
 
 def read_properties(
-    text: Text, render: Callable[[str], Any] | None = None
+    text: FileText, render: Callable[[str], Any] | None = None
 ) -> tuple[PropertiesFile, list[Diagnostic]]:
     """Read a YAML file; valid parts are returned even if others are wrong."""
     node, diagnostics = parse_yaml(text)
@@ -119,7 +119,7 @@ class _Properties(ColumnReader):
             config_locations=locations,
             config_lines=lines,
             tests=self.tests(shape.tests, shape.data_tests),
-            tags=names(shape.tags),
+            tags=column_names(shape.tags),
             owner=shape.owner,
             meta=shape.meta,
             hints=_hints(shape, shape.hints),
@@ -148,7 +148,7 @@ class _Properties(ColumnReader):
                 name: raw for name, raw in config.column_types.items() if raw and name.lower() not in declared
             }
             columns += tuple(
-                Column(name, self.locate(raw.node), self.type(raw)) for name, raw in types.items()
+                DeclaredColumn(name, self.locate(raw.node), self.type(raw)) for name, raw in types.items()
             )
         return SeedProperties(
             shape.name,
@@ -156,7 +156,7 @@ class _Properties(ColumnReader):
             shape.description,
             columns,
             self.tests(shape.tests, shape.data_tests),
-            tuple(dict.fromkeys((*names(shape.tags), *(names(config.tags) if config else ())))),
+            tuple(dict.fromkeys((*column_names(shape.tags), *(column_names(config.tags) if config else ())))),
             shape.meta | (config.meta if config else {}),
             {"delimiter": config.delimiter} if config and config.delimiter else {},
         )
@@ -177,17 +177,17 @@ class _Properties(ColumnReader):
             owner=(owner.name or owner.email) if isinstance(owner, OwnerShape) else owner,
             description=shape.description,
             url=shape.url,
-            tags=names(shape.tags),
+            tags=column_names(shape.tags),
             meta=shape.meta,
         )
 
-    def references(self, raw: Raw | None) -> dict[str, Location]:
+    def references(self, raw: RawValue | None) -> dict[str, Location]:
         """Return ids of relations with their locations."""
         locations: dict[str, Location] = {}
         node: Node | None = raw.node if raw else None
         for item in node.value if isinstance(node, SequenceNode) else [node] if node else []:
-            value = plain(item)
-            id_ = reference(value) if isinstance(value, str) else None
+            value = node_value(item)
+            id_ = parse_reference(value) if isinstance(value, str) else None
             if id_:
                 locations.setdefault(id_, self.locate(item))
             else:
@@ -198,7 +198,7 @@ class _Properties(ColumnReader):
 
     def metric(self, shape: MetricShape) -> Metric:
         self.check_name(shape, shape.name, "metric")
-        model = reference(shape.model)
+        model = parse_reference(shape.model)
         if model is None:
             message = f"'{shape.model}' is not a model"
             self.report_at(
@@ -211,7 +211,7 @@ class _Properties(ColumnReader):
             shape.expression,
             shape.description,
             tuple(shape.dimensions),
-            names(shape.tags),
+            column_names(shape.tags),
             shape.meta,
             self.location(shape, "model"),
             shape.type,
@@ -224,9 +224,9 @@ class _Properties(ColumnReader):
         self.check_name(shape, shape.name, "unit test")
         body = {key: value for key, value in _written(shape).items() if key not in _ABOUT}
         chain, model = shape.model.strip().startswith("+"), shape.model.strip().removeprefix("+")
-        model = (reference(model) or model).removeprefix("model.")
+        model = (parse_reference(model) or model).removeprefix("model.")
         location = self.location(shape, "model")
-        return UnitTest(shape.name, location, model, shape.description, names(shape.tags), body, chain)
+        return UnitTest(shape.name, location, model, shape.description, column_names(shape.tags), body, chain)
 
 
 _ABOUT = frozenset(("name", "model", "description", "tags", "meta"))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, diagnostic_at
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 
 Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -22,7 +22,7 @@ _DEF = re.compile(r"(?:async[\s\\]+)?def[\s\\]+")
 class Module(Struct, frozen=True):
     """A file's syntax tree, with the names that hints can use."""
 
-    text: Text
+    text: FileText
     starts: tuple[int, ...]
     body: list[ast.stmt]
     imports: dict[str, str]
@@ -80,7 +80,7 @@ class Module(Struct, frozen=True):
                 yield statement
 
 
-def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
+def parse_module(text: FileText) -> tuple[Module | None, list[Diagnostic]]:
     bom = text.content.startswith("\ufeff")
     starts = (int(bom), *(end.end() for end in _LINE_END.finditer(text.content)))
     if "\0" in text.content:
@@ -112,7 +112,7 @@ def parse_module(text: Text) -> tuple[Module | None, list[Diagnostic]]:
 _SYNTAX_HELP = "fix the Python syntax here; the rest of the file was not read."
 
 
-def _syntax_error(text: Text, starts: tuple[int, ...], error: SyntaxError) -> Diagnostic:
+def _syntax_error(text: FileText, starts: tuple[int, ...], error: SyntaxError) -> Diagnostic:
     line = min(max(error.lineno or 1, 1), len(starts))
     first = starts[line - 1]
     after = starts[line] if line < len(starts) else len(text.content)
@@ -168,7 +168,7 @@ def _collect_names(
             aliases[statement.name.id] = statement.value  # type: ignore[attr-defined]
 
 
-def yields(function: Def) -> bool:
+def is_generator(function: Def) -> bool:
     """Return whether the function itself yields, not one that it defines."""
     todo: list[ast.AST] = list(function.body)
     while todo:
@@ -180,7 +180,7 @@ def yields(function: Def) -> bool:
     return False
 
 
-def description(function: Def) -> str:
+def first_paragraph(function: Def) -> str:
     """Return the first paragraph of the docstring as one line."""
     paragraph = (ast.get_docstring(function) or "").strip().partition("\n\n")[0]
     return " ".join(paragraph.split())
@@ -198,7 +198,7 @@ def check_plain(module: Module, function: Def, noun: str) -> Iterator[Diagnostic
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         is_cache = module.qualified(called) in CACHES
-        if is_cache and yields(function):
+        if is_cache and is_generator(function):
             message = f"'{name}' yields, and a cache would return a generator that is used up"
             yield module.error(decorator, "MS309", message, "remove the decorator.")
         elif not is_cache:

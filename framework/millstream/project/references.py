@@ -22,7 +22,7 @@ def relation_call(text: str) -> str | None:
     return call[1] if call else None
 
 
-def reference(text: str) -> str | None:
+def parse_reference(text: str) -> str | None:
     """Return the node id of `ref('x')`, `source('s', 't')`, an id or a bare model name."""
     text = text.strip()
     if text.startswith("{{") and text.endswith("}}"):

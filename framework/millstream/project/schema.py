@@ -29,17 +29,24 @@ from millstream.core.errors import (
     diagnostic_at,
     did_you_mean,
     listed_keys,
-    nearest,
+    nearest_name,
 )
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.project.secrets import Placeholder, Secret
-from millstream.project.wording import bare, kind, metas, remedy, shown, type_name
-from millstream.project.yaml import MOST_KEYS, entries, location_of, plain, scalar, span
+from millstream.project.wording import node_kind, show_node, type_metas, type_name, type_remedy, unwrap_type
+from millstream.project.yaml import (
+    MOST_KEYS,
+    location_of,
+    mapping_entries,
+    node_span,
+    node_value,
+    scalar_value,
+)
 
 S = TypeVar("S", bound=Struct)
 
 
-class Raw(Struct, frozen=True):
+class RawValue(Struct, frozen=True):
     """A value that its own reader interprets: a list of tests, or a text whose offsets matter."""
 
     node: Any
@@ -58,7 +65,7 @@ class Shape(Struct, kw_only=True):
 _LOCATION_FIELDS = frozenset(("location", "locations"))
 
 
-class Key(Struct, frozen=True):
+class ShapeKey(Struct, frozen=True):
     """One key that a shape may have."""
 
     name: str
@@ -68,9 +75,9 @@ class Key(Struct, frozen=True):
 
 
 @cache
-def keys_of(shape: type[Struct]) -> dict[str, Key]:
+def keys_of(shape: type[Struct]) -> dict[str, ShapeKey]:
     return {
-        field.encode_name: Key(
+        field.encode_name: ShapeKey(
             field.encode_name,
             field.name,
             field.type,
@@ -99,7 +106,7 @@ _type_parts: dict[int, TypeParts] = {}
 def type_parts(annotated: Any) -> TypeParts:
     if parts := _type_parts.get(id(annotated)):
         return parts
-    type_, annotations = bare(annotated), metas(annotated)
+    type_, annotations = unwrap_type(annotated), type_metas(annotated)
     verbatim = any(bool(meta.extra and meta.extra.get("verbatim")) for meta in annotations)
     constrained = any(map(_is_constraint, annotations))
     parts = TypeParts(annotated, type_, get_origin(type_), get_args(type_), verbatim, constrained)
@@ -107,15 +114,15 @@ def type_parts(annotated: Any) -> TypeParts:
     return parts
 
 
-class Reader(Struct):
+class ShapeReader(Struct):
     """Reads values from one file and collects diagnostics."""
 
-    text: Text
+    text: FileText
     render: Callable[[str], Any] | None = None
     diagnostics: list[Diagnostic] = []
 
     def report(self, node: Node, code: str, message: str, remedy: str = "") -> None:
-        self.diagnostics.append(diagnostic_at(self.text, *span(self.text, node), code, message, remedy))
+        self.diagnostics.append(diagnostic_at(self.text, *node_span(self.text, node), code, message, remedy))
 
     def locate(self, node: Node) -> Location:
         return location_of(self.text, node)
@@ -125,16 +132,16 @@ class Reader(Struct):
         keys = keys_of(shape)
         if not isinstance(node, MappingNode):
             example = ", ".join(f"{name}: …" for name in list(keys)[:2])
-            self.report(node, "MS107", f"expected a mapping, not {kind(node)}", f"write {example}")
+            self.report(node, "MS107", f"expected a mapping, not {node_kind(node)}", f"write {example}")
             return None
         attributes: dict[str, Any] = {}
         locations: dict[str, Location] = {}
-        for name, (key_node, value) in entries(node).items():
+        for name, (key_node, value) in mapping_entries(node).items():
             key = keys.get(name)
             if key is None:
                 self._unknown(key_node, name, keys, shape)
                 # Don't report the key that a misspelled one was meant to be as missing, too.
-                if len(self.diagnostics) < MOST_KEYS and (meant := nearest(name, keys)):
+                if len(self.diagnostics) < MOST_KEYS and (meant := nearest_name(name, keys)):
                     locations.setdefault(meant, self.locate(value))
                 continue
             locations[name] = self.locate(value)
@@ -151,7 +158,7 @@ class Reader(Struct):
             attributes |= {"location": self.locate(node), "locations": locations}
         return shape(**attributes)
 
-    def _unknown(self, node: Node, name: str, keys: dict[str, Key], shape: type[Struct]) -> None:
+    def _unknown(self, node: Node, name: str, keys: dict[str, ShapeKey], shape: type[Struct]) -> None:
         if len(self.diagnostics) >= MOST_KEYS:
             return
         words: dict[str, str] = getattr(shape, "words", {})
@@ -180,14 +187,14 @@ class Reader(Struct):
         try:
             return msgspec.convert(value, type_)
         except msgspec.ValidationError:
-            self._wrong(node, type_, name, shown(node))
+            self._wrong(node, type_, name, show_node(node))
 
     def _typed(self, node: Node, parts: TypeParts, name: str) -> Any:
         type_, origin, arguments = parts.type, parts.origin, parts.arguments
-        if type_ is Raw:
-            return Raw(node)
+        if type_ is RawValue:
+            return RawValue(node)
         if type_ is Any:
-            return self.rendered(node, plain(node))
+            return self.rendered(node, node_value(node))
         if origin in {Union, UnionType}:
             return self._union(node, arguments, name)
         if origin is Literal:
@@ -213,27 +220,27 @@ class Reader(Struct):
             if _fits(node, member):
                 return self.value(node, member, name)
         what = " or ".join(dict.fromkeys(type_name(member) for member in choices))
-        self.report(node, "MS107", f"'{name}' must be {what}, not {kind(node)}", f"write {what}")
+        self.report(node, "MS107", f"'{name}' must be {what}, not {node_kind(node)}", f"write {what}")
         return None
 
     def _rendered_union(self, node: Node, choices: tuple[Any, ...], name: str) -> Any:
-        rendered = self.rendered(node, plain(node))
+        rendered = self.rendered(node, node_value(node))
         if rendered is None or isinstance(rendered, Secret):
             return rendered
         for member in choices:
-            if bare(member) is not Raw:
+            if unwrap_type(member) is not RawValue:
                 try:
                     return msgspec.convert(rendered, member)
                 except msgspec.ValidationError:
                     continue
         what = " or ".join(dict.fromkeys(type_name(member) for member in choices))
         message = f"'{name}' must be {what}, not {rendered!r}"
-        self.report(node, "MS107", message, f"fix the value of {shown(node)}")
+        self.report(node, "MS107", message, f"fix the value of {show_node(node)}")
         return None
 
     def _literal(self, node: Node, allowed: tuple[Any, ...], name: str) -> Any:
         before = len(self.diagnostics)
-        rendered = self.rendered(node, scalar(node)) if isinstance(node, ScalarNode) else None
+        rendered = self.rendered(node, scalar_value(node)) if isinstance(node, ScalarNode) else None
         if isinstance(rendered, Secret) and rendered.reveal() in allowed:
             return rendered.reveal()  # a fixed choice is not secret
         if isinstance(rendered, Placeholder) or rendered in allowed or len(self.diagnostics) > before:
@@ -243,22 +250,22 @@ class Reader(Struct):
             return node.value
         choices = ", ".join(str(option) for option in allowed)
         hint = did_you_mean(str(rendered), map(str, allowed), f"use one of {choices}")
-        self.report(node, "MS107", f"'{name}' must be one of {choices}, not {kind(node)}", hint)
+        self.report(node, "MS107", f"'{name}' must be one of {choices}, not {node_kind(node)}", hint)
         return None
 
     def _wrong(self, node: Node, type_: Any, name: str, actual: str) -> None:
         message = f"'{name}' must be {type_name(type_)}, not {actual}"
-        self.report(node, "MS107", message, remedy(type_, name, node))
+        self.report(node, "MS107", message, type_remedy(type_, name, node))
 
     def _list(self, node: Node, parts: TypeParts, name: str) -> list[Any] | None:
         if _is_null(node):
             return []
         if self._is_template(node):
-            rendered = self.rendered(node, plain(node))
+            rendered = self.rendered(node, node_value(node))
             if isinstance(rendered, list | tuple):
                 return list(rendered)
         if not isinstance(node, SequenceNode):
-            self._wrong(node, parts.annotated, name, kind(node))
+            self._wrong(node, parts.annotated, name, node_kind(node))
             return None
         before = len(self.diagnostics)
         items = [self.value(child, parts.arguments[0], name) for child in node.value]
@@ -268,23 +275,23 @@ class Reader(Struct):
         if _is_null(node):
             return {}
         if not isinstance(node, MappingNode):
-            self._wrong(node, parts.annotated, name, kind(node))
+            self._wrong(node, parts.annotated, name, node_kind(node))
             return None
         value = parts.arguments[1] if parts.arguments else Any
-        return {key: self.value(child, value, key) for key, (_, child) in entries(node).items()}
+        return {key: self.value(child, value, key) for key, (_, child) in mapping_entries(node).items()}
 
     def _scalar(self, node: Node, parts: TypeParts, name: str) -> Any:
         type_ = parts.type
         if isinstance(node, ScalarNode):
             before = len(self.diagnostics)
-            rendered = self.rendered(node, scalar(node))
+            rendered = self.rendered(node, scalar_value(node))
             if type(rendered) is type_ or isinstance(rendered, Secret) or len(self.diagnostics) > before:
                 return rendered
             if type_ is float and type(rendered) is int:
                 return float(rendered)
             if type_ is str and type(rendered) in {int, float}:
                 return str(rendered) if self._is_template(node) else str(node.value)
-        self._wrong(node, parts.annotated, name, kind(node))
+        self._wrong(node, parts.annotated, name, node_kind(node))
         return None
 
     def _is_template(self, node: Node) -> bool:
@@ -314,9 +321,9 @@ class Reader(Struct):
         return value
 
 
-def described(type_: Any) -> str:
+def field_description(type_: Any) -> str:
     """Return the description in a field's annotation."""
-    return next((meta.description for meta in metas(type_) if meta.description), "")
+    return next((meta.description for meta in type_metas(type_) if meta.description), "")
 
 
 def _is_constraint(meta: Meta) -> bool:
@@ -329,9 +336,9 @@ def _is_null(node: Node) -> bool:
 
 
 def _fits(node: Node, type_: Any) -> bool:
-    type_ = bare(type_)
+    type_ = unwrap_type(type_)
     origin = get_origin(type_)
-    if type_ in {Any, Raw}:
+    if type_ in {Any, RawValue}:
         return True
     if isinstance(node, MappingNode):
         return origin is dict or type_ is dict or (isinstance(type_, type) and issubclass(type_, Struct))
@@ -341,6 +348,6 @@ def _fits(node: Node, type_: Any) -> bool:
         return False
     if origin is Literal:
         return True
-    value = scalar(node)
+    value = scalar_value(node)
     numbers = {int, float}
     return type(value) is type_ or (type_ in {str, float} and type(value) in numbers)

@@ -15,21 +15,20 @@ from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, format_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
-from millstream.project.checks import Lines
+from millstream.project.checks import LocationLines
 from millstream.project.files import File
-from millstream.project.format_functions import CODE, source_format
-from millstream.project.format_functions import Unusable as UnusableFunction
-from millstream.project.pinned_schemas import PinnedSchema, Unusable, pinned_schema
+from millstream.project.format_functions import CODE, UnusableFunction, source_format
+from millstream.project.pinned_schemas import PinnedSchema, UnusablePins, pinned_schema
 from millstream.project.pins import pins_folder, read_pins
 from millstream.project.values import (
-    Column,
+    DeclaredColumn,
     Function,
     FunctionUse,
-    Key,
     RegistryUse,
     SchemaUse,
     Settings,
     Topic,
+    TopicKey,
 )
 
 
@@ -40,7 +39,7 @@ class TopicSchemas:
         self,
         files: Mapping[str, File],
         settings: Settings,
-        lines: Lines,
+        lines: LocationLines,
         memo: MutableMapping[str, bytes],
         functions: Mapping[str, Function],
     ) -> None:
@@ -72,7 +71,7 @@ class TopicSchemas:
                 self._report(topic.schema.location, "MS682", message, RENAMED_IN_TABLE)
         return replace(topic, columns=columns, format=pinned.encoding)
 
-    def _complete_key(self, key: Key, use: SchemaUse | RegistryUse | FunctionUse) -> Key | None:
+    def _complete_key(self, key: TopicKey, use: SchemaUse | RegistryUse | FunctionUse) -> TopicKey | None:
         pinned = self._schema_of(use, key.format)
         if pinned is None:
             return None
@@ -93,7 +92,7 @@ class TopicSchemas:
                 return self._of_file(use, encoding)
             case RegistryUse():
                 schema = pinned_schema(use, encoding, self._pins, self._read_once)
-                if isinstance(schema, Unusable):
+                if isinstance(schema, UnusablePins):
                     self._report(use.location, schema.code, schema.message, schema.remedy)
                     return None
                 return schema
@@ -161,13 +160,15 @@ class TopicSchemas:
         self._memo[key] = msgspec.msgpack.encode(schema)
         return schema
 
-    def _merged(self, topic: Topic, location: Location, schema: ReadSchema, name: str) -> Iterator[Column]:
+    def _merged(
+        self, topic: Topic, location: Location, schema: ReadSchema, name: str
+    ) -> Iterator[DeclaredColumn]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
         said = {column.name.lower(): column for column in topic.columns if column.expression is None}
         for field in schema.columns:
             declared = said.pop(field.name.lower(), None)
             if declared is None:
-                yield Column(field.name, location, field.type, field.nullable)
+                yield DeclaredColumn(field.name, location, field.type, field.nullable)
                 continue
             if declared.type not in (None, field.type):
                 message = f"'{declared.name}' is {field.type} in {name}, not {declared.type}"

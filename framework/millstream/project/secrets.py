@@ -112,7 +112,7 @@ def _bytes(secret: Secret) -> bytes:
     return secret.reveal().encode(errors="surrogatepass")
 
 
-def mask(text: str, secrets: Iterable[Secret]) -> str:
+def mask_secrets(text: str, secrets: Iterable[Secret]) -> str:
     """Mask every secret in a text, the longest first, also in the escaped forms of JSON and addresses."""
     forms: set[str] = set()
     for secret in secrets:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
-from millstream.core.text import Location, Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at, did_you_mean
+from millstream.core.text import FileText, Location
 from millstream.core.types import (
     BIGINT,
     BINARY,
@@ -32,7 +32,7 @@ from millstream.core.types import (
 from millstream.project.files import LARGEST, File
 from millstream.project.properties import SeedProperties
 from millstream.project.references import IDENTIFIER
-from millstream.project.values import Column, Seed
+from millstream.project.values import DeclaredColumn, Seed
 
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _INTEGER = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
@@ -137,7 +137,7 @@ _READERS: dict[Type, Callable[[str], bool]] = {
 Span = tuple[int, int]
 
 
-class Record(Struct, frozen=True):
+class CsvRecord(Struct, frozen=True):
     """The fields of one record, and the line that it begins on."""
 
     line: int
@@ -167,15 +167,15 @@ class _Reader:
 
     def __init__(self, file: File, properties: SeedProperties) -> None:
         self.file = file
-        self.text = Text(file.path, file.content)
+        self.text = FileText(file.path, file.content)
         self.properties = properties
         self.diagnostics: list[Diagnostic] = []
         self.delimiter = self._delimiter()
-        self.records: list[Record] = []
+        self.records: list[CsvRecord] = []
         self.header_spans: list[Span] = []
 
     def report(
-        self, start: int, stop: int, message: str, remedy: str, *notes: Note, code: str = "MS118"
+        self, start: int, stop: int, message: str, remedy: str, *notes: DiagnosticNote, code: str = "MS118"
     ) -> None:
         self.diagnostics.append(diagnostic_at(self.text, start, stop, code, message, remedy, *notes))
 
@@ -186,9 +186,9 @@ class _Reader:
         lines = read_records(self.text, self.delimiter, self.diagnostics)
         broken = [d.location.line for d in self.diagnostics if d.code == "MS118" and d.location]
         if not lines or (broken and min(broken) < lines[0].line):
-            lines = [Record(1, [])]  # without a header, the rows have no meaning
+            lines = [CsvRecord(1, [])]  # without a header, the rows have no meaning
         header, *records = lines
-        self.header_spans = spans(self.text, header.line, self.delimiter) if header.fields else []
+        self.header_spans = csv_spans(self.text, header.line, self.delimiter) if header.fields else []
         if not header.fields and not self.diagnostics:
             self.report(0, 1, "the seed is empty", "add a first line with the column names")
         self._check_header(header)
@@ -225,7 +225,7 @@ class _Reader:
         )
         return ","
 
-    def _check_header(self, header: Record) -> None:
+    def _check_header(self, header: CsvRecord) -> None:
         field_spans = self.header_spans
         seen: dict[str, int] = {}
         for index, (name, (start, stop)) in enumerate(zip(header.fields, field_spans, strict=False)):
@@ -239,7 +239,7 @@ class _Reader:
                     remedy = f"remove the spaces: '{name.strip()}'"
                 self.report(start, stop, message, remedy, code="MS110")
             elif first != index:
-                note = Note("first defined here", self.text.location(*field_spans[first]))
+                note = DiagnosticNote("first defined here", self.text.location(*field_spans[first]))
                 self.report(start, stop, f"column '{name}' is defined twice", "rename one", note)
 
     def _other_delimiter(self, name: str) -> str:
@@ -253,11 +253,11 @@ class _Reader:
             else ""
         )
 
-    def _is_complete(self, record: Record, width: int) -> bool:
+    def _is_complete(self, record: CsvRecord, width: int) -> bool:
         count = len(record.fields)
         if count == width:
             return True
-        field_spans = spans(self.text, record.line, self.delimiter)
+        field_spans = csv_spans(self.text, record.line, self.delimiter)
         message = f"the line has {count} field{'s' if count > 1 else ''}, the header {width}"
         if count > width:
             start, remedy = field_spans[width][0], "quote fields that contain commas"
@@ -266,14 +266,16 @@ class _Reader:
         self.report(start, field_spans[-1][1], message, remedy)
         return False
 
-    def _column(self, index: int, name: str) -> Column:
+    def _column(self, index: int, name: str) -> DeclaredColumn:
         declared = next((c for c in self.properties.columns if c.name.lower() == name.lower()), None)
         values = [record.fields[index] for record in self.records]
         nullable = not all(values) or not values
         if declared is None:
-            return Column(name, self.text.location(*self.header_spans[index]), infer_type(values), nullable)
+            return DeclaredColumn(
+                name, self.text.location(*self.header_spans[index]), infer_type(values), nullable
+            )
         self._check(index, declared, values)
-        return Column(
+        return DeclaredColumn(
             name,
             declared.location,
             declared.type or infer_type(values),
@@ -284,7 +286,7 @@ class _Reader:
             meta=declared.meta,
         )
 
-    def _check(self, index: int, column: Column, values: list[str]) -> None:
+    def _check(self, index: int, column: DeclaredColumn, values: list[str]) -> None:
         fits = check_of(column.type or STRING)
         if fits is None:
             message = f"a CSV file can't contain {column.type}"
@@ -296,7 +298,7 @@ class _Reader:
             row for row, value in enumerate(values) if (not fits(value) if value else not column.nullable)
         ]
         for number, row in enumerate(wrong[:_SHOWN], start=1):
-            start, stop = spans(self.text, self.records[row].line, self.delimiter)[index]
+            start, stop = csv_spans(self.text, self.records[row].line, self.delimiter)[index]
             value = values[row]
             message = f"'{value}' is not a valid {column.type}" if value else f"'{column.name}' is NULL"
             remedy = f"fix the value, or the type of column '{column.name}'"
@@ -307,14 +309,14 @@ class _Reader:
             self.report(start, max(stop, start + 1), message, remedy)
 
 
-def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> list[Record]:
+def read_records(text: FileText, delimiter: str, diagnostics: list[Diagnostic]) -> list[CsvRecord]:
     """Read all valid records; blank lines are skipped."""
     # A setting of the whole process, 128 KB by default; file sizes were checked before.
     csv.field_size_limit(LARGEST)
     # Not `splitlines`, which treats more characters as line ends than editors do.
     lines = text.content.removesuffix("\n").split("\n") if text.content else []
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-    records: list[Record] = []
+    records: list[CsvRecord] = []
     while True:
         line = reader.line_num + 1
         try:
@@ -326,10 +328,10 @@ def read_records(text: Text, delimiter: str, diagnostics: list[Diagnostic]) -> l
             diagnostics.append(_broken(text, line, delimiter))
             continue
         if fields:
-            records.append(Record(line, fields))
+            records.append(CsvRecord(line, fields))
 
 
-def spans(text: Text, line: int, delimiter: str) -> list[Span]:
+def csv_spans(text: FileText, line: int, delimiter: str) -> list[Span]:
     """Return the spans of the fields of the record that begins on a line, including quotes."""
     return _scan(text.content, text.offset(line, 1), delimiter).fields
 
@@ -356,7 +358,7 @@ def _scan(content: str, start: int, delimiter: str) -> _Scan:
         start = stop + 1
 
 
-def _broken(text: Text, line: int, delimiter: str) -> Diagnostic:
+def _broken(text: FileText, line: int, delimiter: str) -> Diagnostic:
     scan = _scan(text.content, text.offset(line, 1), delimiter)
     offset = text.offset(line, 1) if scan.broken is None else scan.broken
     if scan.unclosed:

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, MillstreamError, Note, diagnostic_at, did_you_mean
-from millstream.core.text import Location, Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError, diagnostic_at, did_you_mean
+from millstream.core.text import FileText, Location
 from millstream.project.files import File, read_file
 from millstream.project.references import IDENTIFIER
-from millstream.project.shapes import about
+from millstream.project.shapes import describe_key
 from millstream.project.toml_positions import TomlPosition, toml_positions
 from millstream.project.values import Settings
 from millstream.project.variables import plain_values, too_large, with_nul
@@ -47,18 +47,22 @@ def _folders(*names: str) -> Any:
 class ProjectShape(Struct, kw_only=True):
     """`[tool.millstream]` of pyproject.toml."""
 
-    name: Annotated[str, about("the project's name, by default that of [project]")] = ""
-    profile: Annotated[str, about("the profile of profiles.yml, by default the project's name")] = ""
-    model_paths: Annotated[Names, about("folders of models")] = _folders("models")
-    macro_paths: Annotated[Names, about("folders of macros and Python functions")] = _folders("macros")
-    seed_paths: Annotated[Names, about("folders of seeds and generators")] = _folders("seeds")
-    test_paths: Annotated[Names, about("folders of tests")] = _folders("tests")
-    schema_paths: Annotated[Names, about("folders of schemas: .avsc, .proto, .json")] = _folders("schemas")
-    target_path: Annotated[str, about("where results are written")] = "target"
-    vars: Annotated[dict[str, Any], about("variables of templates")] = {}
-    env_vars: Annotated[Names, about("environment variables that SQL and YAML may read: no secrets")] = ()
-    models: Annotated[dict[str, Any], about("options of models, by folder")] = {}
-    seeds: Annotated[dict[str, Any], about("options of seeds, by folder")] = {}
+    name: Annotated[str, describe_key("the project's name, by default that of [project]")] = ""
+    profile: Annotated[str, describe_key("the profile of profiles.yml, by default the project's name")] = ""
+    model_paths: Annotated[Names, describe_key("folders of models")] = _folders("models")
+    macro_paths: Annotated[Names, describe_key("folders of macros and Python functions")] = _folders("macros")
+    seed_paths: Annotated[Names, describe_key("folders of seeds and generators")] = _folders("seeds")
+    test_paths: Annotated[Names, describe_key("folders of tests")] = _folders("tests")
+    schema_paths: Annotated[Names, describe_key("folders of schemas: .avsc, .proto, .json")] = _folders(
+        "schemas"
+    )
+    target_path: Annotated[str, describe_key("where results are written")] = "target"
+    vars: Annotated[dict[str, Any], describe_key("variables of templates")] = {}
+    env_vars: Annotated[
+        Names, describe_key("environment variables that SQL and YAML may read: no secrets")
+    ] = ()
+    models: Annotated[dict[str, Any], describe_key("options of models, by folder")] = {}
+    seeds: Annotated[dict[str, Any], describe_key("options of seeds, by folder")] = {}
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(ProjectShape)}
@@ -103,7 +107,7 @@ def read_settings(root: Path) -> tuple[Settings, list[Diagnostic]]:
     if isinstance(file, Diagnostic):
         missing = not (root / FILE).exists()
         raise MillstreamError(Diagnostic("MS101", f"{root} has no {FILE}", None, _INIT) if missing else file)
-    text = Text(FILE, file.content)
+    text = FileText(FILE, file.content)
     try:
         document = tomllib.loads(file.content)
         positions = toml_positions(file.content)
@@ -128,7 +132,11 @@ class _Settings:
     """Reads the parts of one file; errors are collected in `diagnostics`."""
 
     def __init__(
-        self, root: Path, text: Text, document: dict[str, Any], positions: dict[tuple[str, ...], TomlPosition]
+        self,
+        root: Path,
+        text: FileText,
+        document: dict[str, Any],
+        positions: dict[tuple[str, ...], TomlPosition],
     ) -> None:
         self.root = root
         self.text = text
@@ -150,7 +158,9 @@ class _Settings:
         self.written_keys: dict[str, str] = {}
         """The keys of the file as written, by their Python names."""
 
-    def key(self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: Note) -> None:
+    def key(
+        self, path: tuple[str, ...], code: str, message: str, remedy: str, *notes: DiagnosticNote
+    ) -> None:
         span = self.positions[path].key if path in self.positions else (0, 1)
         self.diagnostics.append(diagnostic_at(self.text, *span, code, message, remedy, *notes))
 
@@ -197,7 +207,7 @@ class _Settings:
                 continue
             if attribute in self.written_keys:
                 first = self.positions.get((*_TABLE, self.written_keys[attribute]))
-                note = Note("the other key", self.text.location(*first.key) if first else None)
+                note = DiagnosticNote("the other key", self.text.location(*first.key) if first else None)
                 message = f"'{key}' and '{self.written_keys[attribute]}' are the same key"
                 self.key(path, "MS111", message, "keep one of them", note)
                 continue
@@ -289,7 +299,7 @@ def _named(type_: Any) -> str:
     return {"a mapping": "a table", "a list": "a list of texts"}.get(type_name(type_), type_name(type_))
 
 
-def _syntax(text: Text, error: tomllib.TOMLDecodeError) -> Diagnostic:
+def _syntax(text: FileText, error: tomllib.TOMLDecodeError) -> Diagnostic:
     message = str(error)
     position = re.search(r"\(at line (\d+), column (\d+)\)", message)
     start = (

@@ -8,26 +8,26 @@ from msgspec import Meta, field
 
 from millstream.core.durations import PATTERN
 from millstream.formats.registry import KEY, FormatName, Framing
-from millstream.project.schema import Raw, Shape
+from millstream.project.schema import RawValue, Shape
 
 
-def about(description: str, *, verbatim: bool = False) -> Meta:
+def describe_key(description: str, *, verbatim: bool = False) -> Meta:
     """Describe a key; a `verbatim` value may hold `{{` without being a template."""
     return Meta(description=description, extra={"verbatim": True} if verbatim else None)
 
 
 Names = str | list[str]
-Description = Annotated[str, about("a description for readers", verbatim=True)]
+Description = Annotated[str, describe_key("a description for readers", verbatim=True)]
 OnBadRecord = Literal["fail", "skip", "dead_letter"]
 Tests = Annotated[
-    Raw | None,
+    RawValue | None,
     Meta(
         description="data tests: not_null, unique, {accepted_values: {values: [...]}}, ...",
         extra_json_schema={"$ref": "#/$defs/Tests"},
     ),
 ]
 SqlType = Annotated[
-    Raw | None,
+    RawValue | None,
     Meta(
         description="a Spark SQL type, such as string or struct<id: bigint, tags: array<string>>",
         extra_json_schema={"type": "string"},
@@ -69,13 +69,13 @@ class ColumnShape(Shape):
         "constraints": "write tests: [not_null], or nullable: false",
     }
 
-    name: Annotated[str, about("the column's name")]
+    name: Annotated[str, describe_key("the column's name")]
     type: SqlType = None
     data_type: SqlType = None
     description: Description = ""
-    nullable: Annotated[bool, about("whether the column can be NULL")] = True
+    nullable: Annotated[bool, describe_key("whether the column can be NULL")] = True
     from_: Annotated[
-        Raw | None,
+        RawValue | None,
         Meta(
             description="SQL that computes the column when a record is decoded",
             extra_json_schema={"type": "string"},
@@ -83,53 +83,61 @@ class ColumnShape(Shape):
     ] = field(default=None, name="from")
     tests: Tests = None
     data_tests: Tests = None
-    tags: Annotated[Names, about("labels to select by")] = []
-    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
-    distinct: Annotated[Positive | None, about("hint: the approximate number of distinct values")] = None
+    tags: Annotated[Names, describe_key("labels to select by")] = []
+    meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
+    distinct: Annotated[Positive | None, describe_key("hint: the approximate number of distinct values")] = (
+        None
+    )
 
 
 class SubjectShape(Shape):
     """A subject of a schema registry, by its name or by what it is named after."""
 
-    subject: Annotated[str | None, about("the subject, by default <topic>-value, or <topic>-key")] = None
-    strategy: Annotated[
-        Literal["topic_name", "record_name", "topic_record_name"] | None,
-        about("what the subject is named after, as in Confluent's serializers; by default topic_name"),
-    ] = None
-    record: Annotated[str | None, about("the record's full name, for a strategy that needs it")] = None
-    version: Annotated[Positive | None, about("the version that has the columns, by default the newest")] = (
+    subject: Annotated[str | None, describe_key("the subject, by default <topic>-value, or <topic>-key")] = (
         None
     )
+    strategy: Annotated[
+        Literal["topic_name", "record_name", "topic_record_name"] | None,
+        describe_key("what the subject is named after, as in Confluent's serializers; by default topic_name"),
+    ] = None
+    record: Annotated[str | None, describe_key("the record's full name, for a strategy that needs it")] = None
+    version: Annotated[
+        Positive | None, describe_key("the version that has the columns, by default the newest")
+    ] = None
 
 
 class KeyShape(Shape):
-    name: Annotated[str, about("the name of the column that holds the record's key")]
+    name: Annotated[str, describe_key("the name of the column that holds the record's key")]
     type: SqlType = None
-    format: Annotated[FormatName | None, about(f"how keys are encoded, by default {KEY.name}")] = None
-    format_options: Annotated[dict[str, str | bool], about("options of the format")] = {}
+    format: Annotated[FormatName | None, describe_key(f"how keys are encoded, by default {KEY.name}")] = None
+    format_options: Annotated[dict[str, str | bool], describe_key("options of the format")] = {}
     schema: Annotated[
         SubjectShape | str | None,
-        about("what describes the keys: a file such as schemas/x.avsc, registry, or a subject"),
+        describe_key("what describes the keys: a file such as schemas/x.avsc, registry, or a subject"),
     ] = None
-    message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Id")] = None
+    message: Annotated[str | None, describe_key("the message, if a Protobuf schema has several: shop.Id")] = (
+        None
+    )
     framing: Annotated[
-        Framing | None, about("confluent: a schema's id precedes each key; plain, the default: no id")
+        Framing | None, describe_key("confluent: a schema's id precedes each key; plain, the default: no id")
     ] = None
 
 
 class WatermarkShape(Shape):
-    column: Annotated[str, about("the event time column")]
-    delay: Annotated[Duration, about("how late rows may be, such as 10 seconds")]
+    column: Annotated[str, describe_key("the event time column")]
+    delay: Annotated[Duration, describe_key("how late rows may be, such as 10 seconds")]
 
 
 class HintsShape(Shape):
     """Hints for the optimizer: none of them changes a result."""
 
-    rows_per_second: Annotated[Rate | None, about("the approximate number of records per second")] = None
+    rows_per_second: Annotated[Rate | None, describe_key("the approximate number of records per second")] = (
+        None
+    )
     distinct: Annotated[
-        dict[str, Positive], about("the approximate number of distinct values, by column")
+        dict[str, Positive], describe_key("the approximate number of distinct values, by column")
     ] = {}
-    keeps: Annotated[Share | None, about("the share of rows that its filter keeps")] = None
+    keeps: Annotated[Share | None, describe_key("the share of rows that its filter keeps")] = None
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -138,44 +146,48 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 class LogShape(Shape):
     """The rows of a model that `run` writes to its log."""
 
-    when: Annotated[str | None, about("a condition over the model's columns, by default all rows")] = None
-    columns: Annotated[list[str], about("the columns to log, by default all")] = []
-    level: Annotated[LogLevel, about("the level of their lines")] = "info"
-    sample: Annotated[Share, about("the share of these rows that is logged, chosen at random")] = 1
+    when: Annotated[str | None, describe_key("a condition over the model's columns, by default all rows")] = (
+        None
+    )
+    columns: Annotated[list[str], describe_key("the columns to log, by default all")] = []
+    level: Annotated[LogLevel, describe_key("the level of their lines")] = "info"
+    sample: Annotated[Share, describe_key("the share of these rows that is logged, chosen at random")] = 1
     per_minute: Annotated[
-        Positive, about("the most lines per minute; how many rows are left out is logged, too")
+        Positive, describe_key("the most lines per minute; how many rows are left out is logged, too")
     ] = 60
 
 
 class ModelShape(Shape):
-    name: Annotated[str, about("the model's file name without .sql")]
+    name: Annotated[str, describe_key("the model's file name without .sql")]
     description: Description = ""
-    config: Annotated[Raw | None, about("options as in {{ config(...) }}")] = None
+    config: Annotated[RawValue | None, describe_key("options as in {{ config(...) }}")] = None
     columns: list[ColumnShape] = []
     tests: Tests = None
     data_tests: Tests = None
     tags: Names = []
     owner: str | None = None
     meta: dict[str, Any] = {}
-    keeps: Annotated[Share | None, about("hint: the share of rows that its filter keeps")] = None
-    rows_per_second: Annotated[Rate | None, about("hint: the approximate number of rows per second")] = None
-    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
-    log: Annotated[LogShape | None, about("rows that `run` writes to its log")] = None
+    keeps: Annotated[Share | None, describe_key("hint: the share of rows that its filter keeps")] = None
+    rows_per_second: Annotated[
+        Rate | None, describe_key("hint: the approximate number of rows per second")
+    ] = None
+    hints: Annotated[HintsShape | None, describe_key("hints for the optimizer")] = None
+    log: Annotated[LogShape | None, describe_key("rows that `run` writes to its log")] = None
 
 
 class SeedConfigShape(Shape):
     words: ClassVar[dict[str, str]] = {"quote_columns": "remove it: names are taken as they are"}
 
     column_types: Annotated[
-        dict[str, SqlType], about("types by column, as in dbt; or write them in columns")
+        dict[str, SqlType], describe_key("types by column, as in dbt; or write them in columns")
     ] = {}
-    delimiter: Annotated[str | None, about("the field separator, by default a comma")] = None
+    delimiter: Annotated[str | None, describe_key("the field separator, by default a comma")] = None
     tags: Names = []
     meta: dict[str, Any] = {}
 
 
 class SeedShape(Shape):
-    name: Annotated[str, about("the seed's file name without .csv")]
+    name: Annotated[str, describe_key("the seed's file name without .csv")]
     description: Description = ""
     config: SeedConfigShape | None = None
     columns: list[ColumnShape] = []
@@ -188,10 +200,10 @@ class SeedShape(Shape):
 class FunctionShape(Shape):
     name: str
     description: Description = ""
-    cost: Annotated[Literal["low", "medium", "high"], about("the cost of a call")] = "medium"
+    cost: Annotated[Literal["low", "medium", "high"], describe_key("the cost of a call")] = "medium"
     runs: Annotated[
         Literal["auto", "native", "python"],
-        about(
+        describe_key(
             "auto: in the JVM if its translation provably does the same; native: a compile error if that is "
             "impossible; python: always in Python"
         ),
@@ -209,9 +221,9 @@ class ExposureShape(Shape):
     label: str | None = None
     description: Description = ""
     url: str | None = None
-    owner: Annotated[OwnerShape | str | None, about("who to contact")] = None
+    owner: Annotated[OwnerShape | str | None, describe_key("who to contact")] = None
     depends_on: Annotated[
-        Raw | None,
+        RawValue | None,
         Meta(
             description="ref('model') or source('source', 'topic')",
             extra_json_schema={"type": ["array", "string"], "items": {"type": "string"}},
@@ -227,52 +239,56 @@ MetricType = Literal["counter", "gauge", "histogram", "timer", "meter"]
 
 class MetricShape(Shape):
     name: str
-    model: Annotated[str, about("ref('model') or its name")]
+    model: Annotated[str, describe_key("ref('model') or its name")]
     expression: Annotated[
         str,
-        about(
+        describe_key(
             "an aggregate of the model's columns; of a histogram or a timer, a number of each row",
         ),
     ]
     type: Annotated[
-        MetricType | None, about("computed while queries run, for Prometheus; without it, for readers only")
+        MetricType | None,
+        describe_key("computed while queries run, for Prometheus; without it, for readers only"),
     ] = None
-    where: Annotated[str | None, about("with type: the rows that count")] = None
+    where: Annotated[str | None, describe_key("with type: the rows that count")] = None
     buckets: Annotated[
-        list[float], about("histogram and timer: upper bounds, by default from 0.005 to 10 s for a timer")
+        list[float],
+        describe_key("histogram and timer: upper bounds, by default from 0.005 to 10 s for a timer"),
     ] = []
     most: Annotated[
-        Positive, about("with type: the most combinations of dimensions; all others count as one")
+        Positive, describe_key("with type: the most combinations of dimensions; all others count as one")
     ] = 100
     label: str | None = None
     description: Description = ""
-    dimensions: Annotated[list[str], about("columns by which it is divided")] = []
+    dimensions: Annotated[list[str], describe_key("columns by which it is divided")] = []
     tags: Names = []
     meta: dict[str, Any] = {}
 
 
-Rows = Annotated[Any, about("rows: a list of mappings, or CSV text", verbatim=True)]
+Rows = Annotated[Any, describe_key("rows: a list of mappings, or CSV text", verbatim=True)]
 
 
 class GivenShape(Shape):
     """The rows of one input."""
 
-    input: Annotated[str, about("ref('model') or source('source', 'topic')", verbatim=True)]
+    input: Annotated[str, describe_key("ref('model') or source('source', 'topic')", verbatim=True)]
     rows: Rows = None
-    format: Annotated[Literal["dict", "csv"] | None, about("the format of rows")] = None
-    fixture: Annotated[str | None, about("a CSV file of rows, below tests/fixtures or the project")] = None
+    format: Annotated[Literal["dict", "csv"] | None, describe_key("the format of rows")] = None
+    fixture: Annotated[
+        str | None, describe_key("a CSV file of rows, below tests/fixtures or the project")
+    ] = None
 
 
 class StepShape(Shape):
     """The rows of one micro-batch, and the rows expected after it."""
 
-    inputs: Annotated[list[GivenShape], about("the rows of each input")] = field(
+    inputs: Annotated[list[GivenShape], describe_key("the rows of each input")] = field(
         default_factory=list, name="given"
     )
-    event_time: Annotated[str | None, about("the event time reached after this step", verbatim=True)] = field(
-        default=None, name="at"
-    )
-    expect: Annotated[Any, about("the rows expected from this step", verbatim=True)] = None
+    event_time: Annotated[
+        str | None, describe_key("the event time reached after this step", verbatim=True)
+    ] = field(default=None, name="at")
+    expect: Annotated[Any, describe_key("the rows expected from this step", verbatim=True)] = None
 
 
 class OverridesShape(Shape):
@@ -280,32 +296,37 @@ class OverridesShape(Shape):
 
     words: ClassVar[dict[str, str]] = {"macros": "give the macro a variable, and set that under vars:"}
 
-    vars: Annotated[dict[str, Any], about("variables", verbatim=True)] = {}
-    env_vars: Annotated[dict[str, Any], about("environment variables", verbatim=True)] = {}
+    vars: Annotated[dict[str, Any], describe_key("variables", verbatim=True)] = {}
+    env_vars: Annotated[dict[str, Any], describe_key("environment variables", verbatim=True)] = {}
     functions: Annotated[
-        dict[str, Any], about("Python functions, each with the value that every call returns", verbatim=True)
+        dict[str, Any],
+        describe_key("Python functions, each with the value that every call returns", verbatim=True),
     ] = {}
 
 
 class UnitTestShape(Shape):
     name: str
-    model: Annotated[str, about("the tested model; +model: with all upstream models")]
+    model: Annotated[str, describe_key("the tested model; +model: with all upstream models")]
     description: Description = ""
-    inputs: Annotated[list[GivenShape], about("the rows of each input")] = field(
+    inputs: Annotated[list[GivenShape], describe_key("the rows of each input")] = field(
         default_factory=list, name="given"
     )
-    expect: Annotated[Any, about("the expected rows", verbatim=True)] = None
-    steps: Annotated[list[StepShape], about("micro-batches with rows and expectations")] = []
-    event_time: Annotated[str | None, about("the event time reached", verbatim=True)] = field(
+    expect: Annotated[Any, describe_key("the expected rows", verbatim=True)] = None
+    steps: Annotated[list[StepShape], describe_key("micro-batches with rows and expectations")] = []
+    event_time: Annotated[str | None, describe_key("the event time reached", verbatim=True)] = field(
         default=None, name="at"
     )
-    now: Annotated[str | None, about("the value of current_timestamp()", verbatim=True)] = None
+    now: Annotated[str | None, describe_key("the value of current_timestamp()", verbatim=True)] = None
     strict: Annotated[
-        bool | None, about("run again with other micro-batches, and require the same result")
+        bool | None, describe_key("run again with other micro-batches, and require the same result")
     ] = None
-    vars: Annotated[dict[str, Any], about("variables for this test", verbatim=True)] = {}
-    overrides: Annotated[OverridesShape | None, about("dbt's form: {vars, env_vars, functions}")] = None
-    expect_dead_letters: Annotated[list[Any] | None, about("the dead letters expected", verbatim=True)] = None
-    expect_error: Annotated[str | None, about("a text in the expected error", verbatim=True)] = None
+    vars: Annotated[dict[str, Any], describe_key("variables for this test", verbatim=True)] = {}
+    overrides: Annotated[OverridesShape | None, describe_key("dbt's form: {vars, env_vars, functions}")] = (
+        None
+    )
+    expect_dead_letters: Annotated[
+        list[Any] | None, describe_key("the dead letters expected", verbatim=True)
+    ] = None
+    expect_error: Annotated[str | None, describe_key("a text in the expected error", verbatim=True)] = None
     tags: Names = []
     meta: dict[str, Any] = {}

@@ -19,16 +19,16 @@ from millstream.project.shapes import (
     ModelShape,
     SeedShape,
     UnitTestShape,
-    about,
+    describe_key,
 )
-from millstream.project.yaml import entries
-from millstream.sources.registry import KINDS, declaration, installed
+from millstream.project.yaml import mapping_entries
+from millstream.sources.registry import KINDS, installed_kinds, source_declaration
 
 
 class SourceShape(Shape):
     """What the sources of all kinds have; `properties_shape` adds the keys of the kinds."""
 
-    name: Annotated[str, about("the name in source('name', 'topic')")]
+    name: Annotated[str, describe_key("the name in source('name', 'topic')")]
     description: Description = ""
 
 
@@ -56,13 +56,13 @@ class PropertiesShape(Shape):
 @cache
 def source_shape(kinds: tuple[str, ...] = KINDS) -> type[SourceShape]:
     """Return the shape of a source: the defaults of each kind, its name, and a list for each kind."""
-    declared = [declaration(kind) for kind in kinds]
+    declared = [source_declaration(kind) for kind in kinds]
     keys: list[Any] = [
         field for kind in declared if kind.defaults is not None for field in _fields_of(kind.defaults)
     ]
     keys += _fields_of(SourceShape)
     keys += [
-        (kind.key, Annotated[list[kind.shape], about(f"its {kind.key}")], field(default_factory=list))  # type: ignore[name-defined]
+        (kind.key, Annotated[list[kind.shape], describe_key(f"its {kind.key}")], field(default_factory=list))  # type: ignore[name-defined]
         for kind in declared
     ]
     words = dict(word for kind in declared for word in kind.words)
@@ -82,11 +82,13 @@ def properties_shape(kinds: tuple[str, ...] = KINDS) -> type[PropertiesShape]:
 
 def kinds_for(node: Node) -> tuple[str, ...]:
     """Return the kinds of sources to read a file with: installed ones only if it has keys of others."""
-    top = dict(entries(node)) if isinstance(node, MappingNode) else {}
+    top = dict(mapping_entries(node)) if isinstance(node, MappingNode) else {}
     declared = top["sources"][1] if "sources" in top else None
     sources = declared.value if isinstance(declared, SequenceNode) else []
-    names = {name for source in sources if isinstance(source, MappingNode) for name in entries(source)}
-    return (*KINDS, *installed()) if names - keys_of(source_shape()).keys() else KINDS
+    names = {
+        name for source in sources if isinstance(source, MappingNode) for name in mapping_entries(source)
+    }
+    return (*KINDS, *installed_kinds()) if names - keys_of(source_shape()).keys() else KINDS
 
 
 def _fields_of(shape: type[Any]) -> list[Any]:

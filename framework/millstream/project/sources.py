@@ -6,7 +6,7 @@ from millstream.project.columns import ColumnReader
 from millstream.project.schema import Shape
 from millstream.project.source_shapes import SourceShape
 from millstream.project.values import DeclaredSource
-from millstream.sources.registry import KINDS, declaration
+from millstream.sources.registry import KINDS, source_declaration
 
 
 def read_sources(
@@ -17,9 +17,9 @@ def read_sources(
     for source in shapes:
         reader.check_name(source, source.name, "source")
         for kind in kinds:
-            declaration(kind).check(reader, source)
-            declared += [(kind, source, shape) for shape in getattr(source, declaration(kind).key)]
+            source_declaration(kind).check(reader, source)
+            declared += [(kind, source, shape) for shape in getattr(source, source_declaration(kind).key)]
     names = {id(shape): f"{source.name}.{getattr(shape, 'name', '')}" for _, source, shape in declared}
-    titles = " or ".join(dict.fromkeys(declaration(kind).title for kind, _, _ in declared))
+    titles = " or ".join(dict.fromkeys(source_declaration(kind).title for kind, _, _ in declared))
     reader.check_unique([shape for _, _, shape in declared], lambda shape: names[id(shape)], titles)
-    return tuple(declaration(kind).read(reader, source, shape) for kind, source, shape in declared)
+    return tuple(source_declaration(kind).read(reader, source, shape) for kind, source, shape in declared)

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Call(NamedTuple):
+class MacroCall(NamedTuple):
     """The location in a template of a call that rendered text of another file."""
 
     path: str
     offset: int
-    caller: "Call | None" = None
+    caller: "MacroCall | None" = None
 
 
-class Segment(NamedTuple):
+class TextSegment(NamedTuple):
     """`length` rendered characters from one location.
 
     A copied segment (`width` is None) maps character by character; a computed one maps as a whole to the
@@ -24,34 +24,34 @@ class Segment(NamedTuple):
     path: str
     offset: int
     width: int | None = None
-    caller: Call | None = None
+    caller: MacroCall | None = None
 
 
-class Piece(str):
+class TracedText(str):
     """Text with the segments that it consists of; `strip` keeps them."""
 
     __slots__ = ("segments",)
 
-    segments: tuple[Segment, ...]
+    segments: tuple[TextSegment, ...]
 
     @staticmethod
-    def of(text: str, segments: tuple[Segment, ...]) -> "Piece":
-        piece = Piece(text)
+    def of(text: str, segments: tuple[TextSegment, ...]) -> "TracedText":
+        piece = TracedText(text)
         piece.segments = segments
         return piece
 
-    def lstrip(self, chars: str | None = None, /) -> "Piece":
+    def lstrip(self, chars: str | None = None, /) -> "TracedText":
         stripped = str.lstrip(self, chars)
         return self._cut(len(self) - len(stripped), len(self))
 
-    def rstrip(self, chars: str | None = None, /) -> "Piece":
+    def rstrip(self, chars: str | None = None, /) -> "TracedText":
         return self._cut(0, len(str.rstrip(self, chars)))
 
-    def strip(self, chars: str | None = None, /) -> "Piece":
+    def strip(self, chars: str | None = None, /) -> "TracedText":
         return self.lstrip(chars).rstrip(chars)
 
-    def _cut(self, start: int, stop: int) -> "Piece":
-        segments: list[Segment] = []
+    def _cut(self, start: int, stop: int) -> "TracedText":
+        segments: list[TextSegment] = []
         position = 0
         for segment in self.segments:
             first, last = max(position, start), min(position + segment.length, stop)
@@ -59,56 +59,56 @@ class Piece(str):
                 moved = segment.offset if segment.width is not None else segment.offset + first - position
                 segments.append(segment._replace(length=last - first, offset=moved))
             position += segment.length
-        return Piece.of(str.__getitem__(self, slice(start, stop)), tuple(segments))
+        return TracedText.of(str.__getitem__(self, slice(start, stop)), tuple(segments))
 
 
-def concat(pieces: Iterable[str]) -> Piece:
+def concat(pieces: Iterable[str]) -> TracedText:
     """Join pieces; Jinja's generated code calls this instead of `"".join`."""
     texts: list[str] = []
-    segments: list[Segment] = []
+    segments: list[TextSegment] = []
     for piece in pieces:
         texts.append(piece)
-        if isinstance(piece, Piece):
+        if isinstance(piece, TracedText):
             segments.extend(piece.segments)
         elif piece:
-            segments.append(Segment(len(piece), "", 0, 0))
-    return Piece.of("".join(texts), tuple(segments))
+            segments.append(TextSegment(len(piece), "", 0, 0))
+    return TracedText.of("".join(texts), tuple(segments))
 
 
-def computed(value: object, path: str, offset: int, width: int) -> Piece:
+def trace_value(value: object, path: str, offset: int, width: int) -> TracedText:
     """Wrap the value of a `{{ … }}`: text of a macro keeps its own locations, with this call as caller."""
-    if isinstance(value, Piece):
-        call = Call(path, offset)
-        return Piece.of(value, tuple(_called(segment, call, width) for segment in value.segments))
+    if isinstance(value, TracedText):
+        call = MacroCall(path, offset)
+        return TracedText.of(value, tuple(_called(segment, call, width) for segment in value.segments))
     text = str(value)
-    return Piece.of(text, (Segment(len(text), path, offset, width),) if text else ())
+    return TracedText.of(text, (TextSegment(len(text), path, offset, width),) if text else ())
 
 
-def _called(segment: Segment, call: Call, width: int) -> Segment:
+def _called(segment: TextSegment, call: MacroCall, width: int) -> TextSegment:
     if not segment.path:
         return segment._replace(path=call.path, offset=call.offset, width=width)
     return segment._replace(caller=_outermost(segment.caller, call))
 
 
-def _outermost(caller: Call | None, call: Call) -> Call:
+def _outermost(caller: MacroCall | None, call: MacroCall) -> MacroCall:
     if caller is None:
         return call
     return caller._replace(caller=_outermost(caller.caller, call))
 
 
-class Origin(NamedTuple):
+class TextOrigin(NamedTuple):
     """Where a range of rendered text was written."""
 
     path: str
     start: int
     stop: int
-    caller: Call | None
+    caller: MacroCall | None
 
 
 class SpanMap:
     """Maps offsets of rendered text back to files."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: TracedText) -> None:
         self._segments = piece.segments
         self._starts: list[int] = []
         position = 0
@@ -117,25 +117,25 @@ class SpanMap:
             position += segment.length
         self.length = position
 
-    def origin(self, start: int, stop: int | None = None) -> Origin | None:
+    def origin(self, start: int, stop: int | None = None) -> TextOrigin | None:
         """Return where the character at `start` was written, up to `stop` within one segment."""
         if not self._segments:
             return None
         index = bisect_right(self._starts, max(0, min(start, self.length - 1))) - 1
         segment = self._segments[index]
         if segment.width is not None:
-            return Origin(segment.path, segment.offset, segment.offset + segment.width, segment.caller)
+            return TextOrigin(segment.path, segment.offset, segment.offset + segment.width, segment.caller)
         first = segment.offset + min(max(start - self._starts[index], 0), segment.length)
         room = self._starts[index] + segment.length - start
         width = 1 if stop is None else max(1, min(stop - start, room))
-        return Origin(segment.path, first, first + width, segment.caller)
+        return TextOrigin(segment.path, first, first + width, segment.caller)
 
-    def calls(self, position: int) -> frozenset[Call]:
+    def calls(self, position: int) -> frozenset[MacroCall]:
         """Return the calls that rendered a character, directly or through others."""
         segment = self.origin(position)
         return _with_outer(segment.caller if segment else None)
 
-    def beginning(self, position: int, call: Call) -> int:
+    def beginning(self, position: int, call: MacroCall) -> int:
         """Return where the text begins that a call rendered, and of which the character at `position` is."""
         index = bisect_right(self._starts, position) - 1
         while index and call in _with_outer(self._segments[index - 1].caller):
@@ -143,7 +143,7 @@ class SpanMap:
         return self._starts[index]
 
 
-def _with_outer(call: Call | None) -> frozenset[Call]:
+def _with_outer(call: MacroCall | None) -> frozenset[MacroCall]:
     """Return a call and those that led to it."""
     calls = set()
     while call:

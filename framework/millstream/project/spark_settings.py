@@ -44,13 +44,13 @@ _PROPERTY = re.compile(r"-D(?!log4j|java\.io\.tmpdir|com\.sun\.|sun\.|javax\.net
 
 def spark_settings(target: Target) -> dict[str, str]:
     """Return the `spark:` settings of a target; secrets are revealed."""
-    return {name: as_text(value) for name, value in flat(target.settings.get("spark") or {})}
+    return {name: as_text(value) for name, value in flatten_settings(target.settings.get("spark") or {})}
 
 
 def settings_of_results(target: Target) -> dict[str, str]:
     """Return the `spark:` settings that can change results; a text from the environment becomes a digest."""
     settings: dict[str, str] = {}
-    for name, value in flat(target.settings.get("spark") or {}):
+    for name, value in flatten_settings(target.settings.get("spark") or {}):
         text = as_text(value)
         if name in _JAVA_OPTIONS:
             text = " ".join(_PROPERTY.findall(text))
@@ -63,7 +63,7 @@ def settings_of_results(target: Target) -> dict[str, str]:
 
 def session_timezone(spark: Mapping[str, Any]) -> Any:
     """Return the time zone that Spark settings name, or None."""
-    return next((value for name, value in flat(spark) if name == TIMEZONE), None)
+    return next((value for name, value in flatten_settings(spark) if name == TIMEZONE), None)
 
 
 def with_timezone(settings: dict[str, Any]) -> dict[str, Any]:
@@ -76,11 +76,11 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def flat(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+def flatten_settings(settings: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
     """Yield settings by their whole names; YAML may write them as a tree."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            yield from flat(value, f"{above}{name}.")
+            yield from flatten_settings(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
 

@@ -9,8 +9,8 @@ from msgspec.structs import fields
 
 from millstream.project.options import Guarantee
 from millstream.project.schema import Shape
-from millstream.project.shapes import Duration, Positive, about
-from millstream.stores.registry import DEFAULT, STORES, StoreName, declaration
+from millstream.project.shapes import Duration, Positive, describe_key
+from millstream.stores.registry import DEFAULT, STORES, StoreName, store_declaration
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 _UNIT = r"\d+(\.\d+)? (millisecond|second|minute|hour|day)s?"
@@ -38,29 +38,31 @@ class KafkaShape(Shape):
         "security.protocol": "write security_protocol: …",
     }
 
-    bootstrap_servers: Annotated[str, about("host:port; separate several with commas")]
-    security_protocol: Annotated[Protocol | None, about("the security protocol, by default PLAINTEXT")] = None
+    bootstrap_servers: Annotated[str, describe_key("host:port; separate several with commas")]
+    security_protocol: Annotated[
+        Protocol | None, describe_key("the security protocol, by default PLAINTEXT")
+    ] = None
     sasl_mechanism: Annotated[
         Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"] | None,
-        about("how clients authenticate"),
+        describe_key("how clients authenticate"),
     ] = None
     sasl_username: str | None = None
-    sasl_password: Annotated[str | None, about("a secret: use env_var()")] = None
-    sasl_jaas_config: Annotated[str | None, about("a secret: use env_var()")] = None
+    sasl_password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
+    sasl_jaas_config: Annotated[str | None, describe_key("a secret: use env_var()")] = None
     ssl_truststore_location: str | None = None
-    ssl_truststore_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_truststore_password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
     ssl_truststore_type: str | None = None
     ssl_keystore_location: str | None = None
-    ssl_keystore_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    ssl_keystore_password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
     ssl_keystore_type: str | None = None
-    ssl_key_password: Annotated[str | None, about("a secret: use env_var()")] = None
-    ssl_ca_location: Annotated[str | None, about("a PEM file with the trusted certificates")] = None
+    ssl_key_password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
+    ssl_ca_location: Annotated[str | None, describe_key("a PEM file with the trusted certificates")] = None
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
     ssl_endpoint_identification_algorithm: str | None = None
-    producer: Annotated[dict[str, Any], about("options of Kafka producers")] = {}
-    consumer: Annotated[dict[str, Any], about("options of Kafka consumers")] = {}
-    admin: Annotated[dict[str, Any], about("options of Kafka's admin client")] = {}
+    producer: Annotated[dict[str, Any], describe_key("options of Kafka producers")] = {}
+    consumer: Annotated[dict[str, Any], describe_key("options of Kafka consumers")] = {}
+    admin: Annotated[dict[str, Any], describe_key("options of Kafka's admin client")] = {}
 
 
 class SchemaRegistryShape(Shape):
@@ -72,17 +74,19 @@ class SchemaRegistryShape(Shape):
         "basic.auth.user.info": "write username: … and password: …",
     }
 
-    url: Annotated[str, about("https://host:port; separate several with commas")]
-    username: Annotated[str | None, about("a user, or an API key")] = None
-    password: Annotated[str | None, about("a secret: use env_var()")] = None
-    token: Annotated[str | None, about("a bearer token, a secret: use env_var()")] = None
-    cluster: Annotated[str | None, about("with a token: the logical cluster in Confluent Cloud")] = None
-    ca: Annotated[str | None, about("a PEM file with the trusted certificates")] = None
-    certificate: Annotated[str | None, about("a PEM file with the client's certificate")] = None
-    key: Annotated[str | None, about("a PEM file with the key of the certificate")] = None
-    key_password: Annotated[str | None, about("a secret: use env_var()")] = None
+    url: Annotated[str, describe_key("https://host:port; separate several with commas")]
+    username: Annotated[str | None, describe_key("a user, or an API key")] = None
+    password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
+    token: Annotated[str | None, describe_key("a bearer token, a secret: use env_var()")] = None
+    cluster: Annotated[str | None, describe_key("with a token: the logical cluster in Confluent Cloud")] = (
+        None
+    )
+    ca: Annotated[str | None, describe_key("a PEM file with the trusted certificates")] = None
+    certificate: Annotated[str | None, describe_key("a PEM file with the client's certificate")] = None
+    key: Annotated[str | None, describe_key("a PEM file with the key of the certificate")] = None
+    key_password: Annotated[str | None, describe_key("a secret: use env_var()")] = None
     register: Annotated[
-        bool | None, about("false: sinks use schemas that others have registered, and register none")
+        bool | None, describe_key("false: sinks use schemas that others have registered, and register none")
     ] = None
 
 
@@ -94,7 +98,7 @@ if TYPE_CHECKING:
         store: StoreName = DEFAULT
 
 else:
-    _STORES = [declaration(store) for store in STORES]
+    _STORES = [store_declaration(store) for store in STORES]
     TablesShape = defstruct(
         "TablesShape",
         [
@@ -116,17 +120,17 @@ class HealthShape(Shape):
     """When a run is healthy, and how often it runs tests that need more than a row."""
 
     max_lag: Annotated[
-        Positive | None, about("/readyz fails while a query has more records than this to read")
+        Positive | None, describe_key("/readyz fails while a query has more records than this to read")
     ] = None
     max_staleness: Annotated[
         Duration | None,
-        about(
+        describe_key(
             "/readyz and /healthz fail while a query has ended no batch for this long, with records to read"
         ),
     ] = None
     test_every: Annotated[
         Duration | Literal["never"] | None,
-        about("how often run tests freshness, row_count and unique, by default 10 minutes"),
+        describe_key("how often run tests freshness, row_count and unique, by default 10 minutes"),
     ] = None
 
 
@@ -145,17 +149,18 @@ class NotificationShape(Shape):
         "events": "write on: [failed, recovered]",
     }
 
-    webhook: Annotated[str | None, about("an http or https address, a secret: use env_var()")] = None
+    webhook: Annotated[str | None, describe_key("an http or https address, a secret: use env_var()")] = None
     command: Annotated[
-        list[str], about("or a program and its arguments, which reads the notification as JSON from stdin")
+        list[str],
+        describe_key("or a program and its arguments, which reads the notification as JSON from stdin"),
     ] = []
     format: Annotated[
         Literal["slack", "json"] | None,
-        about('of the webhook: slack, the default, is {"text": …}; json has all fields'),
+        describe_key('of the webhook: slack, the default, is {"text": …}; json has all fields'),
     ] = None
-    on: Annotated[list[NoticeKind], about("the events to send; by default all")] = []
+    on: Annotated[list[NoticeKind], describe_key("the events to send; by default all")] = []
     every: Annotated[
-        Duration | None, about("each cause is sent at most once in this time, by default 1 hour")
+        Duration | None, describe_key("each cause is sent at most once in this time, by default 1 hour")
     ] = None
 
 
@@ -167,46 +172,55 @@ class TargetShape(Shape):
         "threads": 'write master: "local[4]"',
     }
 
-    master: Annotated[str, about("a Spark master: local[*], spark://..., yarn, k8s://...")] = "local[*]"
-    kafka: Annotated[KafkaShape | Literal["embedded"], about("embedded, or the settings of a cluster")] = (
-        "embedded"
+    master: Annotated[str, describe_key("a Spark master: local[*], spark://..., yarn, k8s://...")] = (
+        "local[*]"
     )
+    kafka: Annotated[
+        KafkaShape | Literal["embedded"], describe_key("embedded, or the settings of a cluster")
+    ] = "embedded"
     schema_registry: Annotated[
         SchemaRegistryShape | None,
-        about("a schema registry with Confluent's API; with the embedded Kafka, by default a local one"),
+        describe_key(
+            "a schema registry with Confluent's API; with the embedded Kafka, by default a local one"
+        ),
     ] = None
     tables: TablesShape | None = None
-    checkpoints: Annotated[str | None, about("where checkpoints are kept")] = None
-    trigger: Annotated[Trigger | None, about("available_now, realtime or a duration such as 5 seconds")] = (
-        None
-    )
+    checkpoints: Annotated[str | None, describe_key("where checkpoints are kept")] = None
+    trigger: Annotated[
+        Trigger | None, describe_key("available_now, realtime or a duration such as 5 seconds")
+    ] = None
     latency: Annotated[
         Duration | None,
-        about("maximum time until the results of a record are stored: limits the batches of `run`"),
+        describe_key("maximum time until the results of a record are stored: limits the batches of `run`"),
     ] = None
     optimization: Annotated[
-        Optimization | list[str] | None, about("rules to apply: all, none or names of rules")
+        Optimization | list[str] | None, describe_key("rules to apply: all, none or names of rules")
     ] = None
     health: Annotated[
-        HealthShape | None, about("thresholds of a run's probes, and its interval of tests")
+        HealthShape | None, describe_key("thresholds of a run's probes, and its interval of tests")
     ] = None
     notifications: Annotated[
-        list[NotificationShape] | None, about("webhooks and commands that a run notifies of failures")
+        list[NotificationShape] | None, describe_key("webhooks and commands that a run notifies of failures")
     ] = None
-    grouping: Annotated[Literal["all", "stateless", "off"] | None, about("which models share a query")] = None
+    grouping: Annotated[
+        Literal["all", "stateless", "off"] | None, describe_key("which models share a query")
+    ] = None
     guarantee: Annotated[
         Guarantee | None,
-        about("of records in Kafka: exactly_once sends them in transactions; by default at_least_once"),
+        describe_key(
+            "of records in Kafka: exactly_once sends them in transactions; by default at_least_once"
+        ),
     ] = None
-    timezone: Annotated[str | None, about("the time zone of days and hours, by default UTC")] = None
-    spark: Annotated[dict[str, Any], about("further Spark settings")] = {}
+    timezone: Annotated[str | None, describe_key("the time zone of days and hours, by default UTC")] = None
+    spark: Annotated[dict[str, Any], describe_key("further Spark settings")] = {}
     environment: Annotated[
-        str | None, about("an isolated environment in which all commands work, such as the user's name")
+        str | None,
+        describe_key("an isolated environment in which all commands work, such as the user's name"),
     ] = None
     fast_paths: Annotated[
         Literal["on", "off"] | None,
-        about("off: run every query without shortcuts, to find out whether one gives other rows"),
+        describe_key("off: run every query without shortcuts, to find out whether one gives other rows"),
     ] = None
     jars: Annotated[
-        Literal["fetched", "provided"] | None, about("provided: the cluster has its own jars")
+        Literal["fetched", "provided"] | None, describe_key("provided: the cluster has its own jars")
     ] = None

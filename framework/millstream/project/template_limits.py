@@ -71,7 +71,7 @@ class NotTextError(TypeError):
         super().__init__(f"a {what} can't be shown as text")
 
 
-class Budget:
+class TemplateBudget:
     """What a template may still use."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ def printed_size(value: Any, limit: int) -> int:
     return size
 
 
-def shown(value: Any) -> Any:
+def check_printable(value: Any) -> Any:
     """Return a value that can be shown as text; any other is a `NotTextError`."""
     printed_size(value, SIZE)
     return value
@@ -167,13 +167,13 @@ class LimitedEnvironment(SandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=self.shown, **options)
-        self.budget = Budget()
+        self.budget = TemplateBudget()
         self.filters = {name: self._limited(name, function) for name, function in self.filters.items()}
         del self.globals["lipsum"]
         self.globals["range"] = _range
 
     def start(self) -> None:
-        self.budget = Budget()
+        self.budget = TemplateBudget()
 
     # -- called by generated code
 
@@ -304,7 +304,7 @@ class LimitedEnvironment(SandboxedEnvironment):
             if name not in _CHOOSING_FILTERS:
                 self.budget.charge(_size(returned))
                 if isinstance(returned, str):
-                    shown([*values, *kwargs.values()])  # what the text was built from
+                    check_printable([*values, *kwargs.values()])  # what the text was built from
             return returned
 
         return limited

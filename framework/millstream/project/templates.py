@@ -10,16 +10,16 @@ from jinja2 import TemplateSyntaxError, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at, did_you_mean
-from millstream.core.text import Location, Text
+from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at, did_you_mean
+from millstream.core.text import FileText, Location
 from millstream.project import dbt
 from millstream.project.config import ConfigValue
-from millstream.project.context import Functions, Recorder, RenderDiagnostic, RenderError
+from millstream.project.context import RenderDiagnostic, RenderError, RenderRecorder, TemplateFunctions
 from millstream.project.environment import TracingEnvironment, frame_offset
 from millstream.project.macros import names_read, read_macros, syntax_diagnostic
-from millstream.project.spans import Call, Piece, SpanMap, concat
+from millstream.project.spans import MacroCall, SpanMap, TracedText, concat
 from millstream.project.template_limits import REMEDY, BudgetError, NotTextError
-from millstream.project.values import Project, Reference, SqlFile, Uses
+from millstream.project.values import NodeReference, Project, SqlFile, TemplateUses
 
 _NO_FILES = "no loader for this environment specified"
 """Jinja's message for include, import and extends."""
@@ -33,10 +33,10 @@ _MACRO = re.compile(r"\{%[-+]?\s*(?:macro|test)\s+(\w+)")
 class Rendered(Struct, frozen=True):
     sql: str
     spans: SpanMap
-    references: tuple[Reference, ...]
+    references: tuple[NodeReference, ...]
     options: dict[str, ConfigValue]
     """Those given in `config()`."""
-    uses: Uses
+    uses: TemplateUses
     logs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
     failed: bool
@@ -48,14 +48,14 @@ class Renderer:
 
     def __init__(self, project: Project) -> None:
         self.environment = TracingEnvironment()
-        self.functions = Functions(project)
+        self.functions = TemplateFunctions(project)
         self.globals: dict[str, Any] = {
             **self.environment.globals,
             **self.functions.globals(),
             "this": "",
             "is_test": False,
         }
-        self.texts = {file.path: Text(file.path, file.content) for file in project.macros}
+        self.texts = {file.path: FileText(file.path, file.content) for file in project.macros}
         self.library, self.diagnostics = read_macros(
             self.environment, project.macros, frozenset(self.globals)
         )
@@ -92,11 +92,11 @@ class Renderer:
 
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
-        recorder = self.functions.recorder = Recorder(base_config)
+        recorder = self.functions.recorder = RenderRecorder(base_config)
         self.globals["this"] = f"models.{file.name}"
-        self.texts[file.path] = Text(file.path, file.content)
+        self.texts[file.path] = FileText(file.path, file.content)
         diagnostics: list[Diagnostic] = []
-        piece, names = Piece.of("", ()), frozenset[str]()
+        piece, names = TracedText.of("", ()), frozenset[str]()
         self.environment.start()
         try:
             tree = self.environment.parse(file.content, file.path, file.path)
@@ -119,11 +119,11 @@ class Renderer:
             sql=str(piece),
             spans=SpanMap(piece),
             references=tuple(
-                Reference(id_, self._location(position, id_.rsplit(".", 1)[1]))
+                NodeReference(id_, self._location(position, id_.rsplit(".", 1)[1]))
                 for id_, position in recorder.references
             ),
             options={name: self._option(name, *option) for name, option in recorder.config.items()},
-            uses=Uses(tuple(sorted(names)), recorder.vars, recorder.env),
+            uses=TemplateUses(tuple(sorted(names)), recorder.vars, recorder.env),
             logs=tuple(recorder.logs),
             diagnostics=tuple(diagnostics),
             failed=failed,
@@ -133,7 +133,7 @@ class Renderer:
 
     def locate(
         self, rendered: Rendered, start: int, stop: int, needle: str = "", before: int | None = None
-    ) -> tuple[Location, str, list[Note]]:
+    ) -> tuple[Location, str, list[DiagnosticNote]]:
         """Return where rendered text was written, its line, and the calls that led there.
 
         A name that a caller passed to a macro is located in the call: that is where the mistake is. So is
@@ -146,8 +146,8 @@ class Renderer:
             return Location("", 1, 1, 2), "", []
         text = self.texts[origin.path]
         location = text.location(origin.start, origin.stop)
-        notes: list[Note] = []
-        caller: Call | None = origin.caller
+        notes: list[DiagnosticNote] = []
+        caller: MacroCall | None = origin.caller
         passed = bool(needle) and needle not in text.content[origin.start : origin.stop]
         around = None if before is None else spans.calls(before)
         while caller:
@@ -158,10 +158,10 @@ class Renderer:
                 argument = (begin, end)
             if argument:
                 passed = False
-                notes.insert(0, Note(THROUGH, location))
+                notes.insert(0, DiagnosticNote(THROUGH, location))
                 text, location = calling, calling.location(*argument)
             else:
-                notes.append(Note("called from here", calling.location(begin, end)))
+                notes.append(DiagnosticNote("called from here", calling.location(begin, end)))
             caller = caller.caller
         return location, text.line(location.line), notes
 
@@ -180,7 +180,7 @@ class Renderer:
     # -- errors
 
     def _diagnostic(
-        self, diagnostic: RenderDiagnostic, position: tuple[str, int] | None, *notes: Note
+        self, diagnostic: RenderDiagnostic, position: tuple[str, int] | None, *notes: DiagnosticNote
     ) -> Diagnostic:
         location = self._location(position, diagnostic.needle)
         line = self.texts[location.path].line(location.line) if location else ""
@@ -195,7 +195,7 @@ class Renderer:
         if "was not provided" in diagnostic.message and outer:
             inner, outer = outer[-1], outer[:-1]
         notes = [
-            Note("called from here", self._location(position, ""))
+            DiagnosticNote("called from here", self._location(position, ""))
             for position in reversed(outer)
             if position != inner
         ]
@@ -299,7 +299,7 @@ def _template_frames(error: BaseException) -> list[tuple[str, int]]:
     return positions
 
 
-def _runs_on(rendered: Rendered, position: int, call: Call) -> bool:
+def _runs_on(rendered: Rendered, position: int, call: MacroCall) -> bool:
     """Return whether the text of a call begins within a word, and `position` is behind that word."""
     begin = rendered.spans.beginning(position, call)
     word = re.compile(r"(?<=\w)\w+").match(rendered.sql, begin)

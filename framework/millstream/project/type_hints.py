@@ -72,7 +72,7 @@ class Hint(Struct, frozen=True):
 UNKNOWN = Hint(types.UNKNOWN)
 
 
-class Hints(Struct):
+class HintReader(Struct):
     """Reads the hints of one module; `errors` collects what is wrong with them, each once."""
 
     module: Module

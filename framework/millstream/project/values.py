@@ -35,7 +35,7 @@ class DataTest(Struct, frozen=True):
     severity: Severity = "error"
 
 
-class Column(Struct, frozen=True):
+class DeclaredColumn(Struct, frozen=True):
     """A declared column; `expression` is the SQL that computes a source's column."""
 
     name: str
@@ -52,7 +52,7 @@ class Column(Struct, frozen=True):
     meta: dict[str, Any] = {}
 
 
-class Watermark(Struct, frozen=True):
+class DeclaredWatermark(Struct, frozen=True):
     column: str
     delay: str
     location: Location
@@ -102,7 +102,7 @@ class RegistryUse(Struct, frozen=True, tag="registry"):
         return f"subject '{self.subject}'"
 
 
-class Key(Struct, frozen=True):
+class TopicKey(Struct, frozen=True):
     """The key of a topic's records, read as a column of this name and type."""
 
     name: str
@@ -120,8 +120,8 @@ class Topic(Struct, frozen=True, tag="topic"):
     name: str
     topic: str
     location: Location
-    columns: tuple[Column, ...] = ()
-    key: Key | None = None
+    columns: tuple[DeclaredColumn, ...] = ()
+    key: TopicKey | None = None
     format: Encoding = DEFAULT
     schema: SchemaUse | RegistryUse | FunctionUse | None = None
     incomplete: bool = False
@@ -129,7 +129,7 @@ class Topic(Struct, frozen=True, tag="topic"):
     table: bool = False
     versions: str = ""
     """For a reference topic: how long versions are kept after their end, or `all`; empty: no versions."""
-    watermark: Watermark | None = None
+    watermark: DeclaredWatermark | None = None
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
     deduplicate: bool = False
     """Records whose headers have the position of an earlier one are dropped."""
@@ -164,8 +164,8 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     source: str
     name: str
     location: Location
-    columns: tuple[Column, ...] = ()
-    watermark: Watermark | None = None
+    columns: tuple[DeclaredColumn, ...] = ()
+    watermark: DeclaredWatermark | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
     owner: str | None = None
@@ -208,7 +208,7 @@ class ModelProperties(Struct, frozen=True):
     name: str
     location: Location
     description: str = ""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DeclaredColumn, ...] = ()
     config: dict[str, Any] = {}
     config_locations: dict[str, Location] = {}
     config_lines: dict[str, str] = {}
@@ -229,14 +229,14 @@ class SqlFile(Struct, frozen=True):
     digest: str
 
 
-class Reference(Struct, frozen=True):
+class NodeReference(Struct, frozen=True):
     """A `ref()` or `source()` of a template: the node's id and where it is called."""
 
     id: str
     location: Location | None = None
 
 
-class Uses(Struct, frozen=True):
+class TemplateUses(Struct, frozen=True):
     """What a rendering read besides its file: with the same values, the result is the same."""
 
     names: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ class Uses(Struct, frozen=True):
 class Seed(Struct, frozen=True):
     name: str
     path: str
-    columns: tuple[Column, ...]
+    columns: tuple[DeclaredColumn, ...]
     rows: int
     location: Location
     delimiter: str = ","
@@ -258,7 +258,7 @@ class Seed(Struct, frozen=True):
     digest: str = ""
 
 
-class Parameter(Struct, frozen=True):
+class FunctionParameter(Struct, frozen=True):
     name: str
     type: Type
     nullable: bool = False
@@ -267,7 +267,7 @@ class Parameter(Struct, frozen=True):
     """The fields of a struct, which know whether they can be NULL."""
 
 
-class Import(Struct, frozen=True):
+class PythonImport(Struct, frozen=True):
     """A name of a module, a whole module, or a file, that Python code reads."""
 
     module: str
@@ -284,7 +284,7 @@ class Function(Struct, frozen=True):
     name: str
     path: str
     location: Location
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     returns: Type
     nullable: bool = False
     fields: tuple[Field, ...] = ()
@@ -299,7 +299,7 @@ class Function(Struct, frozen=True):
     description: str = ""
     digest: str = ""
     """Covers the function's body and everything of the project that it could read."""
-    imports: tuple[Import, ...] = ()
+    imports: tuple[PythonImport, ...] = ()
     libraries: dict[str, str] = {}
     """The libraries that it could import, with their versions."""
     effect: str = ""

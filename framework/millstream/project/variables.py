@@ -11,9 +11,9 @@ from typing import Any
 from yaml.nodes import MappingNode, ScalarNode
 
 from millstream.core.errors import Diagnostic, diagnostic_at
-from millstream.core.text import Text
-from millstream.project.numbers import QUOTE, fits
-from millstream.project.yaml import parse_yaml, plain, span
+from millstream.core.text import FileText
+from millstream.project.numbers import QUOTE, fits_bigint
+from millstream.project.yaml import node_span, node_value, parse_yaml
 
 
 def merge_variables(
@@ -24,7 +24,7 @@ def merge_variables(
     merged = dict(settings)
     for origin, value in (("MILLSTREAM_VARS", os.environ.get("MILLSTREAM_VARS")), ("--vars", option)):
         if isinstance(value, str):
-            read, errors = _read(Text(origin, value))
+            read, errors = _read(FileText(origin, value))
             merged |= read
             diagnostics += errors
         elif value:
@@ -74,7 +74,7 @@ def too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from too_large(inner, (*path, str(index)))
-    elif isinstance(value, int) and not fits(value):
+    elif isinstance(value, int) and not fits_bigint(value):
         yield path
 
 
@@ -90,7 +90,7 @@ def with_nul(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
         yield path
 
 
-def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
+def _read(text: FileText) -> tuple[dict[str, Any], list[Diagnostic]]:
     remedy = f"write {text.path} '{{name: value}}'"
     # YAML reads most JSON, but not tabs or `\ud83d\ude00`.
     if (variables := _json(text.content)) is not None and next(too_large(variables), None) is None:
@@ -107,8 +107,8 @@ def _read(text: Text) -> tuple[dict[str, Any], list[Diagnostic]]:
         if isinstance(node, ScalarNode) and ":" in node.value:
             remedy = f"add a space after the colon: {text.path} '{{name: value}}'"
         message = f"{text.path} must be a mapping of names to values"
-        return {}, [diagnostic_at(text, *span(text, node), "MS115", message, remedy)]
-    return dict(plain(node)), []
+        return {}, [diagnostic_at(text, *node_span(text, node), "MS115", message, remedy)]
+    return dict(node_value(node)), []
 
 
 def _json(content: str) -> dict[str, Any] | None:

@@ -8,19 +8,19 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from msgspec import Meta, Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.core.errors import nearest
+from millstream.core.errors import nearest_name
 
 _TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def bare(type_: Any) -> Any:
+def unwrap_type(type_: Any) -> Any:
     """Return a type without its annotations."""
     while get_origin(type_) is Annotated:
         type_ = get_args(type_)[0]
     return type_
 
 
-def metas(type_: Any) -> list[Meta]:
+def type_metas(type_: Any) -> list[Meta]:
     return (
         [meta for meta in get_args(type_)[1:] if isinstance(meta, Meta)]
         if get_origin(type_) is Annotated
@@ -30,10 +30,10 @@ def metas(type_: Any) -> list[Meta]:
 
 def type_name(type_: Any) -> str:
     """Name a type as users do: `a string`, `a list`, `a duration`."""
-    for meta in metas(type_):
+    for meta in type_metas(type_):
         if meta.title:
             return meta.title
-    type_ = bare(type_)
+    type_ = unwrap_type(type_)
     origin = get_origin(type_)
     if origin in {list, tuple}:
         return "a list"
@@ -46,16 +46,16 @@ def type_name(type_: Any) -> str:
     return _TYPES.get(type_, getattr(type_, "__name__", str(type_)))
 
 
-def remedy(type_: Any, name: str, node: Node) -> str:
+def type_remedy(type_: Any, name: str, node: Node) -> str:
     """Return what to write instead."""
-    for meta in metas(type_):
+    for meta in type_metas(type_):
         if (suggestions := (meta.extra or {}).get("known")) and (
-            close := nearest(str(getattr(node, "value", "")), suggestions)
+            close := nearest_name(str(getattr(node, "value", "")), suggestions)
         ):
             return f"did you mean '{close}'?"
         if meta.examples:
             return f"write it as in {name}: {meta.examples[0]}"
-    type_ = bare(type_)
+    type_ = unwrap_type(type_)
     if type_ is str and isinstance(node, ScalarNode) and not node.tag.endswith(":null"):
         return f"put it in quotes: '{node.value}'"
     if get_origin(type_) is list:
@@ -67,19 +67,19 @@ def remedy(type_: Any, name: str, node: Node) -> str:
     return f"write {type_name(type_)}"
 
 
-def kind(node: Node) -> str:
+def node_kind(node: Node) -> str:
     match node:
         case MappingNode():
             return "a mapping"
         case SequenceNode():
             return "a list"
         case _:
-            return shown(node)
+            return show_node(node)
 
 
-def shown(node: Node) -> str:
+def show_node(node: Node) -> str:
     if not isinstance(node, ScalarNode):
-        return kind(node)
+        return node_kind(node)
     text = str(node.value)
     if node.tag.endswith(":null"):
         return "nothing"

@@ -15,10 +15,10 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from millstream.core.errors import Diagnostic, Note, diagnostic_at
-from millstream.core.text import Location, Text
-from millstream.project.numbers import QUOTE, fits
-from millstream.project.yaml_syntax import DEEPEST, too_deep, unreadable
+from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at
+from millstream.core.text import FileText, Location
+from millstream.project.numbers import QUOTE, fits_bigint
+from millstream.project.yaml_syntax import DEEPEST, report_syntax, too_deep
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _construct = yaml.constructor.SafeConstructor()
@@ -34,14 +34,14 @@ _LARGEST = 100_000
 """Values after expanding aliases; without a limit, a few lines could fill the memory."""
 
 
-def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
+def parse_yaml(text: FileText) -> tuple[Node | None, list[Diagnostic]]:
     """Read one YAML document; an empty file is neither a document nor an error."""
     if deep := too_deep(text):
         return None, [deep]
     try:
         node = yaml.compose(text.content, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
-        return None, [unreadable(text, error)]
+        return None, [report_syntax(text, error)]
     if node is None:
         return None, []
     check = _Check(text)
@@ -52,15 +52,15 @@ def parse_yaml(text: Text) -> tuple[Node | None, list[Diagnostic]]:
 class _Check(Struct):
     """Reports what YAML allows but Millstream doesn't: duplicate keys, tags, exploding aliases."""
 
-    text: Text
+    text: FileText
     diagnostics: list[Diagnostic] = []
     fatal: bool = False
     sizes: dict[int, int] = {}
     above: set[int] = set()
 
-    def report(self, node: Node, code: str, message: str, remedy: str, *notes: Note) -> None:
+    def report(self, node: Node, code: str, message: str, remedy: str, *notes: DiagnosticNote) -> None:
         self.diagnostics.append(
-            diagnostic_at(self.text, *span(self.text, node), code, message, remedy, *notes)
+            diagnostic_at(self.text, *node_span(self.text, node), code, message, remedy, *notes)
         )
 
     def refuse(self, node: Node, message: str, remedy: str) -> int:
@@ -99,10 +99,10 @@ class _Check(Struct):
         if "\0" in node.value:
             self.report(node, "MS105", "a text can't contain the character NUL", "remove it")
             node.value = node.value.replace("\0", "")
-        value = scalar(node)
+        value = scalar_value(node)
         if node.tag in {_TAG + "int", _TAG + "float"} and isinstance(value, str) and ":" not in node.value:
             self.report(node, "MS105", f"'{node.value}' is not a number", "put it in quotes, or fix it")
-        if isinstance(value, int) and not fits(value):
+        if isinstance(value, int) and not fits_bigint(value):
             self.report(node, "MS105", "the number does not fit in 64 bits", QUOTE)
             node.value = "1"  # so that no second error follows
 
@@ -123,14 +123,14 @@ class _Check(Struct):
             if key.tag == _MERGE:
                 self.merge(value)
             elif key.value in seen and len(self.diagnostics) < MOST_KEYS:
-                note = Note("first defined here", location_of(self.text, seen[key.value]))
+                note = DiagnosticNote("first defined here", location_of(self.text, seen[key.value]))
                 self.report(key, "MS111", f"'{key.value}' is defined twice", "keep one of them", note)
             seen.setdefault(key.value, key)
         return size
 
     def template(self, value: Node) -> Node:
         """Read `{{ … }}` without quotes, which YAML takes for a mapping, as the intended text."""
-        start, stop = span(self.text, value)
+        start, stop = node_span(self.text, value)
         if not isinstance(value, MappingNode) or not self.text.content.startswith("{{", start):
             return value
         self.report(value, "MS105", "a value that starts with {{ needs quotes", 'write "{{ … }}"')
@@ -142,7 +142,7 @@ class _Check(Struct):
                 self.report(item, "MS105", "'<<' needs a mapping", "write <<: *name of an anchored mapping")
 
 
-def span(text: Text, node: Node) -> tuple[int, int]:
+def node_span(text: FileText, node: Node) -> tuple[int, int]:
     """Return the span of a node; that of a block ends with its last line."""
     # Not by line and column: YAML counts more characters as line ends than editors do.
     start, stop = node.start_mark.index, node.end_mark.index
@@ -151,9 +151,9 @@ def span(text: Text, node: Node) -> tuple[int, int]:
     return start, max(start + 1, stop)
 
 
-def offset_inside(text: Text, node: ScalarNode, index: int) -> int:
+def offset_inside(text: FileText, node: ScalarNode, index: int) -> int:
     """Return the offset in the file of a character of a value; the value's start if folding hides it."""
-    start, stop = span(text, node)
+    start, stop = node_span(text, node)
     written, value = text.content[start:stop], str(node.value)
     if node.style in {"|", ">"}:
         line = value.count("\n", 0, index)
@@ -173,37 +173,37 @@ def offset_inside(text: Text, node: ScalarNode, index: int) -> int:
     return position
 
 
-def location_of(text: Text, node: Node) -> Location:
-    return text.location(*span(text, node))
+def location_of(text: FileText, node: Node) -> Location:
+    return text.location(*node_span(text, node))
 
 
-def entries(node: Node) -> dict[str, tuple[Node, Node]]:
+def mapping_entries(node: Node) -> dict[str, tuple[Node, Node]]:
     """Return the keys of a mapping with the nodes of key and value; `<<` is merged in."""
     merged: dict[str, tuple[Node, Node]] = {}
     direct: dict[str, tuple[Node, Node]] = {}
     for key, value in node.value if isinstance(node, MappingNode) else ():
         if key.tag == _MERGE:
             for other in value.value if isinstance(value, SequenceNode) else [value]:
-                merged = entries(other) | merged
+                merged = mapping_entries(other) | merged
         elif isinstance(key, ScalarNode):
             direct[key.value] = (key, value)
     return merged | direct if merged else direct
 
 
-def plain(node: Node) -> Any:
+def node_value(node: Node) -> Any:
     """Return a node's value in Python's types; dates remain texts."""
     match node:
         case SequenceNode():
-            return [plain(item) for item in node.value]
+            return [node_value(item) for item in node.value]
         case MappingNode():
-            return {name: plain(value) for name, (_, value) in entries(node).items()}
+            return {name: node_value(value) for name, (_, value) in mapping_entries(node).items()}
         case ScalarNode():
-            return scalar(node)
+            return scalar_value(node)
         case _:
             return None
 
 
-def scalar(node: ScalarNode) -> str | int | float | bool | None:
+def scalar_value(node: ScalarNode) -> str | int | float | bool | None:
     try:
         match node.tag.removeprefix(_TAG):
             case "null":

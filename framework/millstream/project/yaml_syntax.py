@@ -7,7 +7,7 @@ import re
 import yaml
 
 from millstream.core.errors import Diagnostic, diagnostic_at
-from millstream.core.text import Text
+from millstream.core.text import FileText
 
 _INDENTATION = "check the indentation, colons and quotes here and in the line above"
 _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
@@ -54,7 +54,7 @@ _EXPLANATIONS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def unreadable(text: Text, error: yaml.YAMLError | ValueError) -> Diagnostic:
+def report_syntax(text: FileText, error: yaml.YAMLError | ValueError) -> Diagnostic:
     """Report why a text is not YAML, at the character where reading failed."""
     if isinstance(error, yaml.reader.ReaderError):
         # Its position counts bytes.
@@ -94,7 +94,7 @@ DEEPEST = 100
 """Deeper than anyone writes; libyaml recurses without a limit and would crash the process."""
 
 
-def too_deep(text: Text) -> Diagnostic | None:
+def too_deep(text: FileText) -> Diagnostic | None:
     """Reject nesting that can't be composed safely; only parses events if the brackets look suspicious."""
     depth = deepest = 0
     for bracket in _BRACKET.finditer(text.content):
@@ -114,5 +114,5 @@ def too_deep(text: Text) -> Diagnostic | None:
                 message = f"more than {DEEPEST} levels of nesting"
                 return diagnostic_at(text, start, start + 1, "MS105", message, "reduce the nesting")
     except (yaml.YAMLError, ValueError) as error:
-        return unreadable(text, error)
+        return report_syntax(text, error)
     return None

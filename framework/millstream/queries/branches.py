@@ -28,7 +28,7 @@ from millstream.plan.traits import traits_of
 from millstream.queries.fan_out import fan_out_base
 
 
-class Branch(Struct, frozen=True, eq=False):
+class OutputBranch(Struct, frozen=True, eq=False):
     """An output, with what decides which query it can be part of."""
 
     output: Output
@@ -74,17 +74,17 @@ class _Below(Struct, frozen=True):
     watermarks: tuple[tuple[str, str, str, str], ...] = ()
 
 
-def branches(plan: Plan, order: Iterable[Node]) -> list[Branch]:
+def split_branches(plan: Plan, order: Iterable[Node]) -> list[OutputBranch]:
     below: dict[int, _Below] = {}
     for node in order:
         below[id(node)] = _summary(node, [below[id(child)] for child in node.inputs])
-    output_branches: list[Branch] = []
+    output_branches: list[OutputBranch] = []
     for output in plan.outputs:
         summary = below[id(output)]
         update = any(isinstance(n, Aggregate) and n.emit == "on_change" for n in summary.states)
         update = update or traits_of(output).mode == "upsert"
         output_branches.append(
-            Branch(
+            OutputBranch(
                 output,
                 _base(output, stateless=not summary.states),
                 tuple(summary.scans.values()),

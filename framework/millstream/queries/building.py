@@ -25,61 +25,61 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.queries.batches import Batches, Rows, batches_sql
-from millstream.queries.branches import Branch
+from millstream.queries.batches import Batches, OutputSql, batches_sql
+from millstream.queries.branches import OutputBranch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
-from millstream.queries.common_rows import trunk, with_one_decode
+from millstream.queries.common_rows import find_trunk, with_one_decode
 from millstream.queries.emit.bad_records import drops_by, goods_of, read_goods
-from millstream.queries.emit.error_places import nested_calls
+from millstream.queries.emit.error_locations import nested_calls
 from millstream.queries.fan_out import fits_fan_out
-from millstream.queries.format_functions import decoders, encoders
-from millstream.queries.former import input_without_rows, is_former, of_models
+from millstream.queries.format_functions import decoding_calls, encoding_functions
 from millstream.queries.guarantee import sends_exactly_once
-from millstream.queries.lock import Assigned, Member
+from millstream.queries.large_records import too_large
+from millstream.queries.lock import AssignedGroup, GroupMember
 from millstream.queries.maintaining import maintaining_functions, maintaining_of
 from millstream.queries.matched_groups import copying_columns
-from millstream.queries.memory import estimate
+from millstream.queries.memory import estimate_memory
 from millstream.queries.realtime import realtime_obstacles
 from millstream.queries.record_accounting import counted_source
-from millstream.queries.shared import Shared, write_shared
-from millstream.queries.signature import Signatures
-from millstream.queries.too_large import too_large
+from millstream.queries.removed_models import input_without_rows, is_former, of_models
+from millstream.queries.shared_rows import SharedCtes, write_shared
+from millstream.queries.signature import QuerySignatures
 from millstream.queries.values import (
     ChangesRead,
     DeadLetters,
-    Delivery,
     Kind,
+    OutputDelivery,
     PerBatch,
     PhysicalSettings,
     Query,
-    Signature,
+    QuerySignature,
+    RowVersions,
     SinkOutput,
     StreamRead,
     TableOutput,
     Target,
     ToKafka,
-    Versions,
     ViewOutput,
     WriterOutput,
 )
-from millstream.queries.view_names import Views, scan_of, sources, static_reads
-from millstream.queries.writing import Part, QueryPlanning, dead_letter_sources, records_sql
+from millstream.queries.view_names import Views, scan_of, source_reads, static_reads
+from millstream.queries.writing import QueryPart, QueryPlanning, dead_letter_sources, records_sql
 
 
 class BuiltQuery(Struct, frozen=True):
     query: Query
-    members: tuple[Member, ...] = ()
+    members: tuple[GroupMember, ...] = ()
 
 
-class Recipe(Struct, frozen=True, eq=False):
+class QueryRecipe(Struct, frozen=True, eq=False):
     """What one query is built from."""
 
     name: str
     kind: Kind
-    parts: tuple[Part, ...]
-    branches: tuple[Branch, ...] = ()
+    parts: tuple[QueryPart, ...]
+    branches: tuple[OutputBranch, ...] = ()
     dead_letters: Decode | None = None
-    assigned: Assigned | None = None
+    assigned: AssignedGroup | None = None
     good: frozenset[str] = frozenset()
     """The columns by which all stored models of the project drop bad records."""
 
@@ -97,22 +97,22 @@ class Recipe(Struct, frozen=True, eq=False):
 
 
 def stateless_parts(
-    branches: Sequence[Branch], dead_letters: Decode | None, others: Sequence[Decode]
-) -> tuple[tuple[Part, ...], Decode | None]:
+    branches: Sequence[OutputBranch], dead_letters: Decode | None, others: Sequence[Decode]
+) -> tuple[tuple[QueryPart, ...], Decode | None]:
     """Return the single part of a stateless group, and the Decode whose dead letters it sends."""
     outputs = with_one_decode(branches, others)
     if dead_letters is not None:
         dead_letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
-        return (Part(tuple(outputs), dead_letters),), dead_letters
+        return (QueryPart(tuple(outputs), dead_letters),), dead_letters
     if (filtered := _of_one_decode(outputs)) is not None:
-        return (Part(tuple(outputs), filtered),), None
+        return (QueryPart(tuple(outputs), filtered),), None
     return (_part(outputs),), None
 
 
-def _part(outputs: Sequence[Output]) -> Part:
-    trunk_node = trunk(outputs) if len(outputs) > 1 else outputs[0].input
+def _part(outputs: Sequence[Output]) -> QueryPart:
+    trunk_node = find_trunk(outputs) if len(outputs) > 1 else outputs[0].input
     assert trunk_node is not None
-    return Part(tuple(outputs), trunk_node)
+    return QueryPart(tuple(outputs), trunk_node)
 
 
 def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
@@ -123,7 +123,7 @@ def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     (decode,) = decodes.values()
     if not all(fits_fan_out(output, decode) for output in outputs):
         return None
-    node = trunk(outputs) if len(outputs) > 1 else decode
+    node = find_trunk(outputs) if len(outputs) > 1 else decode
     assert node is not None
     chain = [node]
     while chain[-1] is not decode:
@@ -133,7 +133,7 @@ def _of_one_decode(outputs: Sequence[Output]) -> Node | None:
     return [decode, *filters][-1]
 
 
-def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
+def stateful_parts(branches: Sequence[OutputBranch]) -> tuple[QueryPart, ...]:
     """Return one part for each state that outputs share."""
     by_state: dict[tuple[int, ...], list[Output]] = {}
     for branch in branches:
@@ -141,8 +141,8 @@ def stateful_parts(branches: Sequence[Branch]) -> tuple[Part, ...]:
     return tuple(map(_part, by_state.values()))
 
 
-def build(
-    recipe: Recipe, settings: PhysicalSettings, signatures: Signatures, *, sql: bool = True
+def build_query(
+    recipe: QueryRecipe, settings: PhysicalSettings, signatures: QuerySignatures, *, sql: bool = True
 ) -> BuiltQuery:
     """Return the query of a recipe, and what the lock records of each part.
 
@@ -154,7 +154,7 @@ def build(
     live = [output for output in recipe.outputs if not is_former(output.model)]
     # Former models store nothing: what is bad for them alone is not counted, and makes no query fail.
     fails_by, drops = _fails_by(recipe.outputs, live), goods_of(live)
-    shared = Shared()
+    shared = SharedCtes()
     if sql:
         shared = write_shared(moved, recipe.roots, settings.shuffle_partitions, views, fails_by, drops)
     planning = QueryPlanning(
@@ -178,7 +178,7 @@ def build(
     )
     dead_letters: tuple[Decode, ...] = ()
     if batches:
-        batch = batches_sql(parts, planning) if sql else Batches((), "", "", (Rows(""),) * len(live))
+        batch = batches_sql(parts, planning) if sql else Batches((), "", "", (OutputSql(""),) * len(live))
         steps, text = batch.steps, batch.sql
         deliver: ToKafka | PerBatch = PerBatch(batch.view, _deliveries(live, targets, batch.rows))
     else:
@@ -198,17 +198,17 @@ def build(
     exactly_once = sends_exactly_once(outputs, settings.guarantee)
     # Dead letters keep the headers of their records.
     with_headers = frozenset(decode.relation for decode in dead_letters)
-    reads = sources(order, views, with_headers, recipe.good)
+    reads = source_reads(order, views, with_headers, recipe.good)
     at_rest = static_reads(order, views)
     maintaining = maintaining_of(order, live, targets, at_rest, views, settings)
     called = maintaining_functions(order)
-    decoding, encoding = decoders(order, fails_by), encoders(recipe.outputs)
+    decoding, encoding = decoding_calls(order, fails_by), encoding_functions(recipe.outputs)
     functions = _functions(order, decoding)
     # Stored models come first.
     stored = (output.model for output in live)
     models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
     operators = signatures.operators(recipe.outputs)
-    signature = Signature(
+    signature = QuerySignature(
         tuple(source.relation for source in reads),
         operators,
         tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
@@ -231,7 +231,7 @@ def build(
         deliver=deliver,
         output_mode="update" if recipe.update else "append",
         signature=of_models(signature, frozenset(output.model for output in live)),
-        memory=estimate(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
+        memory=estimate_memory(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
         functions=tuple(dict.fromkeys((*functions, *called))),
         decoders=decoding,
         encoders=encoding,
@@ -260,26 +260,26 @@ def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[str, Re
     return former | reads_of(live)
 
 
-def _written(part: Part) -> Part:
+def _written(part: QueryPart) -> QueryPart:
     """Return a part as it is written: former models get no rows, unless they share a state with others."""
     if not part.former:
         return part
     new = input_without_rows(part.outputs)
     outputs = (new.get(id(output), output) for output in part.outputs)
     trunk_node = new.get(id(part.trunk), part.trunk)
-    return Part(tuple(output for output in outputs if isinstance(output, Output)), trunk_node)
+    return QueryPart(tuple(output for output in outputs if isinstance(output, Output)), trunk_node)
 
 
 def _deliveries(
-    outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[Rows]
-) -> tuple[Delivery, ...]:
+    outputs: Sequence[Output], targets: Sequence[Target], rows: Sequence[OutputSql]
+) -> tuple[OutputDelivery, ...]:
     """Return what a batch stores: each output, then the rows that its tests send to dead letters."""
-    deliveries: list[Delivery] = []
-    dead_letters: list[Delivery] = []
+    deliveries: list[OutputDelivery] = []
+    dead_letters: list[OutputDelivery] = []
     for output, target, output_rows in zip(outputs, targets, rows, strict=True):
         stops = tuple(test_id(check) for check in output.checks if check.severity == "error")
         deliveries.append(
-            Delivery(
+            OutputDelivery(
                 target,
                 output_rows.sql,
                 output_rows.deletes,
@@ -290,12 +290,12 @@ def _deliveries(
         )
         if sends_dead_letters([output]):
             dead_letters.append(
-                Delivery(DeadLetters(output.model, dead_letter_topic(output)), output_rows.dead_letters)
+                OutputDelivery(DeadLetters(output.model, dead_letter_topic(output)), output_rows.dead_letters)
             )
     return (*deliveries, *dead_letters)
 
 
-def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
+def _moved(recipe: QueryRecipe) -> tuple[Repartition, ...]:
     """Return the repartitions that more than one part reads."""
     if len(recipe.parts) < 2:
         return ()
@@ -306,10 +306,10 @@ def _moved(recipe: Recipe) -> tuple[Repartition, ...]:
     return tuple(n for key, n in nodes.items() if count[key] > 1 and isinstance(n, Repartition))
 
 
-def _members(recipe: Recipe) -> tuple[Member, ...]:
+def _members(recipe: QueryRecipe) -> tuple[GroupMember, ...]:
     if recipe.assigned is None:
         return ()
-    return tuple(Member(tuple(output.model for output in part.outputs)) for part in recipe.parts)
+    return tuple(GroupMember(tuple(output.model for output in part.outputs)) for part in recipe.parts)
 
 
 def _target(output: Output) -> Target:
@@ -341,12 +341,12 @@ def _target(output: Output) -> Target:
     return ViewOutput(output.model, output.columns)
 
 
-def _versions(output: Output, table: Table) -> Versions | None:
+def _versions(output: Output, table: Table) -> RowVersions | None:
     if not table.versions:
         return None
     # The records of a reference topic have times of their own, also those that delete a key.
     replaces = traits_of(output.input).mode == "upsert" and not output.model.startswith("source.")
-    return Versions(table.unique_key, table.kept_for, replaces)
+    return RowVersions(table.unique_key, table.kept_for, replaces)
 
 
 def _isolation(settings: PhysicalSettings, reads: Sequence[StreamRead]) -> dict[str, str]:

@@ -8,15 +8,23 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, any_of, joined, literal, replace_columns
+from millstream.core.expressions import (
+    Expression,
+    Piece,
+    Ref,
+    any_of,
+    join_pieces,
+    replace_columns,
+    sql_literal,
+)
 from millstream.core.types import BOOLEAN, STRING
-from millstream.plan.nodes import Check, Output
+from millstream.plan.nodes import Output, RowCheck
 from millstream.queries.dead_letters import MODEL, REASON, TIMESTAMP_HEADER, skipped_row
 from millstream.queries.emit.draft import RECORD, Draft
-from millstream.queries.emit.text import Select
-from millstream.queries.measures import measured
-from millstream.queries.records import HEADERS, RecordColumns, record
-from millstream.queries.row_logs import gathered
+from millstream.queries.emit.text import SelectWriter
+from millstream.queries.measures import measure_rows
+from millstream.queries.records import HEADERS, RecordColumns, select_records
+from millstream.queries.row_logs import gather_logs
 
 WRONG_ROW = "a data test failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
@@ -41,7 +49,7 @@ class CheckedRows(Struct, frozen=True):
     rows: Draft
     dead_letters: tuple[Draft, ...]
     """Dead letters: the records as they would have been sent, with the reason in a header."""
-    wrong: tuple[tuple[Check, Expression], ...]
+    wrong: tuple[tuple[RowCheck, Expression], ...]
     """Which rows fail, for each test."""
 
 
@@ -80,7 +88,7 @@ def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: C
         replace(
             rows,
             items={
-                TEST: Expression((literal(test_id(check)),), STRING, nullable=False, atomic=True),
+                TEST: Expression((sql_literal(test_id(check)),), STRING, nullable=False, atomic=True),
                 ROW: Expression(_shown(check, rows, output), STRING, atomic=True),
             },
             where=(*rows.where, wrong),
@@ -89,7 +97,7 @@ def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: C
         for check, wrong in checked.wrong
         if check.severity == "error"
     ]
-    return "\nunion all\n".join(Select(draft, views).text() for draft in shown)
+    return "\nunion all\n".join(SelectWriter(draft, views).text() for draft in shown)
 
 
 def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Callable[[str], str]) -> str:
@@ -100,11 +108,11 @@ def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Calla
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
     # These names contain a blank, so no column of the rows has one of them.
     counts = {
-        name: replace(e, pieces=joined(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
+        name: replace(e, pieces=join_pieces(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
     }
     passing = checked.rows.where[len(rows.where) :]
-    counts = measured(counts, rows, output, passing) | gathered(rows, output, passing)
-    return Select(replace(rows, items=counts, deleted=None), views).text()
+    counts = measure_rows(counts, rows, output, passing) | gather_logs(rows, output, passing)
+    return SelectWriter(replace(rows, items=counts, deleted=None), views).text()
 
 
 def count_name(fate: Fate, whose: str) -> str:
@@ -112,7 +120,7 @@ def count_name(fate: Fate, whose: str) -> str:
     return f"{fate} {whose}"
 
 
-def test_id(check: Check) -> str:
+def test_id(check: RowCheck) -> str:
     return f"test.{check.name}"
 
 
@@ -136,17 +144,17 @@ def sends_dead_letters(outputs: Iterable[Output]) -> bool:
     return any(check.severity == "dead_letter" for output in outputs for check in output.checks)
 
 
-def _wrong(check: Check, rows: Draft) -> Expression:
+def _wrong(check: RowCheck, rows: Draft) -> Expression:
     """Return which rows fail a test: never NULL, and false for rows that only mark a delete."""
     wrong = replace_columns(check.wrong, lambda ref: rows.items.get(ref.column))
     pieces: tuple[Piece, ...] = ("coalesce(", *wrong.pieces, ", false)")
     if rows.deleted is not None:
         pieces = ("(not coalesce(", *rows.deleted.pieces, ", false) and ", *pieces, ")")
-    return replace(wrong, pieces=joined(pieces), type=BOOLEAN, nullable=False, atomic=True)
+    return replace(wrong, pieces=join_pieces(pieces), type=BOOLEAN, nullable=False, atomic=True)
 
 
 def _not(wrong: Expression) -> Expression:
-    return replace(wrong, pieces=joined(("not ", *wrong.pieces)), atomic=False)
+    return replace(wrong, pieces=join_pieces(("not ", *wrong.pieces)), atomic=False)
 
 
 def _dead_letter(
@@ -154,14 +162,14 @@ def _dead_letter(
     output: Output,
     look: RecordColumns,
     position_alias: str | None,
-    sent: Sequence[tuple[Check, Expression]],
+    sent: Sequence[tuple[RowCheck, Expression]],
 ) -> Draft:
-    rejected = record(rows, output, look, position_alias)
+    rejected = select_records(rows, output, look, position_alias)
     names: list[Piece] = []
     for check, wrong in sent:
-        names += [", if(", *wrong.pieces, f", {literal(check.name)}, null)"]
-    name = literal(output.model.partition(".")[2])
-    model = literal(f"{output.model.partition('.')[2]}: test ")
+        names += [", if(", *wrong.pieces, f", {sql_literal(check.name)}, null)"]
+    name = sql_literal(output.model.partition(".")[2])
+    model = sql_literal(f"{output.model.partition('.')[2]}: test ")
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
     before = rejected.items["headers"]
     headers = (
@@ -172,8 +180,8 @@ def _dead_letter(
     )
     items = {
         **rejected.items,
-        "topic": Expression((literal(dead_letter_topic(output)),), STRING, nullable=False, atomic=True),
-        "headers": replace(before, pieces=joined(headers), atomic=True),
+        "topic": Expression((sql_literal(dead_letter_topic(output)),), STRING, nullable=False, atomic=True),
+        "headers": replace(before, pieces=join_pieces(headers), atomic=True),
     }
     # A dead letter has the time at which it is sent.
     items.pop("timestamp", None)
@@ -191,28 +199,28 @@ def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
 
 
 def _stop(
-    wrong: Expression, check: Check, rows: Draft, output: Output, position_alias: str | None
+    wrong: Expression, check: RowCheck, rows: Draft, output: Output, position_alias: str | None
 ) -> Expression:
     model = output.model.partition(".")[2]
-    text_pieces: list[Piece] = [literal(f"{WRONG_ROW}model {model}, test {check.name}")]
+    text_pieces: list[Piece] = [sql_literal(f"{WRONG_ROW}model {model}, test {check.name}")]
     if position_alias is not None:
         position = Ref(RECORD, position_alias)
         for name in ("topic", "partition", "offset"):
             text_pieces += [f", ', {name} ', ", position, f".{name}"]
     text_pieces += [", ': ', ", *_shown(check, rows, output)]
     pieces = ("if(", *wrong.pieces, ", cast(raise_error(concat(", *text_pieces, ")) as boolean), true)")
-    return replace(wrong, pieces=joined(pieces), raises=True, atomic=True)
+    return replace(wrong, pieces=join_pieces(pieces), raises=True, atomic=True)
 
 
-def _shown(check: Check, rows: Draft, output: Output) -> tuple[Piece, ...]:
+def _shown(check: RowCheck, rows: Draft, output: Output) -> tuple[Piece, ...]:
     """Return a text of a row: its key, and the columns that a test reads, in one line."""
     names = [*output.keys, *(ref.column for ref in check.wrong.refs)]
     pieces: list[Piece] = ["concat(''"]
     for index, name in enumerate(dict.fromkeys(names)):
         if (value := rows.items.get(name)) is None:
             continue
-        label = literal(f"{', ' if index else ''}{name} = ")
+        label = sql_literal(f"{', ' if index else ''}{name} = ")
         text: tuple[Piece, ...] = ("try_cast(", *value.pieces, " as string)")
         cut: tuple[Piece, ...] = ("left(translate(", *text, f", '\\n\\r', '  '), {_LONGEST_VALUE})")
         pieces += [f", {label}, coalesce(", *cut, ", 'NULL')"]
-    return joined((*pieces, ")"))
+    return join_pieces((*pieces, ")"))

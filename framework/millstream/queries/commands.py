@@ -28,10 +28,10 @@ def full_refresh(models: Iterable[str]) -> str:
 
 def continue_command(query: Query, verdict: Verdict) -> str:
     """Return the command that continues a query with the state and the rows that it has."""
-    return f"millstream build {accepting(verdict)}{_models(query.stored, '--select')}"
+    return f"millstream build {accept_command(verdict)}{_models(query.stored, '--select')}"
 
 
-def accepting(verdict: Verdict) -> str:
+def accept_command(verdict: Verdict) -> str:
     """Return the option that accepts a verdict."""
     return " ".join(["--accept", *(f"{kind}:{_shell(name)}" for kind, name in to_accept(verdict))])
 

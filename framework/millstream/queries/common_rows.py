@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from millstream.plan.nodes import Decode, Node, Output, SourceScan, TableScan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
-from millstream.queries.branches import Branch
-from millstream.queries.view_names import merged
+from millstream.queries.branches import OutputBranch
+from millstream.queries.view_names import merge_columns
 
 
-def with_one_decode(branches: Sequence[Branch], others: Sequence[Decode] = ()) -> list[Output]:
+def with_one_decode(branches: Sequence[OutputBranch], others: Sequence[Decode] = ()) -> list[Output]:
     """Return stateless outputs over one Decode of their source, with all fields that any of them reads.
 
     The fields of `others`, from other queries, are decoded too: this query must see all bad records.
@@ -50,14 +50,14 @@ def with_columns_of(one: Decode, other: Decode) -> Decode:
     """Return a Decode with the columns of two."""
     return replace(
         one,
-        fields=merged(one.fields, other.fields),
+        fields=merge_columns(one.fields, other.fields),
         key=one.key or other.key,
         metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
         good=tuple({validity.name: validity for validity in (*one.good, *other.good)}.values()),
     )
 
 
-def trunk(outputs: Sequence[Output]) -> Node | None:
+def find_trunk(outputs: Sequence[Output]) -> Node | None:
     """Return the last node that all streaming rows of all outputs pass."""
     reached = [{id(node) for node in in_order([output])} for output in outputs]
     common = set.intersection(*reached)

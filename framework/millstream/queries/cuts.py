@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.streaming import STATES, Kind, conflicts
+from millstream.plan.streaming import STATES, Kind, find_conflicts
 from millstream.plan.traits import traits_of
 from millstream.queries.values import Separation
 
 _ALWAYS = "steps with state that a topic connects never share a query"
 
 
-def cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
+def find_cuts(outputs: Sequence[Output]) -> Iterable[Separation]:
     sinks = (output for output in outputs if output.materialization.sends_records)
     below = {output.model: output_states for output in sinks if (output_states := _states(output))}
     for output in outputs if below else ():
@@ -30,6 +30,6 @@ def _states(output: Output) -> set[Kind]:
 
 def _why(output: Output, states: set[Kind]) -> str:
     for kind in traits_of(output).below:
-        for rule in conflicts(kind, {*states, "watermark"}).values():
+        for rule in find_conflicts(kind, {*states, "watermark"}).values():
             return rule.why
     return _ALWAYS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, literal
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
 from millstream.core.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 from millstream.formats.sql import BAD
 from millstream.queries.emit.draft import RECORD, Draft
@@ -36,7 +36,7 @@ def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
 def failed_call(trunk: Draft, topic: str, model: str, error: Expression) -> Draft:
     """Return the dead letter of a record on which a model's function failed."""
     record = Ref(RECORD, trunk.sources[0].alias)
-    prefix = literal(f"{model}: ")
+    prefix = sql_literal(f"{model}: ")
     reason = (f"cast(concat({prefix}, ", *error.pieces, ") as binary)")
     return _dead_letter(trunk, record, topic, reason, (*error.pieces, " is not null"), model=model)
 
@@ -63,15 +63,15 @@ def _dead_letter(
         pieces.append(f".{name} as string) as binary)), ")
     for header, value in ((SOURCE, source), (MODEL, model)):
         if value:
-            pieces.append(f"named_struct('key', '{header}', 'value', cast({literal(value)} as binary)), ")
+            pieces.append(f"named_struct('key', '{header}', 'value', cast({sql_literal(value)} as binary)), ")
     if columns:
         pieces += [f"named_struct('key', '{COLUMNS}', 'value', ", *columns, "), "]
     pieces += [f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"]
     items = {
-        "topic": Expression((literal(topic),), STRING, nullable=False, atomic=True),
+        "topic": Expression((sql_literal(topic),), STRING, nullable=False, atomic=True),
         "key": Expression((record, ".key"), BINARY, atomic=True),
         "value": Expression((record, ".value"), BINARY, atomic=True),
-        "headers": Expression(joined(pieces), HEADERS, atomic=True),
+        "headers": Expression(join_pieces(pieces), HEADERS, atomic=True),
     }
     return replace(trunk, items=items, where=(Expression(where, BOOLEAN),), deleted=None)
 
@@ -80,26 +80,26 @@ def skipped_row(trunk: Draft, whose: str, conditions: Sequence[Expression]) -> D
     """Return a marker for a row that a model skips or that fails a test; without a topic it is not sent."""
     items = {
         "topic": Expression(("cast(null as string)",), STRING, atomic=True),
-        "key": Expression((f"cast({literal(whose)} as binary)",), BINARY, atomic=True),
+        "key": Expression((f"cast({sql_literal(whose)} as binary)",), BINARY, atomic=True),
         "value": Expression(("cast(null as binary)",), BINARY, atomic=True),
         "headers": Expression((f"cast(null as {HEADERS})",), HEADERS, atomic=True),
     }
     return replace(trunk, items=items, where=tuple(conditions), deleted=None)
 
 
-def failing(trunk: Draft, model: str, error: Expression) -> Expression:
+def fail_condition(trunk: Draft, model: str, error: Expression) -> Expression:
     """Return a condition that stops the query if a function failed; the error names the record."""
     record = Ref(RECORD, trunk.sources[0].alias)
-    text = literal(f"{FAILED}model {model}, topic ")
+    text = sql_literal(f"{FAILED}model {model}, topic ")
     message: tuple[Piece, ...] = (
         *("concat(", text, ", ", record, ".topic, ', partition ', ", record, ".partition, ', offset ', "),
         *(record, ".offset, ': ', ", *error.pieces, ")"),
     )
     condition = ("if(", *error.pieces, " is null, true, cast(raise_error(", *message, ") as boolean))")
-    return Expression(joined(condition), BOOLEAN, nullable=False, raises=True, atomic=True)
+    return Expression(join_pieces(condition), BOOLEAN, nullable=False, raises=True, atomic=True)
 
 
-def untimed(record: Draft) -> Draft:
+def add_null_timestamp(record: Draft) -> Draft:
     """Add the column `timestamp` as NULL, since other records of the query have it."""
     null = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
     return replace(record, items={**record.items, "timestamp": record.items.get("timestamp", null)})

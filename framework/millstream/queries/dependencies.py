@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.core.expressions import Expression
 from millstream.core.types import Field
-from millstream.formats.reading import DIGESTS, only_schema, reading_of
+from millstream.formats.column_dependencies import DIGESTS, only_schema, reading_of
 from millstream.plan.from_sql.catalog import DEFAULT_ISOLATION
 from millstream.plan.nodes import (
     CARRIED,
@@ -31,23 +31,23 @@ from millstream.plan.nodes import (
     is_good,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.queries.meanings import Meanings, digest
-from millstream.queries.upstream_filters import Passing
+from millstream.queries.meanings import ColumnMeanings, digest_text
+from millstream.queries.upstream_filters import FilterDigests
 from millstream.queries.values import Dependency, PhysicalSettings
 
 DependencySet = frozenset[Dependency]
 _NONE: DependencySet = frozenset()
 
 
-class Dependencies:
+class DependencyTrace:
     """Follows rows and columns down to their sources; each is followed once."""
 
     def __init__(
         self,
         written: Mapping[str, Output],
         references: Mapping[str, Output],
-        passing: Passing,
-        meanings: Meanings,
+        passing: FilterDigests,
+        meanings: ColumnMeanings,
         settings: PhysicalSettings,
     ) -> None:
         self._written = written
@@ -169,7 +169,7 @@ class Dependencies:
             return _NONE
         root = output.input
         columns = sorted(f"{c.name.lower()} {self._meanings.column(root, c.name)}" for c in root.columns)
-        sql = digest("\n".join((self._passing.rows(root), *columns)))
+        sql = digest_text("\n".join((self._passing.rows(root), *columns)))
         table = Dependency("table", id_.partition(".")[2], sql)
         return self.stored(output, root).union((table,), self._levels(root))
 
@@ -184,7 +184,7 @@ class Dependencies:
             for dependency in dependencies
             if dependency.kind == "bad"
         )
-        rows = Dependency("reference", table.model.partition(".")[2], digest("\n".join(parts)))
+        rows = Dependency("reference", table.model.partition(".")[2], digest_text("\n".join(parts)))
         others = (dependency for dependency in dependencies if dependency.kind != "bad")
         return frozenset(others).union((rows,), self._levels(table.input))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from millstream.queries.differences import code, is_digest, plain
+from millstream.queries.differences import is_digest, quote_sql, simplify_sql
 from millstream.queries.values import Dependency
 
 _Named = Mapping[tuple[str, str], Dependency]
 
 
-def changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[str]:
+def describe_changes(was: Iterable[Dependency], now: Iterable[Dependency]) -> Iterator[str]:
     """Yield each change. SQL that begins or ceases to read something changes by itself; tests are not SQL."""
     before, after = _by_name(was), _by_name(now)
     for key in sorted(before.keys() | after.keys()):
@@ -55,7 +55,7 @@ def _changed(old: Dependency, new: Dependency) -> str:
         case "reference":
             return f"the records of {new.name} are read in another way"
         case "calculation":
-            before, after = code(plain(old.content)), code(plain(new.content))
+            before, after = quote_sql(simplify_sql(old.content)), quote_sql(simplify_sql(new.content))
             if before == after or is_digest(old.content + new.content):
                 return f"{new.name} is calculated in another way"
             return f"{new.name} is calculated as {after} instead of {before}"

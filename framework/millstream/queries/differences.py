@@ -39,7 +39,7 @@ _HIDING = re.compile(rf"{_QUOTED.pattern}| [<>=!]+ ")
 _LONG = 200
 
 
-def differences(was: Facts, now: Facts) -> Iterator[str]:
+def describe_differences(was: Facts, now: Facts) -> Iterator[str]:
     """Yield each difference; the order counts, since Spark matches state columns by position."""
     for kind, words in _NUMBERED.items():
         yield from _list_changes(words, _contents(was, kind), _contents(now, kind))
@@ -126,7 +126,7 @@ def _instead(name: str, was: str, now: str) -> str:
     before, after = _shown(was), _shown(now)
     if before == after:
         # Their types alone are others, or bodies of functions that they call.
-        before, after = code(plain(was)), code(plain(now))
+        before, after = quote_sql(simplify_sql(was)), quote_sql(simplify_sql(now))
     if before == after or is_digest(before + after):
         return f"{name} is calculated in another way"
     return f"{name} is {after} instead of {before}"
@@ -139,28 +139,28 @@ def is_digest(content: str) -> bool:
 
 def _shown(content: str) -> str:
     """Return a fact without its type."""
-    text = plain(content)
+    text = simplify_sql(content)
     call, _, rest = text.rpartition(")")
     # A type is written behind what it is of: `sum(x) bigint not null`.
     if call and re.fullmatch(r"(?: [\w<>,:()]+(?: not null)?)?", rest):
         text = f"{call})"
     elif column := _COLUMN.fullmatch(content):
         text = column.group(1)
-    return code(text)
+    return quote_sql(text)
 
 
-def code(text: str) -> str:
+def quote_sql(text: str) -> str:
     """Return SQL as a part of a sentence, between backticks; those of its own would end it."""
     short = text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
     return f"`{short.replace('`', chr(0x02CB))}`"
 
 
-def plain(content: str) -> str:
+def simplify_sql(content: str) -> str:
     """Return SQL with the names of columns alone, and without the parentheses that stand around others."""
-    return unwrapped(_LEAF.sub(r"\1", content))
+    return unwrap_sql(_LEAF.sub(r"\1", content))
 
 
-def unwrapped(text: str) -> str:
+def unwrap_sql(text: str) -> str:
     """Return SQL without the parentheses that stand around others: `sum((a + 1))` is `sum(a + 1)`."""
     open_: list[int] = []
     closes: dict[int, int] = {}

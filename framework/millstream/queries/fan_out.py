@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.core.expressions import Expression, Ref, windows
+from millstream.core.expressions import Expression, Ref, window_calls
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
 from millstream.queries.python_calls import callable_in_fan_out
 
 
-def decoding(node: Node) -> Node:
+def below_filters(node: Node) -> Node:
     """Return the node below a chain of filters."""
     while isinstance(node, Filter):
         node = node.input
@@ -42,7 +42,7 @@ def fits_fan_out(output: Output, base: Node) -> bool:
         node = node.input
     if _guarded(chain):
         return False
-    return _base(chain, base, calls=isinstance(decoding(base), Decode)) is base
+    return _base(chain, base, calls=isinstance(below_filters(base), Decode)) is base
 
 
 def _guarded(chain: list[Node]) -> bool:
@@ -90,7 +90,7 @@ def _length(expression: Expression, lengths: Mapping[str, int]) -> int:
 
 def _writable(expression: Expression, calculated: Mapping[str, bool], *, calls: bool) -> bool:
     """Whether an expression can be written with columns inlined; `calculated`: whether they call Python."""
-    if not expression.deterministic or expression.reads or windows(expression):
+    if not expression.deterministic or expression.reads or window_calls(expression):
         return False
     if not (callable_in_fan_out(expression) if calls else not expression.functions):
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, joined
+from millstream.core.expressions import Expression, Piece, join_pieces
 from millstream.core.types import BINARY
 from millstream.formats.format import DecodingCall, Format
 from millstream.formats.registry import format_of
@@ -21,7 +21,7 @@ from millstream.queries.emit.bad_records import DecodedPart, key_of, read_value_
 from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE
 
 
-def decoders(order: Iterable[Node], reads: Mapping[str, ReadColumns]) -> tuple[DecodingCall, ...]:
+def decoding_calls(order: Iterable[Node], reads: Mapping[str, ReadColumns]) -> tuple[DecodingCall, ...]:
     """Return the calls that decode records, without duplicates; `reads` are the columns that must be good."""
     parts = ((_value(n, reads.get(n.relation)), key_of(n, "")) for n in order if isinstance(n, Decode))
     calls = (part.decoded.by_function for both in parts for part in both if part is not None)
@@ -33,7 +33,7 @@ def _value(node: Decode, reads: ReadColumns | None) -> DecodedPart:
     return read_value_of(node, "", reads) if fails and reads is not None else value_of(node, "")
 
 
-def encoders(outputs: Iterable[Output]) -> tuple[str, ...]:
+def encoding_functions(outputs: Iterable[Output]) -> tuple[str, ...]:
     """Return the functions that encode the records of sinks."""
     names = (name for output in outputs for name in _encoders_of(output.materialization))
     return tuple(dict.fromkeys(names))
@@ -75,7 +75,7 @@ def _encoded(sink: Sink, columns: dict[str, Expression]) -> Iterator[Item]:
         items = [(name, columns[name]) for name in (by_name[key_column.lower()] for key_column in sink.key)]
         match items:
             case [(_, only)]:  # like any other NULL, a struct that is NULL is not a key
-                pieces = joined((f"{key.encoder}(", *only.pieces, ")"))
+                pieces = join_pieces((f"{key.encoder}(", *only.pieces, ")"))
             case _:
                 pieces = key.spark.encode(items)
         yield Item(ENCODED_KEY, _call(key, pieces))

@@ -8,37 +8,39 @@ from msgspec import Struct
 
 from millstream.plan.nodes import Decode, Maintained, Node
 from millstream.plan.nodes.order import in_order
-from millstream.queries.branches import Branch
-from millstream.queries.common_rows import trunk
+from millstream.queries.branches import OutputBranch
+from millstream.queries.common_rows import find_trunk
 from millstream.queries.emit.names import node_name
 from millstream.queries.values import Grouping, Kind, Separation
 
 
-class Group(Struct, frozen=True, eq=False):
+class BranchGroup(Struct, frozen=True, eq=False):
     """Branches of one query."""
 
     kind: Kind
-    branches: tuple[Branch, ...]
+    branches: tuple[OutputBranch, ...]
 
     @property
     def models(self) -> tuple[str, ...]:
         return tuple(branch.model for branch in self.branches)
 
 
-class Grouped(Struct, frozen=True, eq=False):
-    groups: tuple[Group, ...]
+class GroupedBranches(Struct, frozen=True, eq=False):
+    groups: tuple[BranchGroup, ...]
     separations: tuple[Separation, ...]
 
 
 Key = tuple[Kind, tuple[object, ...]]
 
 
-def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] | None = None) -> Grouped:
+def group_branches(
+    branches: list[OutputBranch], grouping: Grouping, homes: Mapping[str, str] | None = None
+) -> GroupedBranches:
     """Group branches where sharing a query is possible and worthwhile.
 
     `homes` has the query of each model that has left the query of its source.
     """
-    by_key: dict[Key, list[Branch]] = {}
+    by_key: dict[Key, list[OutputBranch]] = {}
     separations: list[Separation] = []
     roots = _related([b for b in branches if b.states])
     for branch in branches:
@@ -63,12 +65,12 @@ def group(branches: list[Branch], grouping: Grouping, homes: Mapping[str, str] |
             key = "stateful", (*state, branch.mode == "append" and branch.runs_only_with_rows, *options)
         by_key.setdefault(key, []).append(branch)
     groups = [
-        Group("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
+        BranchGroup("single" if kind == "stateful" and len(members) == 1 else kind, tuple(members))
         for (kind, _), members in by_key.items()
     ]
     if grouping != "off":
         separations += _separations(groups, roots)
-    return Grouped(tuple(_split(groups, separations)), tuple(separations))
+    return GroupedBranches(tuple(_split(groups, separations)), tuple(separations))
 
 
 def _trunk(node: Node) -> tuple[object, ...]:
@@ -79,7 +81,7 @@ def _trunk(node: Node) -> tuple[object, ...]:
     return (id(node),)
 
 
-def _related(candidates: Iterable[Branch]) -> dict[int, int]:
+def _related(candidates: Iterable[OutputBranch]) -> dict[int, int]:
     """Return the same number for branches that share a repartition or a state."""
     leader: dict[int, int] = {}
     branches = list(candidates)
@@ -96,18 +98,18 @@ def _related(candidates: Iterable[Branch]) -> dict[int, int]:
     return {id(branch): find(id(branch)) for branch in branches}
 
 
-def _split(groups: list[Group], separations: list[Separation]) -> Iterable[Group]:
+def _split(groups: list[BranchGroup], separations: list[Separation]) -> Iterable[BranchGroup]:
     """Split branches off stateful groups if Spark would keep their state twice within one query."""
     for group in groups:
         if group.kind != "stateful":
             yield group
             continue
-        tops: dict[tuple[int, ...], list[Branch]] = {}
+        tops: dict[tuple[int, ...], list[OutputBranch]] = {}
         for branch in group.branches:
             tops.setdefault(tuple(sorted(map(id, branch.states))), []).append(branch)
-        remaining: list[Branch] = []
+        remaining: list[OutputBranch] = []
         seen: set[int] = set()
-        split_off: list[list[Branch]] = []
+        split_off: list[list[OutputBranch]] = []
         for states, members in sorted(tops.items(), key=lambda item: (len(item[0]), 0)):
             if seen & set(states):
                 split_off.append(members)
@@ -125,25 +127,25 @@ def _split(groups: list[Group], separations: list[Separation]) -> Iterable[Group
         order = {id(branch): position for position, branch in enumerate(group.branches)}
         for members in [remaining, *split_off]:
             members.sort(key=lambda branch: order[id(branch)])
-            yield Group("stateful" if len(members) > 1 else "single", tuple(members))
+            yield BranchGroup("stateful" if len(members) > 1 else "single", tuple(members))
 
 
-def _one_trunk(members: list[Branch]) -> bool:
+def _one_trunk(members: list[OutputBranch]) -> bool:
     """Whether all rows of all branches pass one node, and all state is below it.
 
     Everything above that node runs on each batch separately: state there would be lost between batches.
     """
-    trunk_node = trunk([branch.output for branch in members])
+    trunk_node = find_trunk([branch.output for branch in members])
     if trunk_node is None:
         return False
     below = {id(node) for node in in_order([trunk_node])}
     return all(id(state) in below for branch in members for state in branch.states)
 
 
-def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separation]:
+def _separations(groups: list[BranchGroup], roots: Mapping[int, int]) -> list[Separation]:
     """Explain why groups that share a source or a repartition are not one group."""
     separations: list[Separation] = []
-    related: dict[str | int, list[Group]] = {}
+    related: dict[str | int, list[BranchGroup]] = {}
     for group in sorted(groups, key=lambda g: bool(g.branches[0].states)):
         first = group.branches[0]
         if first.states:
@@ -159,7 +161,7 @@ def _separations(groups: list[Group], roots: Mapping[int, int]) -> list[Separati
     return separations
 
 
-def _reason(one: Branch, other: Branch) -> str:
+def _reason(one: OutputBranch, other: OutputBranch) -> str:
     if one.output.sends_changes or other.output.sends_changes:
         return "emit='changes' needs each change from the first row on, and so a query of its own"
     if one.output.group != other.output.group:
@@ -169,7 +171,7 @@ def _reason(one: Branch, other: Branch) -> str:
     return _stateful_reason(one, other) if one.states else _stateless_reason(one, other)
 
 
-def _stateless_reason(one: Branch, other: Branch) -> str:
+def _stateless_reason(one: OutputBranch, other: OutputBranch) -> str:
     if one.stored_as != other.stored_as:
         return "a table is written batch by batch, a topic is not"
     node = one.base
@@ -183,7 +185,7 @@ def _stateless_reason(one: Branch, other: Branch) -> str:
     return f"a fan-out can only filter and project, and this model reads {node_name(node)}"
 
 
-def _stateful_reason(one: Branch, other: Branch) -> str:
+def _stateful_reason(one: OutputBranch, other: OutputBranch) -> str:
     if one.output.state_store != other.output.state_store:
         return f"its state store is {one.output.state_store}, the others use {other.output.state_store}"
     if one.mode != other.mode:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_json
-from millstream.queries.former import is_former
+from millstream.queries.removed_models import is_former
 
 
-class Member(Struct, frozen=True):
+class GroupMember(Struct, frozen=True):
     """A branch of a group: the models that share one state."""
 
     models: tuple[str, ...]
@@ -24,7 +24,7 @@ class Member(Struct, frozen=True):
 
 class LockedGroup(Struct, frozen=True):
     name: str
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
 
 
 class Lock(Struct, frozen=True):
@@ -34,36 +34,36 @@ class Lock(Struct, frozen=True):
         return next((group for group in self.groups if group.name == name), None)
 
 
-class Assigned(Struct, frozen=True):
+class AssignedGroup(Struct, frozen=True):
     """A group as it will run."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
     why: tuple[tuple[str, str], ...] = ()
     """Models that are separate only because of the lock, and why."""
 
 
-def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigned, ...]:
+def assign_groups(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[AssignedGroup, ...]:
     """Return the groups to run: recorded members stay in their group; `requested` if nothing is recorded."""
     if lock is None:
-        return tuple(Assigned(group.name, group.members) for group in requested)
+        return tuple(AssignedGroup(group.name, group.members) for group in requested)
     homes = {
         model: group.name for group in lock.groups for member in group.members for model in member.models
     }
     requested = [_by_home(group, homes) for group in requested]
     by_first_model = {member.models[0]: member for group in requested for member in group.members}
     of = {model: member for member in by_first_model.values() for model in member.models}
-    assigned: list[Assigned] = []
+    assigned: list[AssignedGroup] = []
     placed: set[str] = set()
     for group in lock.groups:
-        members: list[Member] = []
+        members: list[GroupMember] = []
         for member in group.members:
             current = next((of[model] for model in member.models if model in of), None)
             if current is not None and current.models[0] not in placed:
                 placed.add(current.models[0])
                 members.append(current)
         if any(not is_former(model) for member in members for model in member.models):
-            assigned.append(Assigned(group.name, tuple(members)))
+            assigned.append(AssignedGroup(group.name, tuple(members)))
     names = {group.name for group in lock.groups}
     for group in requested:
         for member in group.members:
@@ -75,18 +75,18 @@ def assign(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[Assigne
             names.add(name)
             why = f"it is newer than the state of {group.name}; `regroup` adds it to that query"
             reasons = tuple((model, why) for model in member.models) if len(group.members) > 1 else ()
-            assigned.append(Assigned(name, (member,), why=reasons))
+            assigned.append(AssignedGroup(name, (member,), why=reasons))
     return tuple(assigned)
 
 
-def restarted(lock: Lock, names: Collection[str]) -> Lock:
+def restart_groups(lock: Lock, names: Collection[str]) -> Lock:
     """Return a lock by which some groups only keep their models, not the states that these share."""
     return Lock(
         tuple(
             LockedGroup(
                 group.name,
                 tuple(
-                    Member((model,))
+                    GroupMember((model,))
                     for member in group.members
                     for model in member.models
                     if not is_former(model)
@@ -101,7 +101,7 @@ def restarted(lock: Lock, names: Collection[str]) -> Lock:
 
 def _by_home(group: LockedGroup, homes: Mapping[str, str]) -> LockedGroup:
     """Return a group in which models of several queries never share a member, also if they share a state."""
-    members: list[Member] = []
+    members: list[GroupMember] = []
     for member in group.members:
         parts: dict[str, list[str]] = {}
         for model in member.models:
@@ -110,12 +110,12 @@ def _by_home(group: LockedGroup, homes: Mapping[str, str]) -> LockedGroup:
     return LockedGroup(group.name, tuple(members))
 
 
-def recorded(groups: Sequence[Assigned]) -> Lock:
+def record_groups(groups: Sequence[AssignedGroup]) -> Lock:
     """Return the lock to record for groups that run."""
     return Lock(tuple(LockedGroup(group.name, group.members) for group in groups))
 
 
-def encode(lock: Lock) -> bytes:
+def encode_lock(lock: Lock) -> bytes:
     """Return a lock as JSON, one line for each member, so that diffs are readable."""
     lines = ["{"]
     for index, group in enumerate(lock.groups):
@@ -126,6 +126,6 @@ def encode(lock: Lock) -> bytes:
     return ("\n".join([*lines, "}"]) + "\n").encode()
 
 
-def decode(content: bytes) -> Lock:
-    groups = from_json(content, dict[str, tuple[Member, ...]])
+def decode_lock(content: bytes) -> Lock:
+    groups = from_json(content, dict[str, tuple[GroupMember, ...]])
     return Lock(tuple(LockedGroup(name, members) for name, members in groups.items()))

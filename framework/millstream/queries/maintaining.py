@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from millstream.core.expressions import Expression, quoted, render
+from millstream.core.expressions import Expression, quote_name, render_sql
 from millstream.plan.nodes import Maintained, Node, Output
-from millstream.queries.meanings import digest
+from millstream.queries.meanings import digest_text
 from millstream.queries.values import (
-    Maintaining,
     PhysicalSettings,
     StaticRead,
+    TableMaintenance,
     TableOutput,
     Target,
     tables_in,
@@ -27,14 +27,14 @@ def maintaining_of(
     reads: Iterable[StaticRead],
     views: Views,
     settings: PhysicalSettings,
-) -> Maintaining | None:
+) -> TableMaintenance | None:
     """Return how a query's table is maintained; None if its rows come from its sources."""
     node = next((maintained for maintained in order if isinstance(maintained, Maintained)), None)
     if node is None:
         return None
     (target,), (output,) = tables_in(targets), outputs
     by_relation = {read.relation: read for read in reads}
-    return Maintaining(
+    return TableMaintenance(
         views.of(node.table, "differences"),
         target,
         node.maintenance,
@@ -49,10 +49,10 @@ def maintaining_functions(order: Iterable[Node]) -> tuple[str, ...]:
 
 
 def _of_new(expression: Expression) -> str:
-    return f"({render(expression, lambda ref: f'n.{quoted(ref.column)}')})"
+    return f"({render_sql(expression, lambda ref: f'n.{quote_name(ref.column)}')})"
 
 
-def statements(plan: Maintaining) -> Iterator[tuple[str, str]]:
+def maintenance_statements(plan: TableMaintenance) -> Iterator[tuple[str, str]]:
     """Yield what a change of an input makes the query run, each statement with a title."""
     maintenance, name = plan.maintenance, plan.target.model.rpartition(".")[2]
     keys = ", ".join(maintenance.by)
@@ -87,7 +87,7 @@ def _digest(node: Maintained, output: Output, target: TableOutput, settings: Phy
         *(settings.seeds.get(relation, "") for relation in node.maintenance.relations),
         *(settings.functions.get(name, "") for name in node.called),
         *(str(sorted(settings.libraries.get(name, {}).items())) for name in node.called),
-        *sorted(f"but not {render(wrong)}" for wrong in checks),
-        *(f"{extra.name} {render(extra.expression)}" for extra in output.extras),
+        *sorted(f"but not {render_sql(wrong)}" for wrong in checks),
+        *(f"{extra.name} {render_sql(extra.expression)}" for extra in output.extras),
     ]
-    return digest("\n".join(parts))
+    return digest_text("\n".join(parts))

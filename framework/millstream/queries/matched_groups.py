@@ -4,7 +4,7 @@
 
 Spark's aggregate gives the groups that have new rows, but not what they were. A sink needs tombstones only
 for those that matched. So the state has copies of the aggregates that the condition reads, and the number of
-the batch that changed them (Matched.java). A condition that lasts needs none, see `plan/lasting.py`.
+the batch that changed them (Matched.java). A condition that lasts needs none: `plan/lasting_conditions.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, all_of, can_substitute, column, substitute
+from millstream.core.expressions import (
+    Expression,
+    Piece,
+    all_of,
+    can_substitute,
+    column_expression,
+    substitute_columns,
+)
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, Decimal
-from millstream.plan.lasting import lasting_conditions
+from millstream.plan.lasting_conditions import lasting_conditions
 from millstream.plan.nodes import (
     Aggregate,
     Filter,
@@ -32,7 +39,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.traits import is_distinct, traits_of
 from millstream.queries.emit import every_tombstone
-from millstream.queries.emit.draft import composed
+from millstream.queries.emit.draft import compose_expression
 
 _COPIED = frozenset((
     "any", "avg", "bool_and", "bool_or", "count", "count_if", "every", "max", "mean", "min", "some", "std",
@@ -110,7 +117,7 @@ def _read(over: Node, groups: _Groups, hides: tuple[str, ...]) -> Node:
     if not hides:
         return over
     name = groups.matched and groups.matched.name
-    conditions = (column(name, BOOLEAN, nullable=False),) if name else ()
+    conditions = (column_expression(name, BOOLEAN, nullable=False),) if name else ()
     return MatchedGroups(input=over, models=over.models, conditions=conditions, hides=hides)
 
 
@@ -119,7 +126,7 @@ def _carrying(node: Node, matched: Mapping[str, Matched]) -> Node:
     if matched and isinstance(node, Aggregate):
         return replace(node, measures=(*node.measures, *matched.values()))
     if matched and isinstance(node, Project):
-        items = (Item(name, column(name, BOOLEAN, nullable=False)) for name in matched)
+        items = (Item(name, column_expression(name, BOOLEAN, nullable=False)) for name in matched)
         return replace(node, items=(*node.items, *items))
     return node
 
@@ -134,7 +141,9 @@ def copying_columns(order: Iterable[Node]) -> tuple[str, ...]:
 
 def _groups(node: Aggregate, readers: Readers, number: int) -> Iterator[_Groups]:
     """Yield the groups that each reader of an aggregate gets; `number` makes names unique."""
-    columns: dict[str, Expression] = {field.name: column(field.name, field.type) for field in node.columns}
+    columns: dict[str, Expression] = {
+        field.name: column_expression(field.name, field.type) for field in node.columns
+    }
     waiting = [_Above((node,), columns)]
     names: dict[str, str] = {}
     while waiting:
@@ -153,7 +162,7 @@ def _groups(node: Aggregate, readers: Readers, number: int) -> Iterator[_Groups]
 def _named(matched: Matched, names: dict[str, str], number: int) -> Matched:
     """Return a measure with a name that is the same for the same condition."""
     name = names.setdefault(matched.call.text, f"_matched_{number + len(names) + 1}")
-    return replace(matched, name=name, call=every_tombstone.matched(matched.call, name))
+    return replace(matched, name=name, call=every_tombstone.matched_aggregate(matched.call, name))
 
 
 def _followed(below: _Above, reader: Node, readers: Readers) -> _Above:
@@ -169,12 +178,17 @@ def _passed(below: _Above, node: Node) -> _Above:
     match node:
         case Project():
             items = {
-                name: substitute(e, columns) for name, e in node.definitions.items() if _fits(e, columns)
+                name: substitute_columns(e, columns)
+                for name, e in node.definitions.items()
+                if _fits(e, columns)
             }
             return replace(below, nodes=nodes, columns=items)
         case Filter():
             fitting = tuple(condition for condition in node.conditions if _fits(condition, columns))
-            conditions = (*below.conditions, *(substitute(condition, columns) for condition in fitting))
+            conditions = (
+                *below.conditions,
+                *(substitute_columns(condition, columns) for condition in fitting),
+            )
             lasting = below.lasting and set(fitting) <= set(lasting_conditions(node))
             return _Above(nodes, columns, conditions, lasting)
     return replace(below, nodes=nodes)
@@ -208,12 +222,14 @@ def _matched(node: Aggregate, conditions: Iterable[Expression]) -> Matched | Non
     if not fitting:
         return None
     copies = dict.fromkeys(ref.column for condition in fitting for ref in condition.refs)
-    condition = all_of((substitute(_holds(condition), calls) for condition in fitting), BOOLEAN)
+    condition = all_of((substitute_columns(_holds(condition), calls) for condition in fitting), BOOLEAN)
     return Matched("", condition, "matched", copies=tuple(copies))
 
 
 def _holds(condition: Expression) -> Expression:
-    return composed([condition], ("coalesce(", *condition.pieces, ", false)"), BOOLEAN, nullable=False)
+    return compose_expression(
+        [condition], ("coalesce(", *condition.pieces, ", false)"), BOOLEAN, nullable=False
+    )
 
 
 def _can_copy(measure: Measure) -> bool:
@@ -233,7 +249,7 @@ def _call(measure: Measure) -> Expression:
     if measure.condition is None:
         return measure.call
     pieces: tuple[Piece, ...] = (*measure.call.pieces, " filter (where ", *measure.condition.pieces, ")")
-    return composed(measure.expressions, pieces, measure.call.type)
+    return compose_expression(measure.expressions, pieces, measure.call.type)
 
 
 def _is_ordered(key: Item) -> bool:
@@ -242,4 +258,4 @@ def _is_ordered(key: Item) -> bool:
 
 def _of_key(key: Item) -> Expression:
     """Return an aggregate with the value of a key, which all rows of a group have."""
-    return composed([key.expression], ("max(", *key.expression.pieces, ")"), key.expression.type)
+    return compose_expression([key.expression], ("max(", *key.expression.pieces, ")"), key.expression.type)

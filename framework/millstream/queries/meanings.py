@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.plan.nodes import (
     CARRIED,
     RECORD_TIME,
@@ -29,7 +29,7 @@ from millstream.plan.traits import traits_of
 Facts = list[tuple[str, str]]
 
 
-class Meanings:
+class ColumnMeanings:
     """Describes columns by their sources; each column is described once."""
 
     _ends: Mapping[int, str] = {}
@@ -101,7 +101,7 @@ class Meanings:
     def copies(self, node: Aggregate) -> list[str]:
         """Return digests of the aggregates of which the state has copies, see `Matched`."""
         return [
-            digest(", ".join(self.typed(node, name) for name in measure.copies))
+            digest_text(", ".join(self.typed(node, name) for name in measure.copies))
             for measure in node.measures
             if isinstance(measure, Matched)
         ]
@@ -176,7 +176,7 @@ class Meanings:
             text = self.column(node, reference.column)
             return f"({text})" if " " in text else text
 
-        text = render(expression, ref, lambda read: read.relation)
+        text = render_sql(expression, ref, lambda read: read.relation)
         if not expression.functions:
             return text
         digests = sorted({f"{name} {self.functions.get(name, '')}" for name in expression.functions})
@@ -187,7 +187,7 @@ class Meanings:
         if key not in self._descriptions:
             text = self._column(node, name)
             # Long texts are replaced by their digest: a chain of doublings would grow without end.
-            self._descriptions[key] = text if len(text) < 500 else digest(text)
+            self._descriptions[key] = text if len(text) < 500 else digest_text(text)
         return self._descriptions[key]
 
     def _column(self, node: Node, name: str) -> str:
@@ -238,5 +238,5 @@ def _item(items: Iterable[Item], name: str) -> Item:
     return next(item for item in items if item.name.lower() == name.lower())
 
 
-def digest(text: str) -> str:
+def digest_text(text: str) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, joined, literal, replace_columns
+from millstream.core.expressions import Expression, join_pieces, replace_columns, sql_literal
 from millstream.core.types import BINARY
 from millstream.plan.nodes import Meter, Metering, Output
 from millstream.queries.dead_letters import skipped_row
@@ -31,7 +31,7 @@ def _marker(trunk: Draft, rows: Draft, metering: Metering) -> Draft:
     return replace(marker, items={**marker.items, "value": _as_bytes(text)})
 
 
-def measured(
+def measure_rows(
     counts: dict[str, Expression], rows: Draft, output: Output, passing: Sequence[Expression]
 ) -> dict[str, Expression]:
     """Add the metrics of a batch's rows to its counts; `passing` are conditions of stored rows."""
@@ -40,7 +40,7 @@ def measured(
         text = _text(metering, rows)
         before, after = tally_sql(metering.meter)
         stored = [piece for condition in passing for piece in ("(", *condition.pieces, ") and ")]
-        pieces = joined((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
+        pieces = join_pieces((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
         all_counts[f"{METRICS} {metering.meter.name}"] = replace(text, pieces=pieces, atomic=True)
     return all_counts
 
@@ -48,7 +48,7 @@ def measured(
 def tally_sql(meter: Meter) -> tuple[str, str]:
     """Return the call of Millstream's aggregate for a metric, before and after its text."""
     boundaries = ",".join(map(str, meter.buckets))
-    return "tally(", f", {literal(boundaries)}, '{meter.most}')"
+    return "tally(", f", {sql_literal(boundaries)}, '{meter.most}')"
 
 
 def _text(metering: Metering, rows: Draft) -> Expression:
@@ -57,12 +57,12 @@ def _text(metering: Metering, rows: Draft) -> Expression:
     if rows.deleted is None:
         return text
     pieces = ("if(coalesce(", *rows.deleted.pieces, ", false), null, ", *text.pieces, ")")
-    return replace(text, pieces=joined(pieces), atomic=True)
+    return replace(text, pieces=join_pieces(pieces), atomic=True)
 
 
 def _as_bytes(text: Expression) -> Expression:
-    return replace(text, pieces=joined(("cast(", *text.pieces, " as binary)")), type=BINARY, atomic=True)
+    return replace(text, pieces=join_pieces(("cast(", *text.pieces, " as binary)")), type=BINARY, atomic=True)
 
 
 def _is_there(text: Expression) -> Expression:
-    return replace(text, pieces=joined(("(", *text.pieces, ") is not null")), atomic=False)
+    return replace(text, pieces=join_pieces(("(", *text.pieces, ") is not null")), atomic=False)

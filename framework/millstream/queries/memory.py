@@ -23,7 +23,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.queries.signature import operator_name, states_in
-from millstream.queries.values import Memory, Operator, StateSize, content_id
+from millstream.queries.values import MemoryEstimate, StatefulOperator, StateSize, content_id
 
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _ROW = 64
@@ -34,16 +34,16 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 60480
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
 
 
-def estimate(
+def estimate_memory(
     roots: Sequence[Node],
-    operators: Sequence[Operator],
+    operators: Sequence[StatefulOperator],
     distinct: Mapping[tuple[str, str], int],
     rates: Mapping[str, float],
-) -> Memory:
+) -> MemoryEstimate:
     """Return the estimate of all states below some outputs; `operators` describe the same states in order."""
     states = states_in(in_order(roots))
     if not states:
-        return Memory(0, "keeps no state")
+        return MemoryEstimate(0, "keeps no state")
     total = 0
     details: list[str] = []
     sizes: list[StateSize] = []
@@ -63,7 +63,7 @@ def estimate(
         else:
             total += rows * width
             details.append(f"{name}: {rows} {why} of {width} bytes")
-    return Memory(None if unknown else total, "; ".join(details), tuple(sizes))
+    return MemoryEstimate(None if unknown else total, "; ".join(details), tuple(sizes))
 
 
 def _rows(

@@ -10,26 +10,33 @@ from msgspec.structs import replace
 
 from millstream.plan.nodes import Decode, Node, Output, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules import RULES
-from millstream.queries.branches import Branch, branches
-from millstream.queries.building import BuiltQuery, Recipe, build, stateful_parts, stateless_parts
+from millstream.queries.branches import OutputBranch, split_branches
+from millstream.queries.building import BuiltQuery, QueryRecipe, build_query, stateful_parts, stateless_parts
 from millstream.queries.common_rows import with_columns_of
-from millstream.queries.cuts import cuts
+from millstream.queries.cuts import find_cuts
 from millstream.queries.emit.bad_records import goods_of, sends_bad
 from millstream.queries.emit.names import node_name
 from millstream.queries.format_functions import with_encoded
-from millstream.queries.former import is_former
-from millstream.queries.grouping import Group, group
-from millstream.queries.lock import Assigned, Lock, LockedGroup, Member, assign, recorded
+from millstream.queries.grouping import BranchGroup, group_branches
+from millstream.queries.lock import (
+    AssignedGroup,
+    GroupMember,
+    Lock,
+    LockedGroup,
+    assign_groups,
+    record_groups,
+)
 from millstream.queries.matched_groups import with_matched_groups
-from millstream.queries.query_cache import Keys, QueryCache
-from millstream.queries.signature import Signatures
+from millstream.queries.query_cache import QueryCache, QueryKeys
+from millstream.queries.removed_models import is_former
+from millstream.queries.signature import QuerySignatures
 from millstream.queries.values import Kind, PhysicalSettings, Query, Separation
-from millstream.queries.writing import Part
+from millstream.queries.writing import QueryPart
 
 
-class Physical(Struct, frozen=True):
+class PhysicalPlan(Struct, frozen=True):
     """The queries of a project, and what to record of them."""
 
     queries: tuple[Query, ...]
@@ -38,7 +45,7 @@ class Physical(Struct, frozen=True):
     """What to record once the queries have started."""
 
 
-class Groups(Struct, frozen=True):
+class ModelGroups(Struct, frozen=True):
     """Which models share a query, without the queries themselves."""
 
     models: dict[str, tuple[str, ...]]
@@ -57,7 +64,7 @@ def physical_plan(
     *,
     views: bool = False,
     cache: QueryCache | None = None,
-) -> Physical:
+) -> PhysicalPlan:
     """Return the queries of a plan; `lock` has the groups whose state exists, `references` come first.
 
     `written` is the plan before any rule; signatures come from it, and from the `tables` of all reference
@@ -69,8 +76,8 @@ def physical_plan(
     drafts = _draft(stored, settings, lock)
     recipes = [recipe for recipe in drafts.stateless if only is None or recipe.name in only]
     chosen = [assigned for assigned in drafts.assigned if only is None or assigned.name in only]
-    signatures = Signatures(settings, written or plan, tables)
-    built = [build(recipe, settings, signatures, sql=cache is None) for recipe in recipes]
+    signatures = QuerySignatures(settings, written or plan, tables)
+    built = [build_query(recipe, settings, signatures, sql=cache is None) for recipe in recipes]
     stateful = _stateful(
         drafts.stateful, chosen, settings, signatures, cache, Plan((*tables, *(written or plan).outputs))
     )
@@ -78,12 +85,12 @@ def physical_plan(
     rebuilt = {
         assigned.name: replace(assigned, members=stateful[assigned.name].members) for assigned in chosen
     }
-    return Physical(
+    return PhysicalPlan(
         tuple(_sorted([*built, *stateful.values()], drafts.branches)),
-        (*drafts.separations, *lock_separations, *cuts(stored.outputs)),
+        (*drafts.separations, *lock_separations, *find_cuts(stored.outputs)),
         Lock(
             (
-                *recorded([rebuilt.get(assigned.name, assigned) for assigned in drafts.assigned]).groups,
+                *record_groups([rebuilt.get(assigned.name, assigned) for assigned in drafts.assigned]).groups,
                 *drafts.left,
             )
         ),
@@ -92,22 +99,22 @@ def physical_plan(
 
 def grouped_queries(
     plan: Plan, settings: PhysicalSettings, lock: Lock | None = None, references: Sequence[Output] = ()
-) -> Groups:
+) -> ModelGroups:
     drafts = _draft(_stored(plan, references), settings, lock)
     grouped = {r.name: tuple(b.model for b in r.branches) for r in drafts.stateless}
     for assigned in drafts.assigned:
         models = (model for member in assigned.members for model in member.models)
         grouped[assigned.name] = tuple(model for model in models if not is_former(model))
-    return Groups(grouped, Lock((*recorded(drafts.assigned).groups, *drafts.left)))
+    return ModelGroups(grouped, Lock((*record_groups(drafts.assigned).groups, *drafts.left)))
 
 
 class _Drafts(Struct, frozen=True):
     """Queries before their SQL is written."""
 
-    branches: tuple[Branch, ...]
-    stateless: tuple[Recipe, ...]
-    stateful: tuple[Group, ...]
-    assigned: tuple[Assigned, ...]
+    branches: tuple[OutputBranch, ...]
+    stateless: tuple[QueryRecipe, ...]
+    stateful: tuple[BranchGroup, ...]
+    assigned: tuple[AssignedGroup, ...]
     separations: tuple[Separation, ...]
     left: tuple[LockedGroup, ...] = ()
     """Models without state that have left the query of their source."""
@@ -115,21 +122,21 @@ class _Drafts(Struct, frozen=True):
 
 def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Drafts:
     order = in_order(stored.outputs)
-    all_branches = branches(stored, order)
+    all_branches = split_branches(stored, order)
     left = _left(all_branches, lock or Lock())
     homes = {model: group.name for group in left for member in group.members for model in member.models}
-    grouped = group(all_branches, settings.grouping, homes)
+    grouped = group_branches(all_branches, settings.grouping, homes)
     requested = [group for group in grouped.groups if group.branches[0].states]
     names = set(homes.values())
     good = goods_of(output for output in stored.outputs if not is_former(output.model))
     without_state = [g for g in grouped.groups if not g.branches[0].states]
     recipes = _stateless(without_state, order, names, homes)
     stateless = tuple(replace(recipe, good=good) for recipe in recipes)
-    assigned = assign(_locked(requested, names), lock)
+    assigned = assign_groups(_locked(requested, names), lock)
     return _Drafts(tuple(all_branches), stateless, tuple(requested), assigned, grouped.separations, left)
 
 
-def _left(branches: Iterable[Branch], lock: Lock) -> tuple[LockedGroup, ...]:
+def _left(branches: Iterable[OutputBranch], lock: Lock) -> tuple[LockedGroup, ...]:
     """Return the recorded groups of which all models are without state."""
     states = {branch.model: bool(branch.states) for branch in branches}
     groups = []
@@ -140,7 +147,7 @@ def _left(branches: Iterable[Branch], lock: Lock) -> tuple[LockedGroup, ...]:
     return tuple(groups)
 
 
-def alone(
+def reduce_query(
     plan: Plan,
     settings: PhysicalSettings,
     name: str,
@@ -157,12 +164,12 @@ def alone(
     recipes = _draft(_stored(plan, references), settings, lock).stateless
     recipe = next(candidate for candidate in recipes if candidate.name == name)
     parts = [
-        Part(tuple(output for output in part.outputs if output.model in models), part.trunk)
+        QueryPart(tuple(output for output in part.outputs if output.model in models), part.trunk)
         for part in recipe.parts
     ]
     decode = recipe.dead_letters if dead_letters else None
     only = replace(recipe, parts=tuple(part for part in parts if part.outputs), dead_letters=decode)
-    return build(only, settings, Signatures(settings, plan)).query
+    return build_query(only, settings, QuerySignatures(settings, plan)).query
 
 
 def dead_letters_query(
@@ -178,8 +185,8 @@ def dead_letters_query(
     decode = sender.dead_letters
     assert decode is not None
     name = f"{source.rpartition('.')[2]}_dead_letters"
-    recipe = Recipe(name, "stateless", (Part((), decode),), (), decode, good=sender.good)
-    return build(recipe, settings, Signatures(settings, plan)).query
+    recipe = QueryRecipe(name, "stateless", (QueryPart((), decode),), (), decode, good=sender.good)
+    return build_query(recipe, settings, QuerySignatures(settings, plan)).query
 
 
 def _stored(plan: Plan, references: Sequence[Output]) -> Plan:
@@ -199,8 +206,8 @@ def _new_name(name: str, used: set[str]) -> str:
 
 
 def _stateless(
-    groups: Iterable[Group], order: Iterable[Node], names: set[str], homes: Mapping[str, str]
-) -> Iterable[Recipe]:
+    groups: Iterable[BranchGroup], order: Iterable[Node], names: set[str], homes: Mapping[str, str]
+) -> Iterable[QueryRecipe]:
     decodes: dict[str, list[Decode]] = {}
     for node in order:
         if isinstance(node, Decode):
@@ -216,7 +223,7 @@ def _stateless(
             others = decodes[dead_letters.relation]
         name = homes.get(query_group.branches[0].model) or _new_name(_stateless_name(query_group), names)
         parts, dead_letters = stateless_parts(query_group.branches, dead_letters, others)
-        yield Recipe(name, query_group.kind, parts, query_group.branches, dead_letters)
+        yield QueryRecipe(name, query_group.kind, parts, query_group.branches, dead_letters)
     for relation, nodes in decodes.items():
         if relation not in owned and any(map(sends_bad, nodes)):
             one = nodes[0]
@@ -224,10 +231,10 @@ def _stateless(
                 one = with_columns_of(one, other)
             name = _new_name(f"{relation.rpartition('.')[2]}_dead_letters", names)
             if one.fields:
-                yield Recipe(name, "stateless", (Part((), one),), (), one)
+                yield QueryRecipe(name, "stateless", (QueryPart((), one),), (), one)
 
 
-def _dead_letter_source(group: Group) -> Decode | None:
+def _dead_letter_source(group: BranchGroup) -> Decode | None:
     """Return the source whose dead letters the fan-out of a group can also send."""
     base = group.branches[0].base
     if not isinstance(base, Decode) or not base.fields or not sends_bad(base):
@@ -235,7 +242,7 @@ def _dead_letter_source(group: Group) -> Decode | None:
     return base if all(b.output.materialization.sends_records for b in group.branches) else None
 
 
-def _stateless_name(group: Group) -> str:
+def _stateless_name(group: BranchGroup) -> str:
     """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
     option = first.output.group
@@ -245,24 +252,24 @@ def _stateless_name(group: Group) -> str:
     return option or f"{base}_{first.stored_as}s"
 
 
-def _short(branch: Branch) -> str:
+def _short(branch: OutputBranch) -> str:
     return branch.model.rpartition(".")[2]
 
 
 # -- queries with state
 
 
-def _locked(groups: Iterable[Group], names: set[str]) -> list[LockedGroup]:
+def _locked(groups: Iterable[BranchGroup], names: set[str]) -> list[LockedGroup]:
     locked: list[LockedGroup] = []
     for query_group in groups:
         members = tuple(
-            Member(tuple(o.model for o in part.outputs)) for part in stateful_parts(query_group.branches)
+            GroupMember(tuple(o.model for o in part.outputs)) for part in stateful_parts(query_group.branches)
         )
         locked.append(LockedGroup(_new_name(_stateful_name(query_group), names), members))
     return locked
 
 
-def _stateful_name(group: Group) -> str:
+def _stateful_name(group: BranchGroup) -> str:
     first = group.branches[0]
     if first.output.group:
         return first.output.group
@@ -276,15 +283,15 @@ def _stateful_name(group: Group) -> str:
 
 
 def _stateful(
-    groups: Iterable[Group],
-    assigned: Iterable[Assigned],
+    groups: Iterable[BranchGroup],
+    assigned: Iterable[AssignedGroup],
     settings: PhysicalSettings,
-    signatures: Signatures,
+    signatures: QuerySignatures,
     cache: QueryCache | None,
     written: Plan,
 ) -> dict[str, BuiltQuery]:
     of = {branch.model: branch for group in groups for branch in group.branches}
-    keys = Keys(settings, written) if cache is not None else None
+    keys = QueryKeys(settings, written) if cache is not None else None
     built: dict[str, BuiltQuery] = {}
     for query_group in assigned:
         models = [model for member in query_group.members for model in member.models]
@@ -298,34 +305,34 @@ def _stateful(
 
 
 def _build(
-    assigned: Assigned,
-    members: Sequence[Branch],
+    assigned: AssignedGroup,
+    members: Sequence[OutputBranch],
     settings: PhysicalSettings,
-    signatures: Signatures,
+    signatures: QuerySignatures,
     cache: QueryCache | None,
 ) -> BuiltQuery:
     alone = _optimized_separately(members, settings, cache)
     kind: Kind = "stateful" if len(alone) > 1 else "single"
-    recipe = Recipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
-    return build(recipe, settings, signatures, sql=cache is None)
+    recipe = QueryRecipe(assigned.name, kind, stateful_parts(alone), alone, None, assigned)
+    return build_query(recipe, settings, signatures, sql=cache is None)
 
 
 def _optimized_separately(
-    members: Sequence[Branch], settings: PhysicalSettings, cache: QueryCache | None
-) -> tuple[Branch, ...]:
+    members: Sequence[OutputBranch], settings: PhysicalSettings, cache: QueryCache | None
+) -> tuple[OutputBranch, ...]:
     """Optimize a query separately: models of other queries must not influence its state."""
     plan = Plan(tuple(branch.output for branch in members))
 
     def optimized() -> Plan:
         rules = [rule for rule in RULES if rule.__name__ in settings.rules]
-        return optimize(plan, rules, None, settings.switched_off).plan
+        return optimize_plan(plan, rules, None, settings.switched_off).plan
 
     query_plan = optimized() if cache is None else cache.optimized(plan, settings, optimized)
     query_plan = with_matched_groups(query_plan)
-    return tuple(members if query_plan is plan else branches(query_plan, query_plan.order))
+    return tuple(members if query_plan is plan else split_branches(query_plan, query_plan.order))
 
 
-def _sorted(built: Iterable[BuiltQuery], branches: Iterable[Branch]) -> Iterable[Query]:
+def _sorted(built: Iterable[BuiltQuery], branches: Iterable[OutputBranch]) -> Iterable[Query]:
     positions = {branch.model: i for i, branch in enumerate(branches)}
 
     def first(query: Query) -> int:

@@ -13,11 +13,11 @@ from collections.abc import Container, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, all_of, any_of, joined, literal
+from millstream.core.expressions import Expression, Piece, Ref, all_of, any_of, join_pieces, sql_literal
 from millstream.core.types import BOOLEAN, STRING, UNKNOWN
-from millstream.plan.optimizer.calls import Call, calls, with_column
+from millstream.plan.optimizer.calls import SeparableCall, separable_calls, with_column
 from millstream.queries.emit.draft import ENCODED_VALUE, RECORD, Draft
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.fuse import unused_name
 
 GUARDED = "_where"
 """The suffix of functions that take a condition before their arguments, and are only called if it holds.
@@ -30,7 +30,7 @@ class _CallColumn(Struct, eq=False):
     """A call, and its rows: those that meet all conditions of one of the tuples in `alternatives`."""
 
     name: str
-    call: Call
+    call: SeparableCall
     like: Expression
     level: int
     alternatives: list[tuple[Expression, ...]]
@@ -46,7 +46,7 @@ class LiftedDraft(Struct, frozen=True):
     """The columns of its calls; a row on which one of them failed doesn't belong to the model."""
 
 
-class Calls:
+class CallLevels:
     """The calls of several drafts over one relation, in levels: each reads columns of those before."""
 
     def __init__(self, alias: str, used: Iterable[str], logging: Container[str] = ()) -> None:
@@ -85,13 +85,15 @@ class Calls:
     def _expression(
         self, expression: Expression, conditions: Sequence[Expression], columns: list[str]
     ) -> Expression:
-        while remaining := [call for call in calls(expression, anywhere=True) if len(call.inner) == 1]:
+        while remaining := [
+            call for call in separable_calls(expression, anywhere=True) if len(call.inner) == 1
+        ]:
             name = self._column(remaining[0], expression, conditions)
             columns.append(name)
             expression = _with_value(with_column(expression, remaining[0], name), Ref(name, self.alias))
         return expression
 
-    def _column(self, call: Call, expression: Expression, conditions: Sequence[Expression]) -> str:
+    def _column(self, call: SeparableCall, expression: Expression, conditions: Sequence[Expression]) -> str:
         """Return the column of a call that is made at least for the rows that need it here."""
         plain = self._plain(conditions)
         for column in self._columns.values():
@@ -107,7 +109,7 @@ class Calls:
                     if not _implies(alternative, conditions)
                 ] + [tuple(conditions)]
                 return column.name
-        name = unused(f"_{call.function}", self._used)
+        name = unused_name(f"_{call.function}", self._used)
         self._used.append(name)
         refs = {piece.column for piece in call.pieces if isinstance(piece, Ref)}
         refs |= {ref.column for condition in conditions for ref in condition.refs}
@@ -121,7 +123,7 @@ class Calls:
     def _written(self, column: _CallColumn) -> Expression:
         first, *rest = column.call.pieces
         assert isinstance(first, str)
-        arguments = joined((first.partition("(")[2], *rest))
+        arguments = join_pieces((first.partition("(")[2], *rest))
         between = "" if arguments == (")",) else ", "
         several = len(column.alternatives) > 1
         condition = (
@@ -131,7 +133,7 @@ class Calls:
         if column.call.function in self._logging:
             location = _location(column.models, Ref(RECORD, self.alias))
             guard = ("if(", *guard, ", ", *location, ", null)")
-        pieces = joined((f"{column.call.function}{GUARDED}(", *guard, between, *arguments))
+        pieces = join_pieces((f"{column.call.function}{GUARDED}(", *guard, between, *arguments))
         return replace(
             column.like, pieces=pieces, type=UNKNOWN, functions=(column.call.function,), atomic=True
         )
@@ -144,7 +146,7 @@ class Calls:
         pieces: list[Piece] = []
         for name in names:
             pieces += [" or " if pieces else "(", *self.error(name).pieces, " is not null"]
-        return Expression(joined((*pieces, ")")), BOOLEAN, nullable=False, atomic=True)
+        return Expression(join_pieces((*pieces, ")")), BOOLEAN, nullable=False, atomic=True)
 
     def good(self, name: str) -> Expression:
         error = self.error(name)
@@ -153,9 +155,9 @@ class Calls:
 
 def _location(models: Iterable[str], record: Ref) -> tuple[Piece, ...]:
     """Return the location of a row that was decoded from a record."""
-    return joined(
+    return join_pieces(
         (
-            f"named_struct('model', {literal(' and '.join(models))}, ",
+            f"named_struct('model', {sql_literal(' and '.join(models))}, ",
             *("'topic', ", record, ".topic, 'partition', ", record, ".partition, "),
             *("'offset', ", record, ".offset)"),
         )
@@ -169,13 +171,15 @@ def _implies(conditions: Iterable[Expression], others: Iterable[Expression]) -> 
 
 
 def _not(condition: Expression) -> Expression:
-    pieces = joined(("not coalesce(", *condition.pieces, ", false)"))
+    pieces = join_pieces(("not coalesce(", *condition.pieces, ", false)"))
     return replace(condition, pieces=pieces, nullable=False, atomic=False)
 
 
 def callable_in_fan_out(expression: Expression) -> bool:
     """Whether all calls of an expression can be separate columns."""
-    return not expression.functions or len(calls(expression, anywhere=True)) == len(expression.functions)
+    return not expression.functions or len(separable_calls(expression, anywhere=True)) == len(
+        expression.functions
+    )
 
 
 def _with_value(expression: Expression, column: Ref) -> Expression:
@@ -186,7 +190,7 @@ def _with_value(expression: Expression, column: Ref) -> Expression:
     for piece in expression.pieces:
         is_column = isinstance(piece, Ref) and piece.column == column.column and not piece.relation
         pieces += value if is_column else (piece,)
-    return replace(expression, pieces=joined(pieces))
+    return replace(expression, pieces=join_pieces(pieces))
 
 
 def without_nulls(conditions: Sequence[Expression]) -> list[Expression]:
@@ -195,4 +199,4 @@ def without_nulls(conditions: Sequence[Expression]) -> list[Expression]:
         return list(conditions)
     every = all_of(conditions, BOOLEAN)
     pieces = ("coalesce(", *every.pieces, ", false)")
-    return [replace(every, pieces=joined(pieces), nullable=False, atomic=True)]
+    return [replace(every, pieces=join_pieces(pieces), nullable=False, atomic=True)]

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from millstream.core.decoding import from_msgpack
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.table import shape
+from millstream.plan.table import digest_nodes
 from millstream.queries.building import BuiltQuery
-from millstream.queries.lock import Assigned
+from millstream.queries.lock import AssignedGroup
 from millstream.queries.values import PhysicalSettings
 
 _ORDERED = msgspec.msgpack.Encoder(order="deterministic")
@@ -50,7 +50,7 @@ class QueryCache:
     def optimized(self, plan: Plan, settings: PhysicalSettings, make: Callable[[], Plan]) -> Plan:
         """Return the plan that the rules make of a query's plan."""
         rules = _ORDERED.encode((sorted(settings.rules), settings.switched_off))
-        key = shape(plan.outputs) + rules
+        key = digest_nodes(plan.outputs) + rules
         if key not in self._optimized:
             self._optimized[key] = make()
         return self._optimized[key]
@@ -62,7 +62,7 @@ class QueryCache:
         return text
 
 
-class Keys:
+class QueryKeys:
     """Digests of the queries of one plan."""
 
     def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
@@ -73,11 +73,11 @@ class Keys:
         self._written = {output.model: output for output in written.outputs}
         self._shapes: dict[str, tuple[bytes, tuple[str, ...]]] = {}
 
-    def of(self, assigned: Assigned, outputs: Sequence[Output]) -> bytes:
+    def of(self, assigned: AssignedGroup, outputs: Sequence[Output]) -> bytes:
         """Return the digest of a group's query."""
         hashed = blake2b(self._settings, digest_size=16)
         hashed.update(_ORDERED.encode(assigned))
-        hashed.update(shape(outputs))
+        hashed.update(digest_nodes(outputs))
         for model, digest in sorted(self._digests(output.model for output in outputs).items()):
             hashed.update(model.encode() + digest)
         return hashed.digest()
@@ -91,7 +91,7 @@ class Keys:
             if model in self._written and model not in digests:
                 if model not in self._shapes:
                     output = self._written[model]
-                    self._shapes[model] = (shape((output,)), _relations(in_order((output,))))
+                    self._shapes[model] = (digest_nodes((output,)), _relations(in_order((output,))))
                 digests[model], read = self._shapes[model]
                 waiting += read
             elif model in self._seeds:

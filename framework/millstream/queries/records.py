@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, all_of, literal, replace_columns
+from millstream.core.expressions import Expression, Piece, Ref, all_of, replace_columns, sql_literal
 from millstream.core.types import BINARY, BOOLEAN, STRING, TIMESTAMP, Array, Field, Row, Type
 from millstream.formats.changes import encode_row
 from millstream.formats.keys import written_key
@@ -15,7 +15,14 @@ from millstream.formats.registry import format_of
 from millstream.outputs.kinds import OWN_HEADERS, Sink
 from millstream.plan.nodes import RECORD_HEADERS, RECORD_TIME, Output
 from millstream.plan.optimizer.cost import is_free
-from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE, PLACED, RECORD, Draft, composed
+from millstream.queries.emit.draft import (
+    ENCODED_KEY,
+    ENCODED_VALUE,
+    PLACED,
+    RECORD,
+    Draft,
+    compose_expression,
+)
 
 HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 
@@ -37,14 +44,16 @@ class RecordColumns(Struct, frozen=True):
     timestamp: bool
 
 
-def record(draft: Draft, output: Output, look: RecordColumns, position_alias: str | None = None) -> Draft:
+def select_records(
+    draft: Draft, output: Output, look: RecordColumns, position_alias: str | None = None
+) -> Draft:
     """Return the SELECT of a model's records.
 
     `position_alias` is the alias of rows that have their record's position, by which repeated records are
     recognised.
     """
     items = {
-        "topic": _text(literal(output.topic), STRING),
+        "topic": _text(sql_literal(output.topic), STRING),
         "key": _key(draft, output),
         "value": _value(draft, output),
     }
@@ -72,7 +81,7 @@ def _value(draft: Draft, output: Output) -> Expression:
     items = [(name, draft.items[name]) for name in sink.value_columns(names)]
     encoded = encode_row(items) if sink.changes else format_of(sink.encoding).spark.encode(items)
     pieces: tuple[Piece, ...] = ("cast(", *encoded, " as binary)")
-    return _unless_deleted(draft, composed([expression for _, expression in items], pieces, BINARY))
+    return _unless_deleted(draft, compose_expression([expression for _, expression in items], pieces, BINARY))
 
 
 def _unless_deleted(draft: Draft, value: Expression) -> Expression:
@@ -80,7 +89,7 @@ def _unless_deleted(draft: Draft, value: Expression) -> Expression:
     if draft.deleted is None:
         return value
     pieces = ("if(", *draft.deleted.pieces, ", null, ", *value.pieces, ")")
-    return composed([value, draft.deleted], pieces, BINARY)
+    return compose_expression([value, draft.deleted], pieces, BINARY)
 
 
 def _key(draft: Draft, output: Output) -> Expression:
@@ -96,11 +105,11 @@ def _key(draft: Draft, output: Output) -> Expression:
     if encoding is None and not others and first.type == BINARY:
         return first
     if encoding is None and not others and first.type == STRING:
-        return composed(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
+        return compose_expression(parts, ("cast(", *first.pieces, " as binary)"), BINARY)
     encoded: tuple[Piece, ...] = ("cast(", *key_format.encoded(keys), " as binary)")
     if encoding is not None and not others:  # a record without a key
         encoded = ("if(", *first.pieces, " is null, null, ", *encoded, ")")
-    return composed(parts, encoded, BINARY)
+    return compose_expression(parts, encoded, BINARY)
 
 
 def _headers(draft: Draft, output: Output, position_alias: str | None) -> Expression:
@@ -111,7 +120,7 @@ def _headers(draft: Draft, output: Output, position_alias: str | None) -> Expres
             continue
         header = replace_columns(item.expression, lambda ref: draft.items.get(ref.column))
         parts.append(header)
-        name = literal(item.name.removeprefix("headers."))
+        name = sql_literal(item.name.removeprefix("headers."))
         pieces += [", " if pieces else "", f"named_struct('key', {name}, 'value', "]
         pieces += ["cast(cast(", *header.pieces, " as string) as binary))"]
     arrays: list[Sequence[Piece]] = []
@@ -124,7 +133,7 @@ def _headers(draft: Draft, output: Output, position_alias: str | None) -> Expres
         arrays.append(("array(", *pieces, ")"))
     if not arrays:
         return _text(f"cast(null as {HEADERS})", HEADERS)
-    return composed(parts, _concatenated(arrays), HEADERS)
+    return compose_expression(parts, _concatenated(arrays), HEADERS)
 
 
 def _concatenated(arrays: Sequence[Sequence[Piece]]) -> list[Piece]:
@@ -158,4 +167,4 @@ def fan_out(drafts: list[Draft]) -> Expression:
             struct = ["if(", *all_of(draft.where, BOOLEAN).pieces, ", ", *struct, ", null)"]
         pieces += [",\n  " if index else "", *struct]
     pieces.append("\n)")
-    return composed(parts, pieces, HEADERS)
+    return compose_expression(parts, pieces, HEADERS)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, replace_columns
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, replace_columns
 from millstream.core.types import BINARY
 from millstream.plan.nodes import Output, RowLog
 from millstream.queries.dead_letters import skipped_row
@@ -28,20 +28,22 @@ def log_markers(trunk: Draft, rows: Draft, output: Output, position_alias: str |
     if output.log is None:
         return []
     text = _text(output, rows, position_alias)
-    is_there = replace(text, pieces=joined(("(", *text.pieces, ") is not null")), atomic=False)
+    is_there = replace(text, pieces=join_pieces(("(", *text.pieces, ") is not null")), atomic=False)
     marker = skipped_row(trunk, log_id(output.model), (*rows.where, is_there))
-    value = replace(text, pieces=joined(("cast(", *text.pieces, " as binary)")), type=BINARY, atomic=True)
+    value = replace(
+        text, pieces=join_pieces(("cast(", *text.pieces, " as binary)")), type=BINARY, atomic=True
+    )
     return [replace(marker, items={**marker.items, "value": value})]
 
 
-def gathered(rows: Draft, output: Output, passing: Sequence[Expression]) -> dict[str, Expression]:
+def gather_logs(rows: Draft, output: Output, passing: Sequence[Expression]) -> dict[str, Expression]:
     """Return the texts of a batch's logged rows; `passing` are conditions of stored rows."""
     if output.log is None:
         return {}
     text = _text(output, rows)
     before, after = gather_sql(output.log.log)
     stored = [piece for condition in passing for piece in ("(", *condition.pieces, ") and ")]
-    pieces = joined((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
+    pieces = join_pieces((before, "if(", *stored, "true, ", *text.pieces, ", null)", after))
     return {f"{LOGS} {output.model}": replace(text, pieces=pieces, atomic=True)}
 
 
@@ -64,4 +66,4 @@ def _text(output: Output, rows: Draft, position_alias: str | None = None) -> Exp
         pieces = ("concat(", *position, *pieces, ")")
     if rows.deleted is not None:
         pieces = ("if(coalesce(", *rows.deleted.pieces, ", false), null, ", *pieces, ")")
-    return replace(text, pieces=joined(pieces), atomic=True)
+    return replace(text, pieces=join_pieces(pieces), atomic=True)

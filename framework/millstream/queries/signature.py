@@ -26,12 +26,12 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import from_results, in_order
 from millstream.plan.optimizer.rules.bypass_topics import with_topics_bypassed
 from millstream.plan.traits import traits_of
-from millstream.queries.dependencies import Dependencies
+from millstream.queries.dependencies import DependencyTrace
 from millstream.queries.emit.names import node_name
-from millstream.queries.kept_in_state import KeptInState
-from millstream.queries.meanings import Meanings, digest
-from millstream.queries.upstream_filters import Passing
-from millstream.queries.values import Dependency, Operator, PhysicalSettings, Stored
+from millstream.queries.meanings import ColumnMeanings, digest_text
+from millstream.queries.state_columns import KeptInState
+from millstream.queries.upstream_filters import FilterDigests
+from millstream.queries.values import Dependency, PhysicalSettings, StatefulOperator, StoredOutput
 
 
 class _Upstream(Struct, frozen=True):
@@ -43,26 +43,26 @@ class _Upstream(Struct, frozen=True):
     """The rows of models with events: conditions above a state may be applied below it."""
 
 
-class Signatures:
+class QuerySignatures:
     """The states of queries over one plan."""
 
     def __init__(self, settings: PhysicalSettings, written: Plan, references: Sequence[Output] = ()) -> None:
         functions = settings.functions
-        self._meanings = Meanings(functions)
+        self._meanings = ColumnMeanings(functions)
         self._written = {output.model: output.input for output in written.outputs}
-        self._written_meanings = Meanings(functions, self._written)
+        self._written_meanings = ColumnMeanings(functions, self._written)
         """As written."""
-        self._passing = Passing(self._written, self._written_meanings)
+        self._passing = FilterDigests(self._written, self._written_meanings)
         self._outputs = outputs = {output.model: output for output in written.outputs}
         tables = {output.model: output for output in references}
-        self._dependencies = Dependencies(outputs, tables, self._passing, self._written_meanings, settings)
+        self._dependencies = DependencyTrace(outputs, tables, self._passing, self._written_meanings, settings)
         self._places = settings.places
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""
         self._followed: list[Node] = []
         """The same for models as written over the states of others."""
 
-    def operators(self, outputs: Sequence[Output]) -> tuple[Operator, ...]:
+    def operators(self, outputs: Sequence[Output]) -> tuple[StatefulOperator, ...]:
         """Return the stateful operators below some outputs, in the order in which rows reach them."""
         self._retained.append(outputs)
         order = in_order(outputs)
@@ -80,11 +80,11 @@ class Signatures:
         facts = {id(node): self._meanings.facts(node, readers) for node in states}
         numbers = {id(node): number for number, node in enumerate(states_in(from_results(outputs)))}
         return tuple(
-            Operator(
+            StatefulOperator(
                 operator_name(node),
                 node.operator,
                 tuple(facts[id(node)]),
-                digest("\n".join(sorted(self._rows_reaching(upstream[id(node)])))),
+                digest_text("\n".join(sorted(self._rows_reaching(upstream[id(node)])))),
                 tuple(sorted(self._dependencies.state(node))),
                 tuple(sorted(self._dependencies_of_rows(upstream[id(node)]))),
                 tuple(sorted(self._emitted(upstream[id(node)]))),
@@ -104,7 +104,7 @@ class Signatures:
             for copied in self._meanings.copies(node)
         )
 
-    def stored(self, outputs: Sequence[Output]) -> tuple[Stored, ...]:
+    def stored(self, outputs: Sequence[Output]) -> tuple[StoredOutput, ...]:
         """Describe the rows of tables, and of topics with one row for each key."""
         self._retained.append(outputs)
         return tuple(
@@ -117,11 +117,11 @@ class Signatures:
         """Return the types of the columns of tables, also of those that nobody reads."""
         return {name: _types(self._written[name]) for name in relations if name in self._written}
 
-    def _stored(self, output: Output) -> Stored:
+    def _stored(self, output: Output) -> StoredOutput:
         root, stored = self._written.get(output.model, output.input), output.materialization
         if isinstance(root, Maintained):
             return self._maintained(output)
-        return Stored(
+        return StoredOutput(
             output.model,
             tuple(key.lower() for key in output.keys),
             self._rows(output, root),
@@ -131,11 +131,11 @@ class Signatures:
             _written(stored.sink) if stored.sink is not None else "",
         )
 
-    def _maintained(self, output: Output) -> Stored:
+    def _maintained(self, output: Output) -> StoredOutput:
         """Describe a table that is kept equal to its SQL, which computes all rows again after an edit."""
         keys = tuple(key.lower() for key in output.keys)
         location = self._places.get(output.materialization.store or "", "")
-        return Stored(output.model, keys, "", (), "", location, "", _types(output.input))
+        return StoredOutput(output.model, keys, "", (), "", location, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._passing.rows(root)]
@@ -145,7 +145,7 @@ class Signatures:
         parts += [
             f"{extra.name} {self._written_meanings.of(root, extra.expression)}" for extra in output.extras
         ]
-        return digest("\n".join([*parts, (output.materialization.order_by or "").lower()]))
+        return digest_text("\n".join([*parts, (output.materialization.order_by or "").lower()]))
 
     def _upstream(self, outputs: Sequence[Output]) -> Mapping[int, _Upstream]:
         """Return what is upstream of each state, according to the models as written."""
@@ -255,7 +255,7 @@ def _types(node: Node) -> dict[str, str]:
 def _written(sink: Sink) -> str:
     key = sink.key_encoding
     changes = ", changes" if sink.changes else ""
-    return digest(f"{sink.encoding.written}, keys {key.written if key else None}{changes}")
+    return digest_text(f"{sink.encoding.written}, keys {key.written if key else None}{changes}")
 
 
 def states_in(order: Iterable[Node]) -> list[Node]:

@@ -24,7 +24,7 @@ def is_limited(query: Query, catalog: Catalog) -> bool:
     )
 
 
-def budget(catalog: Catalog) -> int:
+def memory_budget(catalog: Catalog) -> int:
     """Return the sum of all models' state memory, in bytes.
 
     RocksDBMemoryManager has one cache for all bounded states of an executor. The first state sets its size,

@@ -13,38 +13,37 @@ from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import MillstreamError
 from millstream.core.gc_pause import collector_paused
-from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.from_sql.catalog import Hints as CatalogHints
-from millstream.plan.from_sql.plan import Models, build_models
-from millstream.plan.from_sql.unchanged import Unchanged, unchanged_models
+from millstream.plan.from_sql.catalog import Catalog, ModelHints
+from millstream.plan.from_sql.plan import PlannedModels, build_models
+from millstream.plan.from_sql.unchanged_nodes import UnchangedModels, unchanged_models
 from millstream.plan.nodes import Node, Output, Plan
-from millstream.plan.optimizer.context import Hints
-from millstream.plan.optimizer.driver import Optimized, optimize
-from millstream.plan.optimizer.rule_selection import chosen, switched_off
+from millstream.plan.optimizer.context import PlanHints
+from millstream.plan.optimizer.driver import OptimizedPlan, optimize_plan
+from millstream.plan.optimizer.rule_selection import select_rules, switched_off
 from millstream.plan.optimizer.rules import SHARING
 from millstream.plan.optimizer.rules.delay_costly import delay_costly
 from millstream.plan.unshared_models import with_own_nodes
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.queries.lock import Lock
 from millstream.queries.plan import (
-    Groups,
-    Physical,
-    alone,
+    ModelGroups,
+    PhysicalPlan,
     dead_letters_query,
     grouped_queries,
     physical_plan,
+    reduce_query,
 )
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.references import reference_outputs
 from millstream.queries.values import PhysicalSettings, Query
 from millstream.results.results import RunResults
-from millstream.results.selectivity import Measured, measured, with_measured
+from millstream.results.selectivity import MeasuredFigures, measure_figures, with_measured
 
 
 class Topology(Struct, frozen=True):
     catalog: Catalog
-    optimized: Optimized
-    measured: Measured = Measured()
+    optimized: OptimizedPlan
+    measured: MeasuredFigures = MeasuredFigures()
     """Figures from builds, used for those that YAML does not declare."""
     cache: QueryCache | None = None
     """Queries of an earlier plan, to reuse; with it, queries have no SQL and can only be compared."""
@@ -82,13 +81,13 @@ def read_catalog(compiled: Compiled) -> Catalog:
 class _CatalogHints(Struct, frozen=True):
     """Decodes only the hints of a `Catalog`."""
 
-    hints: CatalogHints
+    hints: ModelHints
 
 
-def read_hints(compiled: Compiled) -> CatalogHints:
+def read_hints(compiled: Compiled) -> ModelHints:
     """Return the figures declared in YAML without decoding all models; empty if there is no plan."""
     if not compiled.catalog:
-        return CatalogHints()
+        return ModelHints()
     return from_msgpack(compiled.catalog, _CatalogHints).hints
 
 
@@ -97,9 +96,11 @@ def written_plan(catalog: Catalog) -> Plan:
     return written_models(catalog).plan
 
 
-def written_models(catalog: Catalog, other: Topology | None = None) -> Models:
+def written_models(catalog: Catalog, other: Topology | None = None) -> PlannedModels:
     """Return the plan as written, with the root of each model; models that `other` has too have its nodes."""
-    same = unchanged_models(catalog, other.catalog, other.roots, other.written) if other else Unchanged()
+    same = (
+        unchanged_models(catalog, other.catalog, other.roots, other.written) if other else UnchangedModels()
+    )
     models = build_models(catalog, unchanged=same)
     if models.problems:
         raise AssertionError(f"not reported by the compiler: {models.problems[0].message}")
@@ -125,7 +126,7 @@ def compiled_topology(
         models = {id_: spec.untested for id_, spec in catalog.models.items()}
         catalog = structs.replace(catalog, models=models)
     topology = topology_of(catalog, other=other)
-    return with_figures(topology, measured(results, topology.written, hints_of(catalog)))
+    return with_figures(topology, measure_figures(results, topology.written, hints_of(catalog)))
 
 
 def topology_of(
@@ -138,31 +139,31 @@ def topology_of(
     written = written_models(catalog, other)
     plan = with_own_nodes(written.plan, unshared) if unshared else written.plan
     optimization = catalog.target.get("optimization")
-    rules = chosen(optimization, (model.options.get("optimize") for model in catalog.models.values()))
+    rules = select_rules(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     off |= {model: off.get(model, frozenset()) | SHARING for model in unshared}
     built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
     deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
-    optimized = optimize(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
+    optimized = optimize_plan(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
     return Topology(
         catalog, optimized, unshared=unshared, roots=written.roots, deferred=deferred, cache=cache
     )
 
 
-def with_figures(topology: Topology, figures: Measured) -> Topology:
+def with_figures(topology: Topology, figures: MeasuredFigures) -> Topology:
     """Order stacked filters by measured figures.
 
     All other rules have finished before, so that figures never change what is shared, split or named.
-    A signature does not depend on the order of such filters (`physical.signature`), so no figure loses state.
+    A signature does not depend on the order of such filters (`queries.signature`), so no figure loses state.
     """
     before, optimization = topology.optimized, topology.catalog.target.get("optimization")
     models = topology.catalog.models.items()
-    if not figures.keeps or delay_costly not in chosen(optimization):
+    if not figures.keeps or delay_costly not in select_rules(optimization):
         return structs.replace(topology, measured=figures)
     hints = with_measured(hints_of(topology.catalog), figures, before.written)
     off = switched_off(((id_, model.options) for id_, model in models), optimization)
-    last = optimize(before.plan, (delay_costly,), hints, off)
-    optimized = Optimized(before.written, last.plan, (*before.steps, *last.steps))
+    last = optimize_plan(before.plan, (delay_costly,), hints, off)
+    optimized = OptimizedPlan(before.written, last.plan, (*before.steps, *last.steps))
     return structs.replace(topology, optimized=optimized, measured=figures)
 
 
@@ -174,7 +175,7 @@ def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
 @collector_paused()
 def physical_of(
     topology: Topology, lock: Lock | None = None, only: Collection[str] | None = None
-) -> Physical:
+) -> PhysicalPlan:
     """Return the queries that run the plan, or `only` some by name; `lock` has the groups with state."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
@@ -186,7 +187,7 @@ def physical_of(
 
 
 @collector_paused()
-def groups_of(topology: Topology, lock: Lock | None = None) -> Groups:
+def groups_of(topology: Topology, lock: Lock | None = None) -> ModelGroups:
     """Return which models share which query; much faster than planning the queries."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
@@ -203,7 +204,7 @@ def alone_of(
     """Return some models of a stateless query as a separate query, with `dead_letters` if requested."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
-    return alone(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
+    return reduce_query(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
 
 
 def dead_letters_query_of(topology: Topology, source: str) -> Query:
@@ -217,7 +218,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
     optimization = catalog.target.get("optimization")
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     return PhysicalSettings(
-        rules=frozenset(rule.__name__ for rule in chosen(optimization)),
+        rules=frozenset(rule.__name__ for rule in select_rules(optimization)),
         switched_off=off,
         grouping=catalog.target.get("grouping", "all"),
         shuffle_partitions=catalog.target.get("shuffle_partitions", 200),
@@ -242,13 +243,13 @@ def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
     return {name: libraries for name, libraries in used.items() if libraries}
 
 
-def hints_of(catalog: Catalog, *, one_query: bool = False) -> Hints:
+def hints_of(catalog: Catalog, *, one_query: bool = False) -> PlanHints:
     """Return what the optimizer can't derive: the hints of YAML, and which queries run the plan.
 
     With `one_query`, it runs as one query, without topics between its models.
     """
     grouped = catalog.target.get("grouping", "all") == "all"
-    return Hints(
+    return PlanHints(
         keeps=catalog.hints.keeps,
         rows_per_second=catalog.hints.rows_per_second,
         distinct={

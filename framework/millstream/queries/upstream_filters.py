@@ -29,13 +29,13 @@ from millstream.plan.nodes import (
     is_good,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.queries.meanings import Meanings, digest
+from millstream.queries.meanings import ColumnMeanings, digest_text
 
 
-class Passing:
+class FilterDigests:
     """Identifies rows by a digest of everything that decides which of them pass; each node has one digest."""
 
-    def __init__(self, roots: Mapping[str, Node], meanings: Meanings) -> None:
+    def __init__(self, roots: Mapping[str, Node], meanings: ColumnMeanings) -> None:
         self._roots = roots
         self._meanings = meanings
         self._digests: dict[int, str] = {}
@@ -48,7 +48,7 @@ class Passing:
             if current.one_to_one or (isinstance(current, Filter) and all(map(is_good, current.conditions))):
                 self._digests[id(current)] = self._digests[id(current.inputs[0])]
             else:
-                self._digests[id(current)] = digest("\n".join(self._parts(current)))
+                self._digests[id(current)] = digest_text("\n".join(self._parts(current)))
         return self._digests[id(node)]
 
     def above(self, node: Node) -> list[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from millstream.core.types import STRING, Type
 from millstream.formats.format import DecodingCall
 from millstream.outputs.kinds import PROCESSING_TIME, Sink
-from millstream.plan.nodes import Column, Good, Maintenance, Meter, RowLog
+from millstream.plan.nodes import Column, Maintenance, Meter, RecordValidity, RowLog
 from millstream.queries.emit.steps import Step
 
 Kind = Literal["stateless", "stateful", "single"]
@@ -193,7 +193,7 @@ class SinkOutput(_Output, frozen=True, tag="sink"):
         return self.options.get("guarantee") or ""
 
 
-class Versions(Struct, frozen=True):
+class RowVersions(Struct, frozen=True):
     """How a table keeps the versions of rows."""
 
     by: tuple[str, ...]
@@ -213,7 +213,7 @@ class TableOutput(_Output, frozen=True, tag="table"):
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
     drops_by: dict[str, str] = {}
-    versions: Versions | None = None
+    versions: RowVersions | None = None
     counted: str = ""
 
     written_as: ClassVar[WrittenAs] = "row"
@@ -254,7 +254,7 @@ class DeadLetters(_Output, frozen=True, tag="dead_letters"):
     source: str
     """Id of the source or model."""
     topic: str
-    good: tuple[Good, ...] = ()
+    good: tuple[RecordValidity, ...] = ()
     """The columns by which models drop bad records: each dead letter is that of some of these models."""
 
     written_as: ClassVar[WrittenAs] = "record"
@@ -306,7 +306,7 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
         return any(time and time != PROCESSING_TIME for time in times)
 
 
-class Delivery(Struct, frozen=True):
+class OutputDelivery(Struct, frozen=True):
     """One output of a batch and its rows over the batch's view.
 
     Rows of a sink are records; rows of a table have its columns, and `_deleted` if rows can be deleted.
@@ -337,7 +337,7 @@ class PerBatch(Struct, frozen=True, tag="batch"):
     """Each micro-batch is cached as a view that every output reads (foreachBatch)."""
 
     view: str
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[OutputDelivery, ...]
 
 
 DependencyKind = Literal[
@@ -357,7 +357,7 @@ class Dependency(Struct, frozen=True, order=True, array_like=True):
     """A type, a condition, a version; or the digest of rows, or of the SQL that computes them."""
 
 
-class Operator(Struct, frozen=True):
+class StatefulOperator(Struct, frozen=True):
     """What one stateful operator stores and how; equal operators can read each other's state."""
 
     name: str
@@ -383,12 +383,12 @@ class Operator(Struct, frozen=True):
     """Spark's number of it, counted from the result to the sources. Older records don't have it."""
 
 
-def content_id(operator: Operator) -> str:
+def content_id(operator: StatefulOperator) -> str:
     """Return an id of what an operator stores; figures of an edited operator don't fit the new one."""
     return blake2b(msgspec.msgpack.encode((operator.kind, operator.facts)), digest_size=12).hexdigest()
 
 
-class Stored(Struct, frozen=True):
+class StoredOutput(Struct, frozen=True):
     """How the rows of a table, or of a topic with one row for each key, are computed."""
 
     model: str
@@ -407,21 +407,21 @@ class Stored(Struct, frozen=True):
     """The types of the columns of a table over tables: only a rebuild changes them. Older records lack it."""
 
 
-class Signature(Struct, frozen=True):
+class QuerySignature(Struct, frozen=True):
     """What a query's checkpoint depends on."""
 
     sources: tuple[str, ...]
     """In the query's order, since Spark matches offsets by position."""
-    operators: tuple[Operator, ...]
+    operators: tuple[StatefulOperator, ...]
     branches: tuple[str, ...] = ()
     timezone: str = "UTC"
-    stored: tuple[Stored, ...] = ()
+    stored: tuple[StoredOutput, ...] = ()
     """Rows that stay unchanged until new rows with their keys arrive."""
     topics: tuple[str, ...] = ()
     """The topics of the sources, empty for changes of a table. Older records have no topics."""
     settings: dict[str, str] | None = None
     """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
-    former: tuple[Operator, ...] = ()
+    former: tuple[StatefulOperator, ...] = ()
     """States that only former models read: their rows don't matter, but they must stay where they are."""
     changes: tuple[str, ...] = ()
     """The models whose records have the row before each change, as it was sent."""
@@ -441,7 +441,7 @@ class Signature(Struct, frozen=True):
         return bool(self.operators)
 
     @property
-    def numbered(self) -> tuple[Operator, ...]:
+    def numbered(self) -> tuple[StatefulOperator, ...]:
         """All states, also of former models, in the order of Spark's numbers; empty if that is unknown."""
         states = (*self.operators, *self.former)
         if len(states) == 1:
@@ -469,7 +469,7 @@ class StateSize(Struct, frozen=True):
     """Id of the model whose SQL has the operator, or of the first one that stores its rows."""
 
 
-class Memory(Struct, frozen=True):
+class MemoryEstimate(Struct, frozen=True):
     """An estimate of a query's state."""
 
     bytes: int | None
@@ -478,7 +478,7 @@ class Memory(Struct, frozen=True):
     states: tuple[StateSize, ...] = ()
 
 
-class Maintaining(Struct, frozen=True):
+class TableMaintenance(Struct, frozen=True):
     """How the batches of a query get the changes of a table that is kept equal to its SQL.
 
     The query's sources only tell that something changed.
@@ -508,8 +508,8 @@ class Query(Struct, frozen=True):
     sql: str
     deliver: ToKafka | PerBatch
     output_mode: OutputMode
-    signature: Signature
-    memory: Memory
+    signature: QuerySignature
+    memory: MemoryEstimate
     functions: tuple[str, ...] = ()
     """The Python functions that it calls, without duplicates."""
     decoders: tuple[DecodingCall, ...] = ()
@@ -522,7 +522,7 @@ class Query(Struct, frozen=True):
     """The functions that are called by their plain names, within an aggregate or a join condition."""
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty if it is possible."""
-    maintaining: Maintaining | None = None
+    maintaining: TableMaintenance | None = None
     dead_letter_source: str = ""
     """The source whose undecodable records it alone sends to dead letters."""
     exactly_once: bool = False

@@ -8,9 +8,9 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.plan.durations import is_longer
-from millstream.queries.dependency_changes import changes
-from millstream.queries.differences import differences
-from millstream.queries.values import Operator, Signature, Stored
+from millstream.queries.dependency_changes import describe_changes
+from millstream.queries.differences import describe_differences
+from millstream.queries.values import QuerySignature, StatefulOperator, StoredOutput
 
 _KINDS = {
     "aggregate": "an aggregate",
@@ -40,7 +40,7 @@ class Verdict(Struct, frozen=True):
     """Ids of the other models whose stored rows would stay as they are."""
 
 
-class Accepted(Struct, frozen=True):
+class AcceptedModels(Struct, frozen=True):
     """What users accept so that queries continue, as ids of models."""
 
     stored: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class Accepted(Struct, frozen=True):
         return self.mixed.issuperset(verdict.mixed) and (self.stored | self.mixed).issuperset(verdict.stored)
 
 
-def verdict(old: Signature, new: Signature) -> Verdict:
+def compare_signatures(old: QuerySignature, new: QuerySignature) -> Verdict:
     """Compare a checkpoint's signature with the new one; unless they are proven to fit, rebuild."""
     if old == new:
         return Verdict("same")
@@ -72,10 +72,10 @@ def verdict(old: Signature, new: Signature) -> Verdict:
     return Verdict(kind, reasons, mixed, tuple(model for model, _, _ in rows))
 
 
-def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _mixed(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield why states keep what the old version counted and count new rows differently, and their models."""
     for was, now in zip(old.operators, new.operators, strict=True):
-        changed = [] if was.depends is None else list(changes(was.below_depends, now.below_depends))
+        changed = [] if was.depends is None else list(describe_changes(was.below_depends, now.below_depends))
         if was.below != now.below:
             upstream = "the SQL upstream of its state changed"
             yield f"{now.name}: {upstream}; existing state was computed by the old SQL", now.models
@@ -83,7 +83,7 @@ def _mixed(old: Signature, new: Signature) -> Iterator[tuple[str, tuple[str, ...
             yield f"{now.name}: {', '.join(changed)}; existing state was computed before", now.models
 
 
-def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
+def _outdated(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, str, str]]:
     """Yield the models of which stored rows differ from those of a new build, the cause and the effect."""
     stay = "stored rows would stay unchanged"
     session = [] if old.stateful else list(_session(old, new))
@@ -91,7 +91,10 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
         model = now.model
         if not now.rows:
             continue  # a maintained table: all of its rows are computed again
-        changed = [*session, *([] if was.depends is None else changes(was.depends, now.depends or ()))]
+        changed = [
+            *session,
+            *([] if was.depends is None else describe_changes(was.depends, now.depends or ())),
+        ]
         if was.rows != now.rows:
             yield model, f"{name}: the SQL that computes its rows changed", stay
         elif changed:
@@ -106,12 +109,12 @@ def _outdated(old: Signature, new: Signature) -> Iterator[tuple[str, str, str]]:
             yield model, f"{name}: {_retention_change(was, now)}", effect
 
 
-def _retention_change(was: Stored, now: Stored) -> str:
+def _retention_change(was: StoredOutput, now: StoredOutput) -> str:
     new, old = (f"for {stored.retention}" if stored.retention else "forever" for stored in (now, was))
     return f"rows are kept {new} instead of {old.removeprefix('for ')}"
 
 
-def _session(old: Signature, new: Signature) -> Iterator[str]:
+def _session(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
     """Yield differences of the settings under which all SQL runs."""
     if old.timezone != new.timezone:
         yield f"the time zone is {new.timezone} instead of {old.timezone}"
@@ -123,7 +126,7 @@ def _session(old: Signature, new: Signature) -> Iterator[str]:
             yield f"{name} is {now} instead of {was}"
 
 
-def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]]:
+def _both(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, StoredOutput, StoredOutput]]:
     """Yield the models that are stored in both versions; models of a query can be added or removed."""
     before = {stored.model: stored for stored in old.stored}
     for now in new.stored:
@@ -131,7 +134,7 @@ def _both(old: Signature, new: Signature) -> Iterator[tuple[str, Stored, Stored]
             yield now.model.partition(".")[2], was, now
 
 
-def _misfits(old: Signature, new: Signature) -> Iterator[str]:
+def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
     if old.sources != new.sources:
         yield f"it reads {_names(new.sources)} instead of {_names(old.sources)}"
     elif old.topics and new.topics:
@@ -158,13 +161,13 @@ def _misfits(old: Signature, new: Signature) -> Iterator[str]:
         return
     reasons = [why for pair in zip(old.operators, new.operators, strict=True) for why in _changed(*pair)]
     yield from reasons
-    if not reasons and copied(old, new) is None:
+    if not reasons and match_copies(old, new) is None:
         yield "its state has copies of aggregates by a condition that it no longer has"
     if not reasons and _shapes(old.former) != _shapes(new.former):
         yield "its checkpoint has the state of a model that left it, which can't be planned any more"
 
 
-def copied(old: Signature, new: Signature) -> tuple[bool, ...] | None:
+def match_copies(old: QuerySignature, new: QuerySignature) -> tuple[bool, ...] | None:
     """Return which copies of aggregates in new SQL a state has; None if it also has others.
 
     An older state has none. Spark compares the columns of a state by their order.
@@ -181,7 +184,7 @@ def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: st
             yield f"the column {column} of {table}is {type_} instead of {before}"
 
 
-def _shapes(former: Iterable[Operator]) -> list[tuple[str, list[str]]]:
+def _shapes(former: Iterable[StatefulOperator]) -> list[tuple[str, list[str]]]:
     """Return what must be there of states that no model reads: they are computed by the SQL that they had.
 
     Their rows don't matter, nor what a function does with them. The group's record has their order.
@@ -189,7 +192,7 @@ def _shapes(former: Iterable[Operator]) -> list[tuple[str, list[str]]]:
     return sorted((operator.kind, [name for name, _ in operator.facts]) for operator in former)
 
 
-def _same_branches(old: Signature, new: Signature) -> bool:
+def _same_branches(old: QuerySignature, new: QuerySignature) -> bool:
     """Whether each state still serves at least one of its models; models may join or leave it."""
     if len(old.branches) != len(new.branches):
         return False
@@ -197,16 +200,16 @@ def _same_branches(old: Signature, new: Signature) -> bool:
     return all(set(was.split(", ")) & set(now.split(", ")) for was, now in pairs)
 
 
-def _changed(was: Operator, now: Operator) -> Iterator[str]:
+def _changed(was: StatefulOperator, now: StatefulOperator) -> Iterator[str]:
     if was.kind != now.kind:
         yield f"{now.name} is {_KINDS[now.kind]} instead of {_KINDS[was.kind]}"
         return
     before, after = map(_stored_order, _comparable(was, now))
     if before != after:
         # The position of a window among the keys is not a separate fact.
-        for difference in list(differences(before, after)) or ["its keys are in a different order"]:
+        for difference in list(describe_differences(before, after)) or ["its keys are in a different order"]:
             yield f"{now.name}: {difference}"
-    elif was.depends is not None and (changed := list(changes(was.depends, now.depends or ()))):
+    elif was.depends is not None and (changed := list(describe_changes(was.depends, now.depends or ()))):
         yield f"{now.name}: {', '.join(changed)}"
     elif was.emitted is not None and was.emitted != now.emitted:
         held = "rows" if now.kind == "join" else "groups"
@@ -214,7 +217,7 @@ def _changed(was: Operator, now: Operator) -> Iterator[str]:
         yield f"{now.name}: the conditions upstream of it changed; {let_out}"
 
 
-def _comparable(was: Operator, now: Operator) -> tuple[_Facts, _Facts]:
+def _comparable(was: StatefulOperator, now: StatefulOperator) -> tuple[_Facts, _Facts]:
     """Return what both keep; an older record does not say what Spark leaves out of a state."""
     if was.stored_facts is None or now.stored_facts is None:
         return _last_times(was.facts, now.facts), now.facts
@@ -249,6 +252,6 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(name.partition(".")[2] for name in names) or "nothing"
 
 
-def _count(signature: Signature) -> str:
+def _count(signature: QuerySignature) -> str:
     number = len(signature.operators)
     return f"{number} state{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ from millstream.plan.nodes import (
     TopicScan,
 )
 from millstream.queries.emit.bad_records import bad_by
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead
 
 
@@ -33,7 +33,7 @@ class Views:
         key = (relation, kind)
         if key not in self._names:
             base = relation.rpartition(".")[2] + (f"_{kind}" if kind else "")
-            self._names[key] = unused(base, self._names.values())
+            self._names[key] = unused_name(base, self._names.values())
         return self._names[key]
 
     @property
@@ -55,7 +55,7 @@ class Views:
         return None
 
 
-def sources(
+def source_reads(
     order: Iterable[Node],
     views: Views,
     with_headers: frozenset[str] = frozenset(),
@@ -91,7 +91,7 @@ def sources(
             case SourceScan():
                 view = views.of(node.relation, "rows")
                 before = rows[view].columns if view in rows else ()
-                rows[view] = SourceRead(view, node.relation, node.kind, merged(before, node.columns))
+                rows[view] = SourceRead(view, node.relation, node.kind, merge_columns(before, node.columns))
                 reads[view] = rows[view]
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")
@@ -111,7 +111,7 @@ def _both(one: TopicRead, other: TopicRead) -> TopicRead:
     """Return one read for two Decodes of the same topic."""
     return replace(
         one,
-        columns=merged(one.columns, other.columns),
+        columns=merge_columns(one.columns, other.columns),
         key=one.key or other.key,
         metadata=tuple(dict.fromkeys((*one.metadata, *other.metadata))),
         headers=one.headers or other.headers,
@@ -119,7 +119,7 @@ def _both(one: TopicRead, other: TopicRead) -> TopicRead:
     )
 
 
-def merged(one: tuple[Column, ...], other: tuple[Column, ...]) -> tuple[Column, ...]:
+def merge_columns(one: tuple[Column, ...], other: tuple[Column, ...]) -> tuple[Column, ...]:
     names = {column.name.lower() for column in one}
     return (*one, *(column for column in other if column.name.lower() not in names))
 
@@ -132,7 +132,7 @@ def static_reads(order: Iterable[Node], views: Views) -> tuple[StaticRead, ...]:
             case SeedScan() | TableScan(changes=False) if node.relation:
                 view = views.of(node.relation)
                 before = reads[view].columns if view in reads else ()
-                reads[view] = StaticRead(view, node.relation, merged(before, node.columns))
+                reads[view] = StaticRead(view, node.relation, merge_columns(before, node.columns))
     for node in order:
         for expression in node.expressions:
             for relation in expression.reads:

@@ -12,33 +12,33 @@ from millstream.plan.nodes import Decode, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
 from millstream.queries.checks import check_rows, failure_markers, has_markers, stop_conditions
 from millstream.queries.dead_letters import (
+    add_null_timestamp,
     dead_letter,
     decoded_only,
+    fail_condition,
     failed_call,
-    failing,
     skipped_row,
-    untimed,
 )
 from millstream.queries.emit.draft import Draft, of_relation
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.names import node_name
-from millstream.queries.emit.steps import Step, Stepped, in_steps
-from millstream.queries.emit.text import Cte, Select, deeper, statement
-from millstream.queries.emit.walk import EmitOptions, Final
-from millstream.queries.fan_out import decoding, fits_fan_out
-from millstream.queries.former import NEVER, is_former
+from millstream.queries.emit.steps import Step, SteppedSql, in_steps
+from millstream.queries.emit.text import EmittedCte, SelectWriter, indent_lines, write_statement
+from millstream.queries.emit.walk import EmitOptions, FinalSelect
+from millstream.queries.fan_out import below_filters, fits_fan_out
 from millstream.queries.measures import metric_markers
-from millstream.queries.python_calls import Calls, LiftedDraft, without_nulls
-from millstream.queries.records import RecordColumns, fan_out, needs_columns, record
+from millstream.queries.python_calls import CallLevels, LiftedDraft, without_nulls
+from millstream.queries.records import RecordColumns, fan_out, needs_columns, select_records
+from millstream.queries.removed_models import NEVER, is_former
 from millstream.queries.row_logs import log_markers
-from millstream.queries.shared import Shared
+from millstream.queries.shared_rows import SharedCtes
 from millstream.queries.view_names import Views, scan_of
 
 RECORDS = "_records"
 """The column with the records of one row."""
 
 
-class Part(Struct, frozen=True, eq=False):
+class QueryPart(Struct, frozen=True, eq=False):
     """Outputs above one node that all their rows pass."""
 
     outputs: tuple[Output, ...]
@@ -57,7 +57,7 @@ class Part(Struct, frozen=True, eq=False):
     @property
     def source(self) -> Decode | None:
         """The Decode whose records are its rows, one to one."""
-        node = decoding(self.trunk)
+        node = below_filters(self.trunk)
         return node if isinstance(node, Decode) and (node.fields or node.key) else None
 
     @property
@@ -96,7 +96,7 @@ class QueryPlanning(Struct, frozen=True, eq=False):
     """What all parts of one query share when they are written."""
 
     views: Views
-    shared: Shared
+    shared: SharedCtes
     deletes: bool = False
     dead_letters: Decode | None = None
     """The source whose dead letters the query sends."""
@@ -118,7 +118,7 @@ class QueryPlanning(Struct, frozen=True, eq=False):
         used: Sequence[str],
         trunks: Sequence[Node] = (),
         records: Literal["", "place", "whole"] = "",
-    ) -> Stepped:
+    ) -> SteppedSql:
         how = EmitOptions(
             trunks=frozenset(map(id, trunks)),
             keep_bad=self.dead_letters is not None,
@@ -132,11 +132,11 @@ class QueryPlanning(Struct, frozen=True, eq=False):
         return in_steps(roots, self.leaf, deletes=self.deletes, reads=self.views.of, how=how)
 
 
-def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> tuple[tuple[Step, ...], str]:
+def records_sql(parts: Sequence[QueryPart], planning: QueryPlanning) -> tuple[tuple[Step, ...], str]:
     """Return one statement with all records, and the steps before it."""
     look = _look(parts, planning)
     steps: list[Step] = list(planning.shared.steps)
-    ctes: list[Cte] = []
+    ctes: list[EmittedCte] = []
     bodies: list[str] = []
     for part in parts:
         tested = any(output.checks or output.observed for output in part.outputs)
@@ -155,23 +155,23 @@ def records_sql(parts: Sequence[Part], planning: QueryPlanning) -> tuple[tuple[S
             body = _fan_out(part, drafts, base, part_ctes, planning, look)
         else:
             position_alias = base.sources[0].alias if part.placed else None
-            rows = record(drafts[0], part.outputs[0], look, position_alias)
-            body = Select(rows, planning.views.of).text()
+            rows = select_records(drafts[0], part.outputs[0], look, position_alias)
+            body = SelectWriter(rows, planning.views.of).text()
         steps += stepped.steps
         ctes += part_ctes
         bodies.append(without_rows(body) if part.former else body)
-    sql = statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
+    sql = write_statement((*planning.shared.ctes, *ctes), "\nunion all\n".join(bodies))
     return tuple(steps), sql
 
 
-def dead_letter_sources(parts: Sequence[Part], planning: QueryPlanning) -> tuple[Decode, ...]:
+def dead_letter_sources(parts: Sequence[QueryPart], planning: QueryPlanning) -> tuple[Decode, ...]:
     """Return the sources whose records can be sent on as dead letters."""
     sources = [planning.dead_letters] if planning.dead_letters is not None else []
     sources += [part.source for part in parts if part.records == "whole" and part.source is not None]
     return tuple({source.relation: source for source in sources}.values())
 
 
-def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
+def _look(parts: Sequence[QueryPart], planning: QueryPlanning) -> RecordColumns:
     outputs = [output for part in parts for output in part.outputs]
     extras = [item.name for output in outputs for item in output.extras]
     return RecordColumns(
@@ -184,7 +184,7 @@ def _look(parts: Sequence[Part], planning: QueryPlanning) -> RecordColumns:
     )
 
 
-def _columns(output: Output, final: Final, ctes: list[Cte], planning: QueryPlanning) -> Draft:
+def _columns(output: Output, final: FinalSelect, ctes: list[EmittedCte], planning: QueryPlanning) -> Draft:
     draft = final.draft
     if needs_columns(draft, output):
         draft = as_cte(draft, output.label or node_name(output), ctes, planning.views)
@@ -194,10 +194,10 @@ def _columns(output: Output, final: Final, ctes: list[Cte], planning: QueryPlann
 
 
 def _fan_out(
-    part: Part,
+    part: QueryPart,
     drafts: Sequence[Draft],
     base: Draft,
-    ctes: list[Cte],
+    ctes: list[EmittedCte],
     planning: QueryPlanning,
     look: RecordColumns,
 ) -> str:
@@ -209,7 +209,7 @@ def _fan_out(
         records.append(dead_letter(base, source.relation, scan_of(source).dead_letters))
     if part.calls:
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
-        calls = Calls(base.sources[0].alias, used, planning.logging)
+        calls = CallLevels(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
             lifted = calls.lift(draft, output.model.partition(".")[2])
             model_rows, dead_letters = _with_calls(part, output, lifted, calls, base)
@@ -218,14 +218,14 @@ def _fan_out(
     else:
         for output, draft in zip(part.outputs, drafts, strict=True):
             records += _tested(_silent(draft, output), output, base, look, position_alias)
-    records = [untimed(draft) if look.timestamp else draft for draft in records]
+    records = [add_null_timestamp(draft) if look.timestamp else draft for draft in records]
     assert all(draft.sources == first.sources for draft in drafts), "not written over the rows of the part"
-    rows = Select(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
+    rows = SelectWriter(Draft({RECORDS: fan_out(records)}, base.sources), planning.views.of).text()
     markers = " or key is not null" if part.skips or has_markers(part.outputs) else ""
     # Spark compiles an array that is a column, in pieces that the JVM optimizes well for any number of
     # models. As the argument of a generator, or filtered by a lambda, Spark would interpret it.
     return (
-        f"select\n  {', '.join(records[0].items)}\nfrom (\n  {deeper(rows)}\n)\n"
+        f"select\n  {', '.join(records[0].items)}\nfrom (\n  {indent_lines(rows)}\n)\n"
         f"lateral view inline({RECORDS}) records\nwhere topic is not null{markers}"
     )
 
@@ -239,7 +239,7 @@ def _silent(draft: Draft, output: Output) -> Draft:
 
 def without_rows(sql: str) -> str:
     """Return SQL that yields no rows, which Catalyst can't know: it would remove the state."""
-    return f"select * from (\n  {deeper(sql)}\n)\nwhere {NEVER.text}"  # noqa: S608 -- generated SQL
+    return f"select * from (\n  {indent_lines(sql)}\n)\nwhere {NEVER.text}"  # noqa: S608 -- generated SQL
 
 
 def _tested(
@@ -250,7 +250,7 @@ def _tested(
         return [
             *metric_markers(base, rows, output),
             *log_markers(base, rows, output, position_alias),
-            record(rows, output, look, position_alias),
+            select_records(rows, output, look, position_alias),
         ]
     checked = check_rows(rows, output, look, position_alias)
     passed = checked.rows
@@ -261,12 +261,12 @@ def _tested(
         *metric_markers(base, passed, output),
         *log_markers(base, passed, output, position_alias),
         *checked.dead_letters,
-        record(passed, output, look, position_alias),
+        select_records(passed, output, look, position_alias),
     ]
 
 
 def _with_calls(
-    part: Part, output: Output, lifted: LiftedDraft, calls: Calls, base: Draft
+    part: QueryPart, output: Output, lifted: LiftedDraft, calls: CallLevels, base: Draft
 ) -> tuple[Draft, list[Draft]]:
     """Return a model's rows without failed ones, and the markers or dead letters of these."""
     policy, model = part.policy(output), output.model.partition(".")[2]
@@ -276,7 +276,7 @@ def _with_calls(
         where = without_nulls(where)
     for name in lifted.columns:
         if policy == "fail":
-            where.append(failing(base, model, calls.error(name)))
+            where.append(fail_condition(base, model, calls.error(name)))
             continue
         where.append(calls.good(name))
         if policy == "dead_letter" and part.source is not None:
@@ -288,20 +288,20 @@ def _with_calls(
     return replace(lifted.draft, where=tuple(where)), dead_letters
 
 
-def _called(base: Draft, calls: Calls, ctes: list[Cte], views: Views) -> Draft:
+def _called(base: Draft, calls: CallLevels, ctes: list[EmittedCte], views: Views) -> Draft:
     """Write the columns of calls, level by level, over the rows of a part."""
     (source,) = base.sources
     name = source.name
     for level in calls.levels:
-        select = Select(Draft(level, (replace(source, name=name),)), views.of)
+        select = SelectWriter(Draft(level, (replace(source, name=name),)), views.of)
         sql = select.text(["*", *select.items()])
-        name = unused(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
-        ctes.append(Cte(name, sql))
+        name = unused_name(f"{source.name}_called", [*(cte.name for cte in ctes), *views.names])
+        ctes.append(EmittedCte(name, sql))
     return replace(base, sources=(replace(source, name=name),))
 
 
-def as_cte(draft: Draft, name: str, ctes: list[Cte], views: Views) -> Draft:
+def as_cte(draft: Draft, name: str, ctes: list[EmittedCte], views: Views) -> Draft:
     """Calculate columns in a CTE, for records that need them more than once."""
-    name = unused(name, [*(cte.name for cte in ctes), *views.names])
-    ctes.append(Cte(name, Select(draft, views.of).text()))
+    name = unused_name(name, [*(cte.name for cte in ctes), *views.names])
+    ctes.append(EmittedCte(name, SelectWriter(draft, views.of).text()))
     return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())
 
 
-class Fates(Struct, frozen=True):
+class RecordOutcomes(Struct, frozen=True):
     """What became of each record that a model read: `read` is the sum of all others."""
 
     read: int
@@ -40,8 +40,8 @@ class Fates(Struct, frozen=True):
     late: int = 0
     """Dropped by a dedupe because they were older than the watermark, as Spark counts them."""
 
-    def __add__(self, other: Fates) -> Fates:
-        return Fates(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: RecordOutcomes) -> RecordOutcomes:
+        return RecordOutcomes(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class TableChanges(Struct, frozen=True):
@@ -100,7 +100,7 @@ class ModelResult(Struct, frozen=True):
     """Rows or keys of its state that expired; models that share a state count the same ones."""
     late: int = 0
     """Rows that its states dropped because they were older than the watermark, counted in the same way."""
-    fates: Fates | None = None
+    fates: RecordOutcomes | None = None
     """None if records can't be counted one by one: their rows are grouped, joined or stored with others."""
 
 
@@ -115,19 +115,19 @@ class FilterCounts(Struct, frozen=True):
     """A digest of all operators between the two topics."""
 
 
-class Came(Struct, frozen=True):
+class Arrivals(Struct, frozen=True):
     """Records that arrived between builds, in total."""
 
     rows: int
     seconds: float
 
 
-class Counted(Struct, frozen=True):
+class TotalCounts(Struct, frozen=True):
     """The counts of all builds so far; see `millstream.results.selectivity`."""
 
     filters: dict[str, FilterCounts] = field(default_factory=dict, name="kept")
     """By id of a model."""
-    came: dict[str, Came] = {}
+    came: dict[str, Arrivals] = {}
     """By id of a source."""
 
 
@@ -141,7 +141,7 @@ class RunResults(Struct, frozen=True):
     millstream_version: str = __version__
     full_refresh: bool = False
     """Topics were read again from their start."""
-    counted: Counted = Counted()
+    counted: TotalCounts = TotalCounts()
 
     @property
     def failed(self) -> bool:

@@ -15,15 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.plan.nodes import Filter, Node, Output, Plan, TopicScan
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.row_by_row import input_of_rows
-from millstream.results.results import Came, Counted, FilterCounts, RunResults
+from millstream.results.results import Arrivals, FilterCounts, RunResults, TotalCounts
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
 """Counts below these are not used."""
 
 
-class Measured(Struct, frozen=True):
+class MeasuredFigures(Struct, frozen=True):
     keeps: Mapping[str, float] = {}
     """By id of a model: the share of rows that its filter keeps."""
     rows_per_second: Mapping[str, float] = {}
@@ -35,7 +35,7 @@ class Measured(Struct, frozen=True):
 # -- the operators behind a count
 
 
-class Chain(Struct, frozen=True):
+class FilterChain(Struct, frozen=True):
     """The operators between two topics, if each record gives at most one."""
 
     source: str
@@ -44,7 +44,7 @@ class Chain(Struct, frozen=True):
     digest: str
 
 
-def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> Chain | None:
+def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> FilterChain | None:
     """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
     filters: dict[str, None] = {}
     digests = [output.input.fingerprint]
@@ -53,7 +53,7 @@ def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, 
         match node:
             case TopicScan() if node.relation in reads:
                 digest = blake2b("\n".join(digests).encode(), digest_size=12).hexdigest()
-                return Chain(node.relation, tuple(filters), digest)
+                return FilterChain(node.relation, tuple(filters), digest)
             case TopicScan() if node.relation in outputs:
                 node = outputs[node.relation].input  # its topic is written, but not read
                 digests.append(node.fingerprint)
@@ -69,9 +69,9 @@ def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, 
 
 def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> RunResults:
     """Add the counts of a build to those of earlier ones; `plan` is the plan as written."""
-    old = before.counted if before else Counted()
+    old = before.counted if before else TotalCounts()
     return replace(
-        results, counted=Counted(_filter_counts(results, before, plan), _arrived(results, before, old))
+        results, counted=TotalCounts(_filter_counts(results, before, plan), _arrived(results, before, old))
     )
 
 
@@ -102,7 +102,7 @@ def _filter_counts(results: RunResults, before: RunResults | None, plan: Plan) -
     return counts
 
 
-def _arrived(results: RunResults, before: RunResults | None, old: Counted) -> dict[str, Came]:
+def _arrived(results: RunResults, before: RunResults | None, old: TotalCounts) -> dict[str, Arrivals]:
     """Add the records that arrived since the previous build, which had read all records before."""
     arrivals = dict(old.came)
     if before is None or results.full_refresh:
@@ -127,21 +127,23 @@ def _arrived(results: RunResults, before: RunResults | None, old: Counted) -> di
                 rows[source] = max(rows.get(source, 0), count)
     if seconds > 0:
         for source, count in rows.items():
-            earlier = arrivals.get(source, Came(0, 0.0))
-            arrivals[source] = Came(earlier.rows + count, earlier.seconds + seconds)
+            earlier = arrivals.get(source, Arrivals(0, 0.0))
+            arrivals[source] = Arrivals(earlier.rows + count, earlier.seconds + seconds)
     return arrivals
 
 
 # -- figures
 
 
-def measured(results: RunResults | None, plan: Plan, declared: Hints | None = None) -> Measured:
+def measure_figures(
+    results: RunResults | None, plan: Plan, declared: PlanHints | None = None
+) -> MeasuredFigures:
     """Return the figures that follow from results, except for models that have changed since.
 
     A share declared for one filter helps to derive that of another filter on the same path.
     """
     if results is None:
-        return Measured()
+        return MeasuredFigures()
     shares: dict[str, tuple[tuple[str, ...], FilterCounts]] = {}
     outputs = {output.model: output for output in plan.outputs}
     for id_, filtered in sorted(results.counted.filters.items()):
@@ -155,7 +157,7 @@ def measured(results: RunResults | None, plan: Plan, declared: Hints | None = No
         if came.seconds >= LEAST_SECONDS:
             rates[id_] = round(came.rows / came.seconds, 2)
             counts[id_] = (came.rows, came.seconds)
-    return Measured(keeps, rates, counts)
+    return MeasuredFigures(keeps, rates, counts)
 
 
 def _solved(
@@ -183,7 +185,7 @@ def _solved(
     return {model: round(exact[model], 2) for model in counts}, counts
 
 
-def with_measured(declared: Hints, figures: Measured, plan: Plan | None = None) -> Hints:
+def with_measured(declared: PlanHints, figures: MeasuredFigures, plan: Plan | None = None) -> PlanHints:
     """Return hints in which YAML wins; `plan` as written has the spans of filters in models' SQL."""
     keeps = {**figures.keeps, **declared.keeps}
     return replace(

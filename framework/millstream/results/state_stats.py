@@ -15,7 +15,7 @@ from millstream.results.checkpoint_stats import figures_at
 FILE = "state.json"
 
 
-class Restored(Struct, frozen=True):
+class RestoredState(Struct, frozen=True):
     """How the state of an operator was loaded from the files of its checkpoint."""
 
     bytes: int
@@ -24,7 +24,7 @@ class Restored(Struct, frozen=True):
     """Of all stores together."""
 
 
-def restore_seconds(files: int, restored: Restored | None) -> float:
+def restore_seconds(files: int, restored: RestoredState | None) -> float:
     """Estimate how long the stores of a state take together to load files, from how it was loaded before."""
     rate = restored.bytes / restored.seconds if restored and restored.bytes and restored.seconds else _RATE
     return files / rate
@@ -54,7 +54,7 @@ class OperatorState(Struct, frozen=True):
         return self.figures.get("numDroppedDuplicateRows", 0)
 
     @property
-    def restored(self) -> Restored | None:
+    def restored(self) -> RestoredState | None:
         """How its stores were loaded for the batch; None if they were loaded before, or are new.
 
         Spark does not tell it of aggregates: the step that reads a state loads it; the step that stores it,
@@ -62,7 +62,7 @@ class OperatorState(Struct, frozen=True):
         """
         if not self.figures.get("rocksdbNumLoadedFromDfs"):
             return None
-        return Restored(self.files, self.figures.get("rocksdbLoadLatencyMs", 0) / 1000)
+        return RestoredState(self.files, self.figures.get("rocksdbLoadLatencyMs", 0) / 1000)
 
     @property
     def files(self) -> int:
@@ -70,9 +70,9 @@ class OperatorState(Struct, frozen=True):
         return self.figures.get("rocksdbSstFileSize", 0)
 
 
-def latest(
-    restored: Sequence[Restored | None], operators: Sequence[OperatorState]
-) -> tuple[Restored | None, ...]:
+def last_restored(
+    restored: Sequence[RestoredState | None], operators: Sequence[OperatorState]
+) -> tuple[RestoredState | None, ...]:
     """Return how operators were loaded last, after a batch."""
     return tuple(
         operator.restored or before
@@ -90,7 +90,7 @@ class StateFigures(Struct, frozen=True):
     operators: tuple[OperatorState, ...]
     contents: tuple[str, ...] = ()
     """What each operator stores, as `content_id` names it. Older files have none."""
-    restored: tuple[Restored | None, ...] = ()
+    restored: tuple[RestoredState | None, ...] = ()
     """How each operator was loaded at the last start that loaded it. Older files have none."""
 
 
@@ -100,7 +100,7 @@ class MeasuredState(Struct, frozen=True):
     files: int
     """Bytes on disk."""
     time: str
-    restored: Restored | None = None
+    restored: RestoredState | None = None
 
 
 def measured_states(checkpoints: str) -> Mapping[str, MeasuredState]:

@@ -45,7 +45,7 @@ class TestResult(Struct, frozen=True):
     __test__ = False  # not a test of pytest
 
 
-class Missed(Struct, frozen=True):
+class MissedPath(Struct, frozen=True):
     """A way that no row of a unit test takes."""
 
     said: str
@@ -62,7 +62,7 @@ class ModelCoverage(Struct, frozen=True):
     """The number of unit tests of this model itself, not of a downstream model."""
     ways: int
     reached: int
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[MissedPath, ...] = ()
     run: bool = True
     """Whether any unit test runs it."""
     checksum: str = ""

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from millstream.compile import compile_project
-from millstream.core.errors import Diagnostic, MillstreamError, Note
-from millstream.core.target_folder import claim
+from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError
+from millstream.core.target_folder import claim_folder
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import read_settings
 from millstream.review.checkout import check_out
 from millstream.review.git import find_commit, find_repository, main_branch, missing_commits
-from millstream.review.version import Version, version_of
+from millstream.review.version import ReviewedVersion, version_of
 
 _VERSIONS = "cache/.checkouts"
 _CACHE = "cache/compile.msgpack"
@@ -31,7 +31,7 @@ def version_in_git(
     variables: str | Mapping[str, Any] | None = None,
     profiles_dir: Path | None = None,
     strict_env: bool = True,
-) -> tuple[Version, tuple[Diagnostic, ...]]:
+) -> tuple[ReviewedVersion, tuple[Diagnostic, ...]]:
     """Return a version by its name in git, and warnings; the working tree has been compiled before.
 
     Without a name, it is the commit where this branch left the main branch.
@@ -64,7 +64,7 @@ def version_in_git(
 def _copy_cache(target: Path, folder: Path) -> None:
     """Copy the compile cache of the working tree, because most models are the same in both versions."""
     target_path = read_settings(folder)[0].target_path
-    claim(folder, target_path)
+    claim_folder(folder, target_path)
     copy = folder / target_path / _CACHE
     with contextlib.suppress(OSError):
         if not copy.exists():
@@ -73,7 +73,7 @@ def _copy_cache(target: Path, folder: Path) -> None:
 
 
 def _broken(name: str, errors: list[Diagnostic]) -> Diagnostic:
-    notes = tuple(Note(error.message, error.location) for error in errors[:_SHOWN])
+    notes = tuple(DiagnosticNote(error.message, error.location) for error in errors[:_SHOWN])
     message = f"{name} does not compile: only columns, types, options and texts are compared"
     remedy = "to review state, topics and cost, compare with a version that compiles"
     return Diagnostic("MS726", message, None, remedy, notes=notes, severity="warning")

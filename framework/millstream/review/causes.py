@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.compile.graph import reach
+from millstream.compile.graph import walk_graph
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.plan.nodes import Node
 from millstream.queries.topology import Topology
-from millstream.sameness.row_meaning import ModelMeaning, ModelMeanings, meanings
+from millstream.sameness.row_meaning import ModelMeaning, ModelMeanings, model_meanings
 from millstream.sameness.unchanged_models import SameRows
 
 Causes = frozenset[str]
@@ -61,7 +61,7 @@ def compare_meanings(
     }
     touched = _touched(old, new, edited | edited_models)
     before, after = (
-        meanings(
+        model_meanings(
             topology.catalog, _seeds(manifest), _read(manifest, topology, touched), touched, edited_models
         )
         for manifest, topology in (old, new)
@@ -109,7 +109,7 @@ def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[str, N
     """Return the plan nodes of some models, and of all models upstream."""
     nodes = manifest.nodes
     parents = {id_: tuple(e for e in node.depends_on if e in nodes) for id_, node in nodes.items()}
-    read = models | reach((id_ for id_ in models if id_ in nodes), parents)
+    read = models | walk_graph((id_ for id_ in models if id_ in nodes), parents)
     return {id_: root for id_, root in topology.roots.items() if id_ in read}
 
 

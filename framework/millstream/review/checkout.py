@@ -21,7 +21,7 @@ from millstream.project.imports import paths_reached
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.settings import FILE as SETTINGS
 from millstream.project.settings import read_settings
-from millstream.review.git import Commit, Entry, Repository, list_files, read_blobs, tree_of
+from millstream.review.git import Commit, GitRepository, TreeEntry, list_files, read_blobs, tree_of
 
 _SUFFIXES = (*SUFFIXES, *SCHEMA_SUFFIXES, ".toml")
 _SINGLE = (SETTINGS, PROFILES, "selectors.yml")
@@ -30,7 +30,9 @@ _DEPTH = 8
 """How many links to links are followed."""
 
 
-def check_out(repository: Repository, commit: Commit, versions: Path) -> tuple[Path, tuple[Diagnostic, ...]]:
+def check_out(
+    repository: GitRepository, commit: Commit, versions: Path
+) -> tuple[Path, tuple[Diagnostic, ...]]:
     """Return the folder of a version below `versions`, and warnings about skipped files."""
     folder = versions / tree_of(repository, commit)
     warnings: list[Diagnostic] = []
@@ -77,7 +79,7 @@ def _remove_old(versions: Path, newest: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _write(repository: Repository, commit: Commit, folder: Path) -> list[Diagnostic]:
+def _write(repository: GitRepository, commit: Commit, folder: Path) -> list[Diagnostic]:
     """Write the settings, which name the folders, then the files in these."""
     prefix = repository.prefix
     _write_files(repository, commit, folder, [f"{prefix}{name}" for name in _SINGLE])
@@ -111,7 +113,7 @@ def _inside(prefix: str, paths: Iterable[str]) -> list[str]:
 
 
 def _write_files(
-    repository: Repository, commit: Commit, folder: Path, paths: Iterable[str], *, alone: bool = False
+    repository: GitRepository, commit: Commit, folder: Path, paths: Iterable[str], *, alone: bool = False
 ) -> list[Diagnostic]:
     """Write the files below some paths that a project is loaded from; or `alone` those with these paths."""
     warnings: list[Diagnostic] = []
@@ -139,10 +141,13 @@ def _write_files(
 
 
 def _follow(
-    repository: Repository, commit: Commit, links: list[tuple[Entry, str, int]], warnings: list[Diagnostic]
-) -> list[tuple[Entry, str, int]]:
+    repository: GitRepository,
+    commit: Commit,
+    links: list[tuple[TreeEntry, str, int]],
+    warnings: list[Diagnostic],
+) -> list[tuple[TreeEntry, str, int]]:
     """Return the files that links within the repository point to, under the names of the links."""
-    files: list[tuple[Entry, str, int]] = []
+    files: list[tuple[TreeEntry, str, int]] = []
     targets = read_blobs(repository, (entry.blob for entry, _, _ in links))
     for entry, path, depth in links:
         target = os.fsdecode(targets[entry.blob])

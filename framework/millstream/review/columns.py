@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from millstream.compile.manifest import ManifestColumn, ManifestNode
-from millstream.queries.differences import plain
+from millstream.queries.differences import simplify_sql
 from millstream.review.causes import Comparison
-from millstream.review.readers import Readers
+from millstream.review.readers import ColumnReaders
 from millstream.review.values import ColumnChange
 from millstream.sameness.row_meaning import ModelMeanings
 
@@ -18,7 +18,7 @@ _DIGEST = re.compile(r"\b[0-9a-f]{24}\b")
 def column_changes(
     old: ManifestNode,
     new: ManifestNode,
-    readers: tuple[Readers, Readers],
+    readers: tuple[ColumnReaders, ColumnReaders],
     comparison: Comparison | None = None,
 ) -> tuple[ColumnChange, ...]:
     """Return the columns that changed; without `comparison`, changes of meaning are unknown."""
@@ -48,7 +48,7 @@ def _in_both(
     id_: str,
     was: ManifestColumn,
     now: ManifestColumn,
-    readers: tuple[Readers, Readers],
+    readers: tuple[ColumnReaders, ColumnReaders],
     comparison: Comparison | None,
 ) -> list[ColumnChange]:
     changes: list[ColumnChange] = []
@@ -62,7 +62,7 @@ def _in_both(
     if comparison and change and (causes := change.columns.get(now.name.lower())):
         name = now.name.lower()
         texts = [_expression(meanings, id_, name) for meanings in (comparison.before, comparison.after)]
-        before, after = map(readable, texts) if texts[0] != texts[1] else ("", "")
+        before, after = map(readable_expression, texts) if texts[0] != texts[1] else ("", "")
         because = tuple(sorted(causes - {id_}))
         changes.append(_with(readers[1], id_, now.name, "meaning", before, after, because=because))
     return changes
@@ -74,7 +74,7 @@ def _expression(meanings: ModelMeanings, id_: str, name: str) -> str:
 
 
 def _with(
-    readers: Readers,
+    readers: ColumnReaders,
     id_: str,
     name: str,
     kind: str,
@@ -123,9 +123,9 @@ def _renamed(
     return renamed
 
 
-def readable(text: str) -> str:
+def readable_expression(text: str) -> str:
     """Return the expression of a column for people; empty if it is too long and thus only a digest."""
-    return "" if _DIGEST.search(text) else plain(text)
+    return "" if _DIGEST.search(text) else simplify_sql(text)
 
 
 def _typed(column: ManifestColumn) -> str:

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest, ManifestNode
-from millstream.core.diagram import Diagram, Edge, Node, Shape, mermaid
+from millstream.core.diagram import Diagram, DiagramEdge, DiagramNode, Shape, write_mermaid
 from millstream.core.gc_pause import collector_paused
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
-from millstream.review.nodes import Nodes
+from millstream.review.nodes import NodeComparison
 from millstream.review.plan_cache import load_queries, save_queries
-from millstream.review.replay import Statistics
-from millstream.review.state import query_changes, running
+from millstream.review.rebuild_cost import ReplayFigures
+from millstream.review.state import deployed_queries, query_changes
 from millstream.review.values import (
     LEVELS,
     NOT_SAME,
-    Base,
+    BaseVersion,
     ContractChange,
     CostRow,
     Level,
@@ -27,7 +27,7 @@ from millstream.review.values import (
     Review,
     RuleChange,
 )
-from millstream.review.version import Version, with_plan
+from millstream.review.version import ReviewedVersion, with_plan
 
 _MOST = 40
 """Larger diagrams are not readable."""
@@ -43,12 +43,12 @@ _STYLES = {
 
 
 @collector_paused()
-def review(old: Version, new: Version, statistics: Statistics) -> Review:
+def review_versions(old: ReviewedVersion, new: ReviewedVersion, statistics: ReplayFigures) -> Review:
     """Return what has changed between two versions; the newer one must compile."""
     cached_queries = load_queries(new.cache)
     old = with_plan(old, cached_queries, use_cache=True)
     new = with_plan(new, cached_queries, other=old)
-    comparing = Nodes(old, new)
+    comparing = NodeComparison(old, new)
     nodes = comparing.changes()
     by_id = {node.id: node for node in nodes}
     queries: tuple[QueryChange, ...] = ()
@@ -56,7 +56,7 @@ def review(old: Version, new: Version, statistics: Statistics) -> Review:
     rules: tuple[RuleChange, ...] = ()
     same = 0
     if old.topology and new.topology:
-        compared = running(old.topology, new.topology, comparing.same_rows)
+        compared = deployed_queries(old.topology, new.topology, comparing.same_rows)
         save_queries(new.cache, cached_queries)
         queries = query_changes(compared, statistics)
         others = sum(query.status not in {"same", "removed"} for query in queries)
@@ -69,7 +69,7 @@ def review(old: Version, new: Version, statistics: Statistics) -> Review:
     return Review(
         project=new.manifest.project,
         target=new.manifest.target,
-        against=Base(old.name, old.commit),
+        against=BaseVersion(old.name, old.commit),
         levels=levels_of(contracts, reported_queries, costs),
         nodes=with_state(nodes, reported_queries),
         queries=reported_queries,
@@ -77,7 +77,7 @@ def review(old: Version, new: Version, statistics: Statistics) -> Review:
         contracts=contracts,
         costs=costs,
         rules=rules,
-        diagram=diagram(old.manifest, new.manifest, by_id),
+        diagram=draw_changes(old.manifest, new.manifest, by_id),
         limits=_limits(old),
     )
 
@@ -106,14 +106,14 @@ def levels_of(
     return tuple(level for level in LEVELS if level in reached)
 
 
-def _limits(old: Version) -> tuple[str, ...]:
+def _limits(old: ReviewedVersion) -> tuple[str, ...]:
     if not old.less:
         return ()
     compared = "Columns, types and options are compared, and files by their text."
     return (f"{old.name}: {old.less}. {compared} Changes of meaning, state and cost are unknown.",)
 
 
-def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
+def draw_changes(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
     """Return a drawing; empty if nothing changed, or if it would be too large."""
     changed = {id_: change for id_, change in nodes.items() if change.kind in _DRAWN}
     before, after = _edges(old), _edges(new)
@@ -123,21 +123,23 @@ def diagram(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> st
         return ""
     drawn = tuple(_node(id_, new.nodes.get(id_) or old.nodes.get(id_), changed.get(id_)) for id_ in ids)
     arrows = tuple(
-        Edge(*edge, line="plain" if edge in before & after else "added" if edge in after else "removed")
+        DiagramEdge(
+            *edge, line="plain" if edge in before & after else "added" if edge in after else "removed"
+        )
         for edge in sorted(edges)
     )
-    return mermaid(Diagram(drawn, arrows, styles=_STYLES))
+    return write_mermaid(Diagram(drawn, arrows, styles=_STYLES))
 
 
-def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> Node:
+def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> DiagramNode:
     name, style = id_.partition(".")[2], _style(change)
     if node is None:
-        return Node(id_, (name,), style=style)
+        return DiagramNode(id_, (name,), style=style)
     if (stored := node.materialization) is None:
-        return Node(id_, (name, node.kind), shape=_SHAPES.get(node.kind, "box"), style=style)
+        return DiagramNode(id_, (name, node.kind), shape=_SHAPES.get(node.kind, "box"), style=style)
     if not stored.stored_as:
-        return Node(id_, (name,), style=style)
-    return Node(id_, (name, stored.word), shape="store", style=style)
+        return DiagramNode(id_, (name,), style=style)
+    return DiagramNode(id_, (name, stored.word), shape="store", style=style)
 
 
 def _edges(manifest: Manifest) -> set[tuple[str, str]]:

@@ -23,11 +23,11 @@ from millstream.plan.nodes import (
     TemporalJoin,
 )
 from millstream.plan.traits import traits_of
-from millstream.review.compatible import misfits
 from millstream.review.schemas import Schemas, schema_findings, schemas_of
+from millstream.review.type_compatibility import find_misfits
 from millstream.review.values import ContractChange, NodeChange
-from millstream.review.version import Version
-from millstream.review.wording import records
+from millstream.review.version import ReviewedVersion
+from millstream.review.wording import describe_records
 from millstream.stores.registry import DEFAULT
 
 Findings = Iterator[tuple[Literal["breaking", "note", "todo"], str]]
@@ -57,7 +57,7 @@ class Contract(Struct, frozen=True):
 
 
 def contract_changes(
-    old: Version, new: Version, nodes: Mapping[str, NodeChange], accept: Collection[str] = ()
+    old: ReviewedVersion, new: ReviewedVersion, nodes: Mapping[str, NodeChange], accept: Collection[str] = ()
 ) -> tuple[ContractChange, ...]:
     """Return the topics and tables that changed; `nodes` are the changes by id.
 
@@ -67,7 +67,7 @@ def contract_changes(
     unknown = {
         id_ for id_, node in old.manifest.nodes.items() if any(c.type == UNKNOWN.name for c in node.columns)
     }
-    before, after = (_by_name(contracts(version, unknown)) for version in (old, new))
+    before, after = (_by_name(model_contracts(version, unknown)) for version in (old, new))
     by_model = {contract.model: contract for contract in after.values()}
     schemas = schemas_of(old), schemas_of(new)
     changes: list[ContractChange] = []
@@ -89,7 +89,10 @@ def contract_changes(
 
 
 def _sources(
-    old: Version, new: Version, nodes: Mapping[str, NodeChange], schemas: tuple[Schemas, Schemas]
+    old: ReviewedVersion,
+    new: ReviewedVersion,
+    nodes: Mapping[str, NodeChange],
+    schemas: tuple[Schemas, Schemas],
 ) -> Iterator[ContractChange]:
     """Yield the sources whose existing records no longer fit the declared types, or the newer schema."""
     before, after = old.nodes_of("source"), new.nodes_of("source")
@@ -102,7 +105,7 @@ def _sources(
             for column in retyped
             if any(
                 stops
-                for stops, _ in misfits(parse_type(column.after), parse_type(column.before), column.name)
+                for stops, _ in find_misfits(parse_type(column.after), parse_type(column.before), column.name)
             )
         )
         findings = schema_findings(before[id_], after[id_], *schemas)
@@ -132,7 +135,7 @@ def _by_name(by_model: Mapping[str, Contract]) -> dict[tuple[str, str, str], Con
     }
 
 
-def contracts(version: Version, left_out: Collection[str] = ()) -> dict[str, Contract]:
+def model_contracts(version: ReviewedVersion, left_out: Collection[str] = ()) -> dict[str, Contract]:
     """Return the contracts of a version by model."""
     by_model: dict[str, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
@@ -205,7 +208,7 @@ def _removed(was: Contract, now: Contract | None) -> ContractChange:
 
 
 def _of_schemas(
-    was: Contract, now: Contract, old: Version, new: Version, schemas: tuple[Schemas, Schemas]
+    was: Contract, now: Contract, old: ReviewedVersion, new: ReviewedVersion, schemas: tuple[Schemas, Schemas]
 ) -> Findings:
     """Yield what readers notice of another schema of a topic, of which it holds older records."""
     before, after = old.manifest.nodes[was.model], new.manifest.nodes[now.model]
@@ -241,7 +244,7 @@ def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
             continue
         if after[0] != shown:
             yield "breaking" if now.kind == "topic" else "note", f"`{shown}` is now spelled `{after[0]}`"
-        for stops, text in misfits(type_, after[1], shown):
+        for stops, text in find_misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
             omitted = now.kind == "topic" and format_of(now.format).omits_null and not now.changes
@@ -289,7 +292,10 @@ def _topic(was: Contract, now: Contract) -> Findings:
         if after != before:
             yield "breaking", f"`{option}` is {after} instead of {before}"
     if was.changes != now.changes:
-        yield "breaking", f"its records are {records(now.changes)} instead of {records(was.changes)}"
+        yield (
+            "breaking",
+            f"its records are {describe_records(now.changes)} instead of {describe_records(was.changes)}",
+        )
     if was.key_format != now.key_format:
         yield "breaking", f"the format of its key is {now.key_format} instead of {was.key_format}"
     if was.upsert != now.upsert:

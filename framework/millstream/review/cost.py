@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import asdict
 
 from millstream.compile.manifest import Manifest
-from millstream.explain.savings import NAMES, Cost, cost
+from millstream.explain.savings import NAMES, Cost, plan_cost
 from millstream.plan.nodes import Output
-from millstream.plan.optimizer.driver import Optimized
-from millstream.queries.plan import Groups, Physical
+from millstream.plan.optimizer.driver import OptimizedPlan
+from millstream.queries.plan import ModelGroups, PhysicalPlan
 from millstream.queries.topology import Topology, hints_of
-from millstream.review.state import Running
+from millstream.review.state import DeployedQueries
 from millstream.review.values import CostRow, EditedLine, NodeChange, RuleChange
 
 _WORSE = ("reads", "decodes", "shuffles", "states", "python_calls", "queries")
@@ -24,7 +24,7 @@ _WORDS = NAMES | {
 }
 
 
-def cost_rows(old: Topology, new: Topology, compared: Running) -> tuple[CostRow, ...]:
+def cost_rows(old: Topology, new: Topology, compared: DeployedQueries) -> tuple[CostRow, ...]:
     """Return the numbers that differ, with readable names."""
     before = dict(_numbers(old, compared.groups[0], compared.old))
     after = dict(_numbers(new, compared.groups[1], compared.new))
@@ -45,7 +45,9 @@ def main_costs(rows: Sequence[CostRow]) -> list[CostRow]:
     return [row for row in rows if row.name in worse]
 
 
-def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator[tuple[str, float | None]]:
+def _numbers(
+    topology: Topology, groups: ModelGroups, physical: PhysicalPlan
+) -> Iterator[tuple[str, float | None]]:
     yield "queries", len(groups.models)
     for name, number in asdict(_cost(topology, groups)).items():
         if name not in {"projections", "watermarks"}:  # which cost next to nothing
@@ -54,7 +56,7 @@ def _numbers(topology: Topology, groups: Groups, physical: Physical) -> Iterator
     yield "state_bytes", None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def _cost(topology: Topology, groups: Groups) -> Cost:
+def _cost(topology: Topology, groups: ModelGroups) -> Cost:
     """Return the cost of all queries; what several queries need runs in each of them."""
     left = {output.model: output for output in topology.plan.outputs if output.materialization.stored_as}
     parts: list[list[Output]] = []
@@ -63,11 +65,11 @@ def _cost(topology: Topology, groups: Groups) -> Cost:
         if outputs:
             parts.append(outputs)
     parts += [[output] for output in left.values()]
-    return cost(topology.plan, parts, hints_of(topology.catalog))
+    return plan_cost(topology.plan, parts, hints_of(topology.catalog))
 
 
 def rule_changes(
-    old: Optimized, new: Optimized, nodes: Mapping[str, NodeChange], manifest: Manifest
+    old: OptimizedPlan, new: OptimizedPlan, nodes: Mapping[str, NodeChange], manifest: Manifest
 ) -> tuple[RuleChange, ...]:
     """Return what rules do for models in one version only, except for added and removed models.
 
@@ -91,7 +93,7 @@ def rule_changes(
 
 
 def _rule_effects(
-    optimized: Optimized, ignored: AbstractSet[str]
+    optimized: OptimizedPlan, ignored: AbstractSet[str]
 ) -> dict[tuple[str, tuple[str, ...]], list[str]]:
     """Return what each rule did, by rule and models."""
     by_rule: dict[tuple[str, tuple[str, ...]], list[str]] = {}

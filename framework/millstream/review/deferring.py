@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.compile.graph import build_graph, reach
+from millstream.compile.graph import build_graph, walk_graph
 from millstream.deploy.planning.records import Deployed, Offsets
-from millstream.plan.nodes import Check
+from millstream.plan.nodes import RowCheck
 from millstream.queries.topology import Topology
-from millstream.queries.verdict import verdict
-from millstream.review.selecting import States
-from millstream.review.state import running
-from millstream.review.version import Version, with_plan
+from millstream.queries.verdict import compare_signatures
+from millstream.review.selecting import StateSelector
+from millstream.review.state import deployed_queries
+from millstream.review.version import ReviewedVersion, with_plan
 
 
-class Deferred(Struct, frozen=True):
+class DeferredRelations(Struct, frozen=True):
     """What is read from production."""
 
     relations: frozenset[str] = frozenset()
@@ -30,22 +30,22 @@ class Deferred(Struct, frozen=True):
     """Where the records begin that the running version of a topic has."""
 
 
-def deferred(runs: Deployed, old: Version | None, new: Version) -> Deferred:
+def find_deferred(runs: Deployed, old: ReviewedVersion | None, new: ReviewedVersion) -> DeferredRelations:
     """Return what is read from production; `old` is the version that runs there, if it is known."""
     if old is None:
-        return Deferred()
+        return DeferredRelations()
     old = with_plan(old)
     new = with_plan(new, other=old)
     if not (old.topology and new.topology):
-        return Deferred()
-    changed = States(old, new)("modified") | _unfit(old.topology, new.topology)
+        return DeferredRelations()
+    changed = StateSelector(old, new)("modified") | _unfit(old.topology, new.topology)
     changed |= _differently_tested(old.topology, new.topology)
     graph = build_graph(new.manifest.nodes)
-    built = changed | reach(changed & graph.nodes.keys(), graph.children)
+    built = changed | walk_graph(changed & graph.nodes.keys(), graph.children)
     stored, began = _stored(runs)
     topics = _topics(new.topology)
     unchanged = {id_ for id_, topic in topics.items() if id_ not in built and stored.get(id_) == topic}
-    return Deferred(
+    return DeferredRelations(
         frozenset(unchanged), {topics[id_]: began[id_] for id_ in sorted(unchanged) if id_ in began}
     )
 
@@ -72,12 +72,13 @@ def _topics(topology: Topology) -> Mapping[str, str]:
 
 def _unfit(old: Topology, new: Topology) -> set[str]:
     """Return the models whose own state or stored rows would not fit, whatever they share a query with."""
-    compared = running(_alone(old), _alone(new))
+    compared = deployed_queries(_alone(old), _alone(new))
     before = {query.name: query for query in compared.old.queries}
     return {
         model
         for query in compared.new.queries
-        if query.name in before and verdict(before[query.name].signature, query.signature).kind != "same"
+        if query.name in before
+        and compare_signatures(before[query.name].signature, query.signature).kind != "same"
         for model in query.stored
     }
 
@@ -94,5 +95,5 @@ def _differently_tested(old: Topology, new: Topology) -> set[str]:
     return {id_ for id_, model in models if before.get(id_) != _deciding(model.checks)}
 
 
-def _deciding(checks: Iterable[Check]) -> list[tuple[str, str, str]]:
+def _deciding(checks: Iterable[RowCheck]) -> list[tuple[str, str, str]]:
     return sorted((check.name, check.severity, check.wrong.text) for check in checks if check.keeps_out)

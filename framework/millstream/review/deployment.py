@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import Compiled
 from millstream.deploy.planning.reuse_running import ReusedPlan
-from millstream.queries.verdict import Accepted
-from millstream.review.compare import levels_of, review, with_state
-from millstream.review.replay import Statistics
+from millstream.queries.verdict import AcceptedModels
+from millstream.review.compare import levels_of, review_versions, with_state
+from millstream.review.rebuild_cost import ReplayFigures
 from millstream.review.state import deployed_changes
-from millstream.review.values import Base, QueryChange, Review
-from millstream.review.version import Version
+from millstream.review.values import BaseVersion, QueryChange, Review
+from millstream.review.version import ReviewedVersion
 
 _UNKNOWN = (
     "The definitions of the models that run there are unknown, so only their state is compared. "
@@ -21,12 +21,12 @@ _UNKNOWN = (
 )
 
 
-def deployment(
-    old: Version | None,
-    new: Version,
+def review_deployment(
+    old: ReviewedVersion | None,
+    new: ReviewedVersion,
     reused: ReusedPlan,
-    statistics: Statistics,
-    accepted: Accepted,
+    statistics: ReplayFigures,
+    accepted: AcceptedModels,
     leftovers: Collection[str] = (),
 ) -> Review:
     """Return what changes on a target; `old` is the version that was started there, if it is known.
@@ -36,12 +36,12 @@ def deployment(
     manifest = new.manifest
     queries = [q for q in deployed_changes(reused, statistics, accepted) if q.name not in leftovers]
     changed = tuple(query for query in queries if query.status != "same" or query.notes)
-    base = Base(f"what runs on {manifest.target}")
+    base = BaseVersion(f"what runs on {manifest.target}")
     if old is None:
         limits = (_UNKNOWN,) if reused.running.records else ()
         report = Review(project=manifest.project, target=manifest.target, against=base, limits=limits)
     else:
-        report = review(old, new, statistics)
+        report = review_versions(old, new, statistics)
     return replace(
         report,
         against=base,
@@ -52,7 +52,7 @@ def deployment(
     )
 
 
-def rebuilds(report: Review) -> tuple[QueryChange, ...]:
+def rebuilt_queries(report: Review) -> tuple[QueryChange, ...]:
     """Return the queries that `apply` rebuilds."""
     return tuple(query for query in report.queries if query.status == "rebuild" or "rebuild" in query.stages)
 
@@ -67,7 +67,7 @@ def sent_before(report: Review) -> tuple[str, ...]:
     return tuple(name for name in names if name not in others)
 
 
-def untouched(report: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
+def untouched_columns(report: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
     """Return for each model the columns whose values did not change, as far as that is known."""
     if report.limits:
         return {}

@@ -28,11 +28,11 @@ def edited_lines(old: Path | None, new: Path | None, before: str, after: str) ->
             continue
         line = next((n for n in range(start, stop) if now[n].strip()), min(start, len(now) - 1))
         text = now[line].strip() if 0 <= line < len(now) and start < stop else ""
-        lines.append(EditedLine(after, max(line, 0) + 1, shown(text)))
+        lines.append(EditedLine(after, max(line, 0) + 1, hide_secrets(text)))
     return tuple(lines[:_MOST])
 
 
-def shown(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """Return a line without the values of secrets."""
     for match in _SET.finditer(text):
         if is_secret_setting(match[1], match[2]):
@@ -42,7 +42,9 @@ def shown(text: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return a text whose lines have no values of secrets."""
-    return "\n".join(shown(line) if shown(line).endswith(f": {MASK}") else line for line in text.splitlines())
+    return "\n".join(
+        hide_secrets(line) if hide_secrets(line).endswith(f": {MASK}") else line for line in text.splitlines()
+    )
 
 
 def _lines(root: Path, path: str) -> list[str] | None:

@@ -18,7 +18,7 @@ _LINK, _SUBMODULE = "120000", "160000"
 _LONGEST = 300
 
 
-class Repository(Struct, frozen=True):
+class GitRepository(Struct, frozen=True):
     folder: Path
     prefix: str
     """The project's folder within the repository, with a trailing `/`; empty for the root."""
@@ -34,7 +34,7 @@ class Commit(Struct, frozen=True):
         return self.id[:10]
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file in a git tree."""
 
     mode: str
@@ -51,13 +51,13 @@ class Entry(NamedTuple):
         return self.mode == _SUBMODULE
 
 
-def find_repository(root: Path) -> Repository:
+def find_repository(root: Path) -> GitRepository:
     """Return the innermost repository that contains the project."""
     result = _git(root, "rev-parse", "--show-toplevel", "--show-prefix")
     if result.returncode:
         raise MillstreamError(_no_repository(root, _error_text(result)))
     top, prefix = result.stdout.decode().split("\n")[:2]
-    return Repository(Path(top), prefix)
+    return GitRepository(Path(top), prefix)
 
 
 def _no_repository(root: Path, result: str) -> Diagnostic:
@@ -68,7 +68,7 @@ def _no_repository(root: Path, result: str) -> Diagnostic:
     return Diagnostic("MS720", "the project is not in a git repository", None, remedy)
 
 
-def find_commit(repository: Repository, name: str, *, merge_base: bool = False) -> Commit:
+def find_commit(repository: GitRepository, name: str, *, merge_base: bool = False) -> Commit:
     """Return the commit of a branch, tag or id; with `merge_base`, its last common commit with HEAD."""
     # git does not treat what follows --end-of-options as an option, even if it starts with a dash.
     result = _ask(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -83,7 +83,7 @@ def find_commit(repository: Repository, name: str, *, merge_base: bool = False) 
     return Commit(name, commit_id)
 
 
-def main_branch(repository: Repository) -> str:
+def main_branch(repository: GitRepository) -> str:
     """Return the branch that others are merged into: the remote's default branch, or `main` or `master`."""
     head = _ask(repository, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     names = [head.stdout.decode().strip()] if not head.returncode else []
@@ -95,7 +95,7 @@ def main_branch(repository: Repository) -> str:
     raise MillstreamError(Diagnostic("MS721", message, None, remedy))
 
 
-def missing_commits(repository: Repository, commit: Commit) -> int:
+def missing_commits(repository: GitRepository, commit: Commit) -> int:
     """Return how many commits of a version HEAD lacks; 0 in a shallow clone."""
     if is_shallow(repository):
         return 0
@@ -103,11 +103,11 @@ def missing_commits(repository: Repository, commit: Commit) -> int:
     return int(result.stdout) if not result.returncode else 0
 
 
-def is_shallow(repository: Repository) -> bool:
+def is_shallow(repository: GitRepository) -> bool:
     return _ask(repository, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
 
 
-def _unknown(repository: Repository, name: str) -> Diagnostic:
+def _unknown(repository: GitRepository, name: str) -> Diagnostic:
     refs = _ask(repository, "for-each-ref", "--format=%(refname:short)").stdout.decode().split()
     remote = next((ref for ref in refs if ref.endswith(f"/{name}")), None)
     # Where a name starts with a dash or has a blank, git or the shell would see something else.
@@ -123,7 +123,7 @@ def _unknown(repository: Repository, name: str) -> Diagnostic:
     return Diagnostic("MS721", f"there is no branch, tag or commit '{name}'", None, remedy)
 
 
-def _unrelated(repository: Repository, name: str) -> Diagnostic:
+def _unrelated(repository: GitRepository, name: str) -> Diagnostic:
     if is_shallow(repository):
         remedy = "git fetch --unshallow, or omit --merge-base to compare with the commit itself"
         message = f"this shallow clone has no common commit with '{name}'"
@@ -132,23 +132,23 @@ def _unrelated(repository: Repository, name: str) -> Diagnostic:
     return Diagnostic("MS721", f"'{name}' and HEAD have no commit in common", None, remedy)
 
 
-def tree_of(repository: Repository, commit: Commit) -> str:
+def tree_of(repository: GitRepository, commit: Commit) -> str:
     """Return the tree id of a version; equal ids mean equal files."""
     return _read(repository, "rev-parse", "--verify", f"{commit.id}^{{tree}}").decode().strip()
 
 
-def list_files(repository: Repository, commit: Commit, paths: Iterable[str]) -> list[Entry]:
+def list_files(repository: GitRepository, commit: Commit, paths: Iterable[str]) -> list[TreeEntry]:
     """Return the files below some paths, which are relative to the repository."""
     arguments = ("ls-tree", "-r", "-z", "--full-tree", commit.id, "--", *sorted(set(paths)))
-    entries: list[Entry] = []
+    entries: list[TreeEntry] = []
     for line in filter(None, _read(repository, *arguments).split(b"\0")):
         metadata, _, path = line.partition(b"\t")
         mode, _, blob = metadata.decode().split()
-        entries.append(Entry(mode, blob, os.fsdecode(path)))
+        entries.append(TreeEntry(mode, blob, os.fsdecode(path)))
     return entries
 
 
-def read_blobs(repository: Repository, blobs: Iterable[str]) -> dict[str, bytes]:
+def read_blobs(repository: GitRepository, blobs: Iterable[str]) -> dict[str, bytes]:
     """Return the contents of files, read by one process."""
     ids = sorted(set(blobs))
     if not ids:
@@ -168,7 +168,7 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> dict[str, bytes]
     return contents
 
 
-def _read(repository: Repository, *arguments: str, input_bytes: bytes | None = None) -> bytes:
+def _read(repository: GitRepository, *arguments: str, input_bytes: bytes | None = None) -> bytes:
     """Return what git writes, which must not fail."""
     result = _git(repository.folder, *arguments, input_bytes=input_bytes)
     if result.returncode:
@@ -177,7 +177,7 @@ def _read(repository: Repository, *arguments: str, input_bytes: bytes | None = N
     return result.stdout
 
 
-def _ask(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _ask(repository: GitRepository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     return _git(repository.folder, *arguments)
 
 

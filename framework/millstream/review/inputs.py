@@ -10,29 +10,29 @@ from millstream.compile.manifest import ManifestNode
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
-from millstream.review.readers import Readers
+from millstream.review.readers import ColumnReaders
 from millstream.review.values import NodeChange, Part, Status
-from millstream.review.version import Version
+from millstream.review.version import ReviewedVersion
 from millstream.review.wording import options_sentences, topic_sentences
 from millstream.sameness.leaves import columns_of_topic
 
-Pair = tuple[Readers, Readers]
+Pair = tuple[ColumnReaders, ColumnReaders]
 """The readers of the older and the newer version."""
 
 
-def input_changes(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+def input_changes(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Iterator[NodeChange]:
     yield from _settings(old, new)
     yield from _sources(old, new, readers)
     yield from _seeds(old, new, readers)
     yield from _functions(old, new)
 
 
-def kept_rows(node: ManifestNode) -> tuple[object, ...]:
+def row_retention(node: ManifestNode) -> tuple[object, ...]:
     """Return what decides how long a table keeps rows, so that a rebuilt one can have others."""
     return node.config.get("versions"), node.config.get("retention")
 
 
-def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+def _sources(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Iterator[NodeChange]:
     before, after = old.nodes_of("source"), new.nodes_of("source")
     yield from _added_or_removed(before, after)
     for id_ in before.keys() & after.keys():
@@ -51,16 +51,16 @@ def _sources(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             parts += ("contract",) if columns else ()
             yield NodeChange(
                 id=id_, kind="source", status="changed", path=now.path, parts=parts,
-                what=tuple(what), rows=kept_rows(was) != kept_rows(now), columns=columns,
+                what=tuple(what), rows=row_retention(was) != row_retention(now), columns=columns,
                 edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
-def _is_topic(id_: str, *versions: Version) -> bool:
+def _is_topic(id_: str, *versions: ReviewedVersion) -> bool:
     return all(version.topology and id_ in version.topology.catalog.topics for version in versions)
 
 
-def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
+def _seeds(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Iterator[NodeChange]:
     before, after = old.nodes_of("seed"), new.nodes_of("seed")
     yield from _added_or_removed(before, after)
     for id_ in before.keys() & after.keys():
@@ -75,7 +75,7 @@ def _seeds(old: Version, new: Version, readers: Pair) -> Iterator[NodeChange]:
             )  # fmt: skip
 
 
-def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
+def _functions(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChange]:
     before, after = old.manifest.functions, new.manifest.functions
     digests = [
         {name: function.digest for name, function in version.topology.catalog.functions.items()}
@@ -101,7 +101,7 @@ def _functions(old: Version, new: Version) -> Iterator[NodeChange]:
             )  # fmt: skip
 
 
-def _libraries(old: Version, new: Version, function: str) -> list[str]:
+def _libraries(old: ReviewedVersion, new: ReviewedVersion, function: str) -> list[str]:
     """Describe the libraries of a function whose versions changed."""
     assert old.topology
     assert new.topology
@@ -115,7 +115,7 @@ def _libraries(old: Version, new: Version, function: str) -> list[str]:
     ]
 
 
-def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
+def _settings(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChange]:
     if not (old.topology and new.topology):
         return
     before, after = (dict(version.topology.catalog.target) for version in (old, new) if version.topology)
@@ -130,7 +130,7 @@ def _settings(old: Version, new: Version) -> Iterator[NodeChange]:
         )
 
 
-def other_changes(old: Version, new: Version) -> Iterator[NodeChange]:
+def other_changes(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChange]:
     """Compare tests, exposures and metrics by their content, not by their location."""
     for kind in ("test", "unit_test", "exposure", "metric"):
         before, after = old.nodes_of(kind), new.nodes_of(kind)

@@ -12,9 +12,9 @@ from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.compile.snapshot import inputs_digest
 from millstream.project.settings import read_settings
 from millstream.project.values import Target
-from millstream.review.replay import Statistics
+from millstream.review.rebuild_cost import ReplayFigures
 from millstream.review.values import SCHEMA_VERSION, Review
-from millstream.review.version import Version
+from millstream.review.version import ReviewedVersion
 
 _FILE = "cache/review.msgpack"
 
@@ -24,7 +24,7 @@ class CachedReview(Struct, frozen=True):
     review: Review
 
 
-def key_of(old: Version, new: Version, statistics: Statistics) -> str:
+def key_of(old: ReviewedVersion, new: ReviewedVersion, statistics: ReplayFigures) -> str:
     """Return a digest of everything that determines a review."""
     hashed = blake2b(f"{FORMAT} {SCHEMA_VERSION}".encode(), digest_size=16)
     hashed.update(msgspec.msgpack.encode(statistics, order="deterministic"))

@@ -10,10 +10,10 @@ from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
-from millstream.review.inputs import input_changes, kept_rows, other_changes
-from millstream.review.readers import Readers
+from millstream.review.inputs import input_changes, other_changes, row_retention
+from millstream.review.readers import ColumnReaders
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, Part
-from millstream.review.version import Version
+from millstream.review.version import ReviewedVersion
 from millstream.review.wording import options_sentences, spec_sentences, sql_sentences
 from millstream.sameness.row_meaning import ModelMeaning
 from millstream.sameness.unchanged_models import SameRows
@@ -21,11 +21,11 @@ from millstream.sameness.unchanged_models import SameRows
 _TEXTS_ONLY = "its file changed; without the older plan, the effect on its rows is unknown"
 
 
-class Nodes:
-    def __init__(self, old: Version, new: Version) -> None:
+class NodeComparison:
+    def __init__(self, old: ReviewedVersion, new: ReviewedVersion) -> None:
         self.old = old
         self.new = new
-        self._readers = Readers(old.manifest), Readers(new.manifest)
+        self._readers = ColumnReaders(old.manifest), ColumnReaders(new.manifest)
         self._edited: dict[str, NodeChange] = {}
         self._reshaped: set[str] = set()
         """Models with changed columns."""
@@ -127,7 +127,7 @@ class Nodes:
             stored=_stored_as(new),
             parts=tuple(sorted(parts)),
             what=tuple(what),
-            rows=bool(meaning.rows) or kept_rows(old) != kept_rows(new),
+            rows=bool(meaning.rows) or row_retention(old) != row_retention(new),
             because=self._because(new, meaning, parts),
             columns=columns,
             edited_lines=() if only_affected else self._model_lines(old, new, parts),

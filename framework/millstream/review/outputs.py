@@ -5,5 +5,5 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def plain(models: Iterable[str]) -> tuple[str, ...]:
+def plain_names(models: Iterable[str]) -> tuple[str, ...]:
     return tuple(model.removeprefix("model.").removeprefix("source.") for model in models)

@@ -15,9 +15,9 @@ from msgspec import Struct
 from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.compile.manifest import Compiled
 from millstream.plan.nodes import Output, Plan
-from millstream.plan.optimizer.context import Change
-from millstream.plan.optimizer.driver import Optimized, Step
-from millstream.plan.table import decoded, encoded
+from millstream.plan.optimizer.context import PlanChange
+from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
+from millstream.plan.table import decode_nodes, encode_nodes
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.topology import Topology, read_catalog
 
@@ -32,7 +32,7 @@ class _Plans(Struct, frozen=True):
     written: int
     """The number of outputs as written."""
     models: tuple[str, ...]
-    steps: tuple[tuple[str, tuple[Change, ...]], ...]
+    steps: tuple[tuple[str, tuple[PlanChange, ...]], ...]
     """What each rule did, without the plans in between."""
 
 
@@ -47,18 +47,18 @@ def load_plan(folder: Path, compiled: Compiled) -> Topology | None:
     if cached is None or cached.key != _key(compiled.catalog):
         return None
     try:
-        nodes = decoded(cached.table)
+        nodes = decode_nodes(cached.table)
     except (msgspec.DecodeError, ValueError):
         return None
     outputs = [node for node in nodes if isinstance(node, Output)]
     written, plan = Plan(tuple(outputs[: cached.written])), Plan(tuple(outputs[cached.written :]))
-    steps = tuple(Step(rule, changes, Plan(()), Plan(())) for rule, changes in cached.steps)
+    steps = tuple(RuleStep(rule, changes, Plan(()), Plan(())) for rule, changes in cached.steps)
     roots = dict(zip(cached.models, nodes[len(outputs) :], strict=True))
-    return Topology(read_catalog(compiled), Optimized(written, plan, steps), roots=roots)
+    return Topology(read_catalog(compiled), OptimizedPlan(written, plan, steps), roots=roots)
 
 
 def save_plan(folder: Path, compiled: Compiled, topology: Topology) -> None:
-    table = encoded((*topology.written.outputs, *topology.plan.outputs, *topology.roots.values()))
+    table = encode_nodes((*topology.written.outputs, *topology.plan.outputs, *topology.roots.values()))
     steps = tuple((step.rule, step.changes) for step in topology.optimized.steps)
     plans = _Plans(_key(compiled.catalog), table, len(topology.written.outputs), tuple(topology.roots), steps)
     write_file(folder / _PLAN, plans)

@@ -6,20 +6,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from millstream.compile.graph import reach
+from millstream.compile.graph import walk_graph
 from millstream.compile.manifest import Manifest, ManifestNode
-from millstream.review.values import Reader
+from millstream.review.values import ColumnUse
 
 _VALUES = {"direct", "computed"}
 _TESTS = {"test", "unit_test"}
 
 
-class Readers:
+class ColumnReaders:
     """The readers of one version's columns."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._direct: dict[tuple[str, str], list[Reader]] = defaultdict(list)
+        self._direct: dict[tuple[str, str], list[ColumnUse]] = defaultdict(list)
         children: dict[str, list[str]] = {id_: [] for id_ in manifest.nodes}
         for node in manifest.nodes.values():
             for parent in node.depends_on:
@@ -27,15 +27,15 @@ class Readers:
                     children[parent].append(node.id)
             for column in node.columns:
                 for influence in column.influences:
-                    reader = Reader(node.id, column.name, influence.kind)
+                    reader = ColumnUse(node.id, column.name, influence.kind)
                     self._direct[influence.relation, influence.column.lower()].append(reader)
             for influence in node.influences:
                 self._direct[influence.relation, influence.column.lower()].append(
-                    Reader(node.id, "", influence.kind)
+                    ColumnUse(node.id, "", influence.kind)
                 )
         self._children = {id_: tuple(ids) for id_, ids in children.items()}
 
-    def of(self, id_: str, column: str) -> tuple[Reader, ...]:
+    def of(self, id_: str, column: str) -> tuple[ColumnUse, ...]:
         """Return the direct readers of a column."""
         readers = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
         return tuple(readers[key] for key in sorted(readers))
@@ -61,7 +61,7 @@ class Readers:
 
     def below(self, id_: str) -> frozenset[str]:
         """Return the models that read a relation, directly or not."""
-        reached = reach((id_,), self._children) if id_ in self._children else frozenset()
+        reached = walk_graph((id_,), self._children) if id_ in self._children else frozenset()
         return frozenset(node_id for node_id in reached if node_id.startswith("model."))
 
     def exposures(self, id_: str, column: str, models: Iterable[str]) -> tuple[str, ...]:

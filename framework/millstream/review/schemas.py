@@ -8,16 +8,15 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic
-from millstream.formats.compatibility import differences
-from millstream.formats.compatibility.values import Direction, Finding
+from millstream.formats.compatibility import compare_schemas
+from millstream.formats.compatibility.values import Direction, Incompatibility
 from millstream.formats.format import SchemaError, SchemaFiles
 from millstream.formats.registry import SCHEMA_SUFFIXES, format_of
 from millstream.project.files import File, find_files, read_file
-from millstream.project.pin_compatibility import changed
-from millstream.project.pins import NotPinnedError, Pins, read_pins
-from millstream.project.pins import Version as PinnedVersion
+from millstream.project.pin_compatibility import compare_versions
+from millstream.project.pins import NotPinnedError, Pins, SchemaVersion, read_pins
 from millstream.project.settings import read_settings
-from millstream.review.version import Version
+from millstream.review.version import ReviewedVersion
 
 _BOTH: tuple[Direction, ...] = ("backward", "forward")
 
@@ -30,7 +29,7 @@ class Schemas(Struct, frozen=True):
     pins: Pins = {}
 
 
-def schemas_of(version: Version) -> Schemas:
+def schemas_of(version: ReviewedVersion) -> Schemas:
     """Return the schemas of a version; a manifest alone has none."""
     if version.root is None:
         return Schemas()
@@ -45,7 +44,7 @@ def schemas_of(version: Version) -> Schemas:
 
 def schema_findings(
     was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas
-) -> tuple[Finding, ...]:
+) -> tuple[Incompatibility, ...]:
     """Return what differs between the schemas that the values of a topic are read or written by."""
     try:
         return _of_pins(was, now, before, after) or _of_files(was, now, before, after)
@@ -53,14 +52,16 @@ def schema_findings(
         return ()  # a version that does not compile: its own errors are reported elsewhere
 
 
-def _of_pins(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:
+def _of_pins(
+    was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas
+) -> tuple[Incompatibility, ...]:
     old, new = _pinned(was, before.pins), _pinned(now, after.pins)
     if old is None or new is None or old.text == new.text:
         return ()
-    return changed(old, before.pins, new, after.pins)
+    return compare_versions(old, before.pins, new, after.pins)
 
 
-def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
+def _pinned(node: ManifestNode, pins: Pins) -> SchemaVersion | None:
     sink = node.sink
     number: int | None
     if sink is not None:
@@ -74,15 +75,17 @@ def _pinned(node: ManifestNode, pins: Pins) -> PinnedVersion | None:
     return next((version for version in versions if version.id == number), None)
 
 
-def _of_files(was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas) -> tuple[Finding, ...]:
+def _of_files(
+    was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas
+) -> tuple[Incompatibility, ...]:
     name = str(now.config.get("format"))
     old, new = _files(was, before), _files(now, after)
     if old is None or new is None or old == new or str(was.config.get("format")) != name:
         return ()
     return tuple(
-        Finding(difference.path, difference.what, way, 0, difference.rule)
+        Incompatibility(difference.path, difference.what, way, 0, difference.rule)
         for way in _BOTH
-        for difference in differences(name, new, old, way)
+        for difference in compare_schemas(name, new, old, way)
         if difference.breaks
     )
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 
 from millstream.review.compare import with_state
-from millstream.review.nodes import Nodes
-from millstream.review.replay import Statistics
-from millstream.review.state import query_changes, running
+from millstream.review.nodes import NodeComparison
+from millstream.review.rebuild_cost import ReplayFigures
+from millstream.review.state import deployed_queries, query_changes
 from millstream.review.values import NOT_SAME, NodeChange
-from millstream.review.version import Version, with_plan
+from millstream.review.version import ReviewedVersion, with_plan
 
 _UNMODIFIED = {"persisted_descriptions", "state"}
 """Parts that don't count as a modification on their own."""
 
 
-class States:
+class StateSelector:
     """Returns the ids that `state:<value>` selects; compares only what is needed."""
 
-    def __init__(self, old: Version, new: Version) -> None:
+    def __init__(self, old: ReviewedVersion, new: ReviewedVersion) -> None:
         self._old = with_plan(old)
         self._new = with_plan(new, other=self._old)
 
@@ -42,7 +42,7 @@ class States:
 
     @cached_property
     def _changes(self) -> tuple[NodeChange, ...]:
-        return Nodes(self._old, self._new).changes()
+        return NodeComparison(self._old, self._new).changes()
 
     @cached_property
     def _modified(self) -> frozenset[str]:
@@ -52,7 +52,7 @@ class States:
     def _with_state(self) -> tuple[NodeChange, ...]:
         if not (self._old.topology and self._new.topology):
             return ()
-        queries = query_changes(running(self._old.topology, self._new.topology), Statistics())
+        queries = query_changes(deployed_queries(self._old.topology, self._new.topology), ReplayFigures())
         losing = {m for q in queries if q.status in NOT_SAME for m in q.models}
         edited = {change.id for change in self._changes}
         # A model that only shares a query with an edited one loses its state with it.

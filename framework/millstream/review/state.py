@@ -10,26 +10,32 @@ from msgspec import Struct, structs
 
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.planning.newer_models import newer_models
-from millstream.deploy.planning.query_splits import Split
-from millstream.deploy.planning.records import Deployed, Record, new_record
-from millstream.deploy.planning.reuse_running import ReusedPlan, kept_form
-from millstream.deploy.planning.stages import chain, fit, name_of, stages, unaccepted
+from millstream.deploy.planning.query_splits import QuerySplit
+from millstream.deploy.planning.records import Deployed, QueryRecord, new_record
+from millstream.deploy.planning.reuse_running import ReusedPlan, running_form
+from millstream.deploy.planning.stages import (
+    judge_checkpoint,
+    name_of,
+    plan_stages,
+    rebuild_verdict,
+    stages_of_query,
+)
 from millstream.plan.nodes import Node, Output, Plan, TopicScan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.context import Context, Hints
+from millstream.plan.optimizer.context import PlanHints, RuleContext
 from millstream.plan.optimizer.rules.prune_columns import prune_columns
-from millstream.plan.table import shape
+from millstream.plan.table import digest_nodes
 from millstream.queries.commands import continue_command, to_accept
-from millstream.queries.counted_twice import with_readers
-from millstream.queries.meanings import Meanings
-from millstream.queries.plan import Groups, Physical
+from millstream.queries.double_counting import with_readers
+from millstream.queries.meanings import ColumnMeanings
+from millstream.queries.plan import ModelGroups, PhysicalPlan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import Topology, groups_of, physical_of, physical_settings, with_apart
-from millstream.queries.upstream_filters import Passing
+from millstream.queries.upstream_filters import FilterDigests
 from millstream.queries.values import Query
-from millstream.queries.verdict import Accepted, Verdict
-from millstream.review.outputs import plain
-from millstream.review.replay import Statistics, replay
+from millstream.queries.verdict import AcceptedModels, Verdict
+from millstream.review.outputs import plain_names
+from millstream.review.rebuild_cost import ReplayFigures, plan_rebuild
 from millstream.review.values import QueryChange
 from millstream.sameness.unchanged_models import SameRows
 
@@ -63,17 +69,17 @@ class _AtRest:
         return self._sql_reads[model]
 
 
-class Running(Struct, frozen=True):
+class DeployedQueries(Struct, frozen=True):
     """The queries of two versions that are not literally the same, and the groups of all models."""
 
-    old: Physical
-    new: Physical
-    groups: tuple[Groups, Groups]
+    old: PhysicalPlan
+    new: PhysicalPlan
+    groups: tuple[ModelGroups, ModelGroups]
     reused: ReusedPlan
     """The newer version on the older one."""
 
 
-def running(old: Topology, new: Topology, same_rows: SameRows | None = None) -> Running:
+def deployed_queries(old: Topology, new: Topology, same_rows: SameRows | None = None) -> DeployedQueries:
     """Return the queries of an older version, and of the newer version deployed on it: groups stay.
 
     `same_rows` are the models of the two with the same rows, if they were compared before.
@@ -88,20 +94,20 @@ def running(old: Topology, new: Topology, same_rows: SameRows | None = None) -> 
     if (settings.timezone, settings.spark) != (others.timezone, others.spark):
         names = {*before.models, *after.models}
     else:
-        changed = differing(old, new)
+        changed = differing_models(old, new)
         names = set(before.models.keys() ^ after.models.keys())
         for groups in (before, after):
             names.update(name for name, models in groups.models.items() if not changed.isdisjoint(models))
     first = physical_of(old, only=names)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
     second = physical_of(new, first.lock, names)
-    reused = kept_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
+    reused = running_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
     if reused.running.lock != first.lock:
         after = groups_of(reused.topology, reused.running.lock)
-    return Running(first, reused.physical, (before, after), reused)
+    return DeployedQueries(first, reused.physical, (before, after), reused)
 
 
-def query_changes(compared: Running, statistics: Statistics) -> tuple[QueryChange, ...]:
+def query_changes(compared: DeployedQueries, statistics: ReplayFigures) -> tuple[QueryChange, ...]:
     """Return how queries change, in their order; removed ones come last."""
     homes = {model: name for name, models in compared.groups[0].models.items() for model in models}
     remaining = {model for models in compared.groups[1].models.values() for model in models}
@@ -109,7 +115,7 @@ def query_changes(compared: Running, statistics: Statistics) -> tuple[QueryChang
 
 
 def deployed_changes(
-    reused: ReusedPlan, statistics: Statistics, accepted: Accepted
+    reused: ReusedPlan, statistics: ReplayFigures, accepted: AcceptedModels
 ) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
     new, running = reused.physical, reused.running
@@ -120,15 +126,17 @@ def deployed_changes(
     rebuilt = [
         query
         for query in new.queries
-        if unaccepted(query, running.records.get(query.name), running, accepted)
+        if rebuild_verdict(query, running.records.get(query.name), running, accepted)
     ]
     readers = with_readers(rebuilt, new.queries)
     return tuple(
         structs.replace(
             change,
             status="rebuild",
-            reasons=(f"it counts the rows of {plain((readers[change.name][1],))[0]}, which are sent again",),
-            replay=replay(readers[change.name][0], new, statistics),
+            reasons=(
+                f"it counts the rows of {plain_names((readers[change.name][1],))[0]}, which are sent again",
+            ),
+            replay=plan_rebuild(readers[change.name][0], new, statistics),
         )
         if change.name in readers
         else change
@@ -140,21 +148,21 @@ def _changes(
     reused: ReusedPlan,
     homes: Mapping[str, str],
     remaining: Collection[str],
-    statistics: Statistics,
+    statistics: ReplayFigures,
     intent: Apply,
 ) -> Iterator[QueryChange]:
     running, new = reused.running, reused.physical
     left = {split.name: split for split in reused.splits}
-    deployment = stages(new.queries, running, intent, new.queries)
+    deployment = plan_stages(new.queries, running, intent, new.queries)
     before = dict(sorted(running.records.items()))
     for query in new.queries:
         was = before.pop(query.name, None)
         if was is None:
             change = _new(query, homes, new, statistics)
         else:
-            change = _existing(fit(query, was, running), was, query, new, statistics)
-            same = plain(model for model in query.stored if model in reused.models)
-            gone = plain(reused.removed.get(query.name, ()))
+            change = _existing(judge_checkpoint(query, was, running), was, query, new, statistics)
+            same = plain_names(model for model in query.stored if model in reused.models)
+            gone = plain_names(reused.removed.get(query.name, ()))
             notes = [f"{model} is no longer computed by it" for model in gone]
             notes += [f"{model} means the same, and keeps the SQL that runs" for model in same]
             if (split := left.get(query.name)) is not None:
@@ -162,12 +170,12 @@ def _changes(
                 reasons = reused.reasons.get(query.name) or change.reasons
                 change = structs.replace(change, reasons=reasons)
             change = structs.replace(change, notes=(*change.notes, *notes))
-        yield structs.replace(change, stages=tuple(map(name_of, chain(deployment, query.name))))
+        yield structs.replace(change, stages=tuple(map(name_of, stages_of_query(deployment, query.name))))
     yield from (_removed(record, remaining) for record in before.values())
 
 
-def _leaves(split: Split, running: Deployed) -> str:
-    others = plain(running.records[split.query].stored)
+def _leaves(split: QuerySplit, running: Deployed) -> str:
+    others = plain_names(running.records[split.query].stored)
     continues = "continues" if len(others) == 1 else "continue"
     return (
         f"leaves the query of {', '.join(others)}, which {continues}; `millstream regroup` joins them again"
@@ -175,50 +183,53 @@ def _leaves(split: Split, running: Deployed) -> str:
 
 
 def _existing(
-    verdict: Verdict, was: Record, now: Query, new: Physical, statistics: Statistics
+    verdict: Verdict, was: QueryRecord, now: Query, new: PhysicalPlan, statistics: ReplayFigures
 ) -> QueryChange:
     joined = [model for model in now.stored if model not in was.stored]
     left = [model for model in was.stored if model not in now.stored]
     return QueryChange(
         name=now.name,
         status=verdict.kind,
-        models=plain(now.stored),
+        models=plain_names(now.stored),
         reasons=verdict.reasons,
-        notes=(*_joined(now, joined), *(f"{model} is no longer computed by it" for model in plain(left))),
+        notes=(
+            *_joined(now, joined),
+            *(f"{model} is no longer computed by it" for model in plain_names(left)),
+        ),
         stateful=now.signature.stateful,
         accept=tuple(f"{kind}:{name}" for kind, name in to_accept(verdict)),
         command=continue_command(now, verdict) if verdict.kind in {"stored", "mixed"} else "",
-        replay=replay(now, new, statistics) if verdict.kind != "same" else None,
+        replay=plan_rebuild(now, new, statistics) if verdict.kind != "same" else None,
     )
 
 
 def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
-    for model in plain(models):
+    for model in plain_names(models):
         if query.signature.stateful:
             yield f"{model} joins it, and gets records from now on"
         else:
             yield f"{model} joins it, after a backfill of the records that the query has read"
 
 
-def _new(query: Query, homes: Mapping[str, str], new: Physical, statistics: Statistics) -> QueryChange:
+def _new(query: Query, homes: Mapping[str, str], new: PhysicalPlan, statistics: ReplayFigures) -> QueryChange:
     """Describe a query without a checkpoint; models that ran in other queries before start over in it."""
     moved = {model: homes[model] for model in query.stored if model in homes}
     reasons = tuple(
         f"{name} ran in {home} before, and {query.name} has no checkpoint: it starts over"
-        for name, home in zip(plain(moved), moved.values(), strict=True)
+        for name, home in zip(plain_names(moved), moved.values(), strict=True)
     )
     return QueryChange(
         name=query.name,
         status="rebuild" if moved else "new",
-        models=plain(query.stored),
+        models=plain_names(query.stored),
         reasons=reasons,
         notes=() if moved else ("starts with the first records of its sources",),
         stateful=query.signature.stateful,
-        replay=replay(query, new, statistics) if moved else None,
+        replay=plan_rebuild(query, new, statistics) if moved else None,
     )
 
 
-def _removed(was: Record, remaining: Collection[str]) -> QueryChange:
+def _removed(was: QueryRecord, remaining: Collection[str]) -> QueryChange:
     moved = any(model in remaining for model in was.stored)
     note = (
         "its models run in other queries"
@@ -226,12 +237,12 @@ def _removed(was: Record, remaining: Collection[str]) -> QueryChange:
         else "its checkpoint can be removed: `millstream clean --orphans`"
     )
     return QueryChange(
-        name=was.query, status="removed", models=plain(was.stored), notes=(note,),
+        name=was.query, status="removed", models=plain_names(was.stored), notes=(note,),
         stateful=was.signature.stateful,
     )  # fmt: skip
 
 
-def differing(old: Topology, new: Topology) -> set[str]:
+def differing_models(old: Topology, new: Topology) -> set[str]:
     """Return the stored models whose queries can have different signatures."""
     was, now = _digests(old, _edited(old, new)), _digests(new, _edited(new, old))
     changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
@@ -273,7 +284,7 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
     settings = physical_settings(topology.catalog)
     functions = settings.functions
     written = {output.model: output.input for output in topology.written.outputs}
-    rows = Passing(written, Meanings(functions, written))
+    rows = FilterDigests(written, ColumnMeanings(functions, written))
     at_rest = _AtRest(topology, settings.seeds)
     digests: dict[str, tuple[str, ...]] = {}
     for output in topology.plan.outputs:
@@ -310,12 +321,12 @@ def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
     fingerprints: dict[str, str] = {}
     for output in outputs:
         compute = partial(_pruned, output, settings.switched_off)
-        key = b"narrowed" + off + shape((output,))
+        key = b"narrowed" + off + digest_nodes((output,))
         fingerprints[output.model] = topology.cache.text(key, compute) if topology.cache else compute()
     return fingerprints
 
 
 def _pruned(output: Output, switched_off: Mapping[str, frozenset[str]]) -> str:
     plan = Plan((output,))
-    plan, _ = prune_columns(plan, Context(plan, Hints(), switched_off))
+    plan, _ = prune_columns(plan, RuleContext(plan, PlanHints(), switched_off))
     return plan.outputs[0].fingerprint

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from millstream.explain.savings import shown
+from millstream.explain.savings import format_number
 from millstream.review.cost import main_costs
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
 
 
-class Line(Struct, frozen=True):
+class ReviewFinding(Struct, frozen=True):
     """A finding; SQL and names in its texts are between backticks."""
 
     level: Level | None
@@ -21,18 +21,18 @@ class Line(Struct, frozen=True):
     why: str
 
 
-def headline(review: Review) -> str:
+def write_headline(review: Review) -> str:
     """Return the verdict in one line, worst first."""
     parts: list[str] = []
     if broken := [contract for contract in review.contracts if contract.breaking]:
         parts.append(f"breaks readers of {_counted(contract.kind for contract in broken)}")
     if rebuilt := [query for query in review.queries if query.status == "rebuild"]:
-        parts.append(f"{count(len(rebuilt), 'query', 'queries')} must be rebuilt")
+        parts.append(f"{count_of(len(rebuilt), 'query', 'queries')} must be rebuilt")
     if mixed := [query for query in review.queries if query.status == "mixed"]:
-        parts.append(f"{count(len(mixed), 'query', 'queries')} would mix what two versions counted")
+        parts.append(f"{count_of(len(mixed), 'query', 'queries')} would mix what two versions counted")
     if stored := [query for query in review.queries if query.status == "stored"]:
         verb = "keeps rows" if len(stored) == 1 else "keep rows"
-        parts.append(f"{count(len(stored), 'query', 'queries')} {verb} that the old version computed")
+        parts.append(f"{count_of(len(stored), 'query', 'queries')} {verb} that the old version computed")
     if "cost" in review.levels:
         parts.append("costs more per record")
     if parts:
@@ -46,11 +46,11 @@ def headline(review: Review) -> str:
     return f"nothing breaks{state}" if review.nodes else "no effect on what runs"
 
 
-def changed(review: Review) -> str:
+def count_changed(review: Review) -> str:
     """Return the numbers of changed nodes, in words."""
     statuses = Counter((node.kind, node.status) for node in review.nodes if node.kind in _KINDS)
     counts = [
-        f"{count(number, kind)} {status}"
+        f"{count_of(number, kind)} {status}"
         for (kind, status), number in sorted(
             statuses.items(), key=lambda counted: _KINDS.index(counted[0][0])
         )
@@ -61,22 +61,22 @@ def changed(review: Review) -> str:
 _KINDS = ["model", "source", "seed", "function", "setting", "test", "unit_test", "exposure", "metric"]
 
 
-def lines(review: Review) -> Iterator[Line]:
+def find_lines(review: Review) -> Iterator[ReviewFinding]:
     """Yield what a reviewer must know, worst first."""
     by_id = {node.id: node for node in review.nodes}
     yield from _breaking([contract for contract in review.contracts if contract.breaking], by_id)
     for status in ("rebuild", "mixed", "stored"):
         for query in review.queries:
             if query.status == status:
-                yield Line(status, _query(query), _reasons(query))
+                yield ReviewFinding(status, _query(query), _reasons(query))
     if "cost" in review.levels:
         costs = main_costs(review.costs)
-        rows = [f"{row.name} {shown(row.before)} → {shown(row.after)}" for row in costs]
-        yield Line("cost", "per record", ", ".join(rows))
+        rows = [f"{row.name} {format_number(row.before)} → {format_number(row.after)}" for row in costs]
+        yield ReviewFinding("cost", "per record", ", ".join(rows))
     yield from _changed_rows([node for node in review.nodes if _rows_change(node)], by_id)
 
 
-def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[Line]:
+def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[ReviewFinding]:
     """Yield a line for all contracts that break for the same reason."""
     by_reason: dict[str, list[ContractChange]] = {}
     for contract in contracts:
@@ -88,7 +88,7 @@ def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange])
                 readers |= dict.fromkeys(name for column in node.columns for name in column.exposures)
                 readers |= dict.fromkeys(node.exposures)
         read = f" (read by {', '.join(sorted(readers))})" if readers else ""
-        yield Line(
+        yield ReviewFinding(
             "breaking", _outputs(f"{contract.kind} {contract.name}" for contract in broken), f"{why}{read}"
         )
 
@@ -97,7 +97,7 @@ def _rows_change(node: NodeChange) -> bool:
     return bool(node.stored) and (node.rows or any(column.kind == "meaning" for column in node.columns))
 
 
-def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[Line]:
+def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[ReviewFinding]:
     """Yield a line for all topics and tables whose rows change by the same edits."""
     by_reason: dict[str, list[NodeChange]] = {}
     for node in nodes:
@@ -111,7 +111,7 @@ def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> 
             why = [f"different values of {changed}"]
         by_reason.setdefault("; ".join(_first(why, 2)), []).append(node)
     for reason, models in by_reason.items():
-        yield Line(None, _outputs(model.stored for model in models), reason)
+        yield ReviewFinding(None, _outputs(model.stored for model in models), reason)
 
 
 def _outputs(names: Iterable[str]) -> str:
@@ -146,17 +146,19 @@ def _first(texts: Sequence[str], most: int) -> list[str]:
 
 
 def _counted(kinds: Iterable[str]) -> str:
-    return " and ".join(count(number, kind) for kind, number in sorted(Counter(kinds).items(), reverse=True))
+    return " and ".join(
+        count_of(number, kind) for kind, number in sorted(Counter(kinds).items(), reverse=True)
+    )
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def count_of(number: int, one: str, many: str = "") -> str:
     name = one.replace("_", " ")
     return f"{number:,} {name if number == 1 else many or f'{name}s'}"
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """Return an estimated time, such as `3 minutes`."""
     for size, name in ((3600, "hour"), (60, "minute")):
         if value >= 1.5 * size:
-            return count(round(value / size), name)
-    return count(max(1, round(value)), "second")
+            return count_of(round(value / size), name)
+    return count_of(max(1, round(value)), "second")

@@ -7,21 +7,21 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from millstream.kafka.clients import Admin
-from millstream.kafka.offsets import bounds
-from millstream.kafka.topics import configs
-from millstream.review.replay import Statistics, TopicFacts
+from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.topics import topic_configs
+from millstream.review.rebuild_cost import ReplayFigures, TopicFacts
 
 _CONFIGS = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
-def with_topic_facts(admin: Admin, statistics: Statistics, topics: Collection[str]) -> Statistics:
+def with_topic_facts(admin: Admin, statistics: ReplayFigures, topics: Collection[str]) -> ReplayFigures:
     """Replace the facts from settings by those of the cluster."""
     existing = sorted(set(topics) & set(admin.metadata().topics))
     facts: dict[str, TopicFacts] = dict(statistics.topics)
     records: dict[str, int] = {}
-    for (topic, _), bound in bounds(admin, existing).items():
+    for (topic, _), bound in topic_bounds(admin, existing).items():
         records[topic] = records.get(topic, 0) + bound.end - bound.first
-    for topic, config in configs(admin, existing).items():
+    for topic, config in topic_configs(admin, existing).items():
         selected: Mapping[str, str] = {name: config[name] for name in _CONFIGS if name in config}
         before = facts.get(topic, TopicFacts())
         facts[topic] = replace(before, config=selected, records=records.get(topic), from_kafka=True)

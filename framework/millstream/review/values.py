@@ -30,7 +30,7 @@ class EditedLine(Struct, frozen=True):
     text: str = ""
 
 
-class Reader(Struct, frozen=True):
+class ColumnUse(Struct, frozen=True):
     """A reader of a column: another column, or all rows of a model."""
 
     id: str
@@ -47,7 +47,7 @@ class ColumnChange(Struct, frozen=True, kw_only=True):
     after: str = ""
     because: tuple[str, ...] = ()
     """For a changed meaning, the ids of the nodes whose edit changed it; empty: it was edited here."""
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[ColumnUse, ...] = ()
     """Its direct readers."""
     downstream: tuple[str, ...] = ()
     """Ids of all models that depend on it, directly or not."""
@@ -95,7 +95,7 @@ class ReplayRead(Struct, frozen=True):
     """Approximately how many; None: unknown."""
 
 
-class Replay(Struct, frozen=True):
+class QueryRebuild(Struct, frozen=True):
     """How a query is rebuilt."""
 
     command: str
@@ -131,7 +131,7 @@ class QueryChange(Struct, frozen=True, kw_only=True):
     """The command that continues a query which is `stored` or `mixed`."""
     accept: tuple[str, ...] = ()
     """What it accepts: `stored:totals`."""
-    replay: Replay | None = None
+    replay: QueryRebuild | None = None
 
 
 class ContractChange(Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ class RuleChange(Struct, frozen=True, kw_only=True):
     """The edited line that caused it."""
 
 
-class Base(Struct, frozen=True):
+class BaseVersion(Struct, frozen=True):
     """The version to compare with."""
 
     name: str
@@ -177,7 +177,7 @@ class Review(Struct, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
     project: str
     target: str
-    against: Base
+    against: BaseVersion
     levels: tuple[Level, ...] = ()
     """The levels that the change reaches, worst first."""
     nodes: tuple[NodeChange, ...] = ()

@@ -17,7 +17,7 @@ from millstream.queries.topology import Topology, compiled_topology
 from millstream.review.plan_cache import load_plan, save_plan
 
 
-class Version(Struct, frozen=True):
+class ReviewedVersion(Struct, frozen=True):
     name: str
     """A name for people: a branch, a file, `the working tree`."""
     compiled: Compiled
@@ -41,23 +41,23 @@ class Version(Struct, frozen=True):
 
 def version_of(
     name: str, compiled: Compiled, root: Path | None, *, commit: str = "", cache: Path | None = None
-) -> Version:
+) -> ReviewedVersion:
     """Return a compiled version, without its plan (see `with_plan`)."""
     errors = sum(diagnostic.severity == "error" for diagnostic in compiled.diagnostics)
     if not compiled.catalog:
         less = f"it does not compile ({errors} errors)" if errors != 1 else "it does not compile (1 error)"
         less = less if errors else "the columns of a model are unknown"
-        return Version(name, compiled, commit, root=root, less=less)
-    return Version(name, compiled, commit, root=root, cache=cache)
+        return ReviewedVersion(name, compiled, commit, root=root, less=less)
+    return ReviewedVersion(name, compiled, commit, root=root, cache=cache)
 
 
 def with_plan(
-    version: Version,
+    version: ReviewedVersion,
     queries: QueryCache | None = None,
     *,
     use_cache: bool = False,
-    other: Version | None = None,
-) -> Version:
+    other: ReviewedVersion | None = None,
+) -> ReviewedVersion:
     """Return a version with its plan, if it can have one; `queries` are cached queries.
 
     With `use_cache`, the plan is loaded from the version's cache or saved there. The plan has the nodes of
@@ -75,7 +75,7 @@ def with_plan(
     return replace(version, topology=replace(topology, cache=queries))
 
 
-def version_of_manifest(path: Path) -> Version:
+def version_of_manifest(path: Path) -> ReviewedVersion:
     try:
         # A pipe has an end, and shells use them for the output of a command.
         if path.is_char_device() or path.is_block_device():
@@ -88,7 +88,7 @@ def version_of_manifest(path: Path) -> Version:
         raise MillstreamError(_unreadable(path, str(error))) from None
 
 
-def decode_version(name: str, content: bytes) -> Version:
+def decode_version(name: str, content: bytes) -> ReviewedVersion:
     """Decode a version from a manifest; raise a ValueError with the reason if it can't be read."""
     try:
         manifest = from_json(content, Manifest)
@@ -101,8 +101,8 @@ def decode_version(name: str, content: bytes) -> Version:
     if catalog is None:
         writer = f"it was written by Millstream {manifest.millstream_version}"
         less = f"{writer}, whose plan this version can't read" if manifest.plan else "it contains no plan"
-        return Version(name, Compiled(manifest), less=less)
-    return Version(name, Compiled(manifest, catalog=catalog))
+        return ReviewedVersion(name, Compiled(manifest), less=less)
+    return ReviewedVersion(name, Compiled(manifest, catalog=catalog))
 
 
 def _unreadable(path: Path, reason: str) -> Diagnostic:

@@ -9,11 +9,11 @@ from typing import Any
 from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import ModelSpec, TopicSpec
 from millstream.project.secrets import is_secret_setting
-from millstream.queries.differences import code
-from millstream.sql.query import Body, Derived, OpaqueBody, Query, Scan, Select, Union
+from millstream.queries.differences import quote_sql
+from millstream.sql.query import Body, DerivedTable, OpaqueBody, Scan, Select, SqlQuery, SqlUnion
 
 
-def sql_sentences(old: Query, new: Query) -> list[str]:
+def sql_sentences(old: SqlQuery, new: SqlQuery) -> list[str]:
     """Describe which conditions, groups and relations were added and removed."""
     sentences: list[str] = []
     for added, removed, part in (
@@ -26,14 +26,14 @@ def sql_sentences(old: Query, new: Query) -> list[str]:
         less, more = list(before - after), list(after - before)
         if len(less) == len(more):
             pairs = zip(more, less, strict=True)
-            sentences += [f"{added.format(code(now))}, no longer {code(was)}" for now, was in pairs]
+            sentences += [f"{added.format(quote_sql(now))}, no longer {quote_sql(was)}" for now, was in pairs]
         else:
-            sentences += [removed.format(code(text)) for text in less]
-            sentences += [added.format(code(text)) for text in more]
+            sentences += [removed.format(quote_sql(text)) for text in less]
+            sentences += [added.format(quote_sql(text)) for text in more]
     return sentences
 
 
-def _selects(query: Query) -> Iterator[Select]:
+def _selects(query: SqlQuery) -> Iterator[Select]:
     waiting: list[Body] = [*query.ctes.values(), query.body]
     while waiting:
         body = waiting.pop(0)
@@ -41,26 +41,28 @@ def _selects(query: Query) -> Iterator[Select]:
             case Select():
                 yield body
                 waiting += [
-                    relation.input.query for relation in body.relations if isinstance(relation.input, Derived)
+                    relation.input.query
+                    for relation in body.relations
+                    if isinstance(relation.input, DerivedTable)
                 ]
-            case Union():
+            case SqlUnion():
                 waiting += body.sides
             case OpaqueBody():
                 pass
 
 
-def _conditions(query: Query) -> Iterator[str]:
+def _conditions(query: SqlQuery) -> Iterator[str]:
     for select in _selects(query):
         yield from map(str, (*select.where, *select.having))
         yield from (str(condition) for relation in select.relations for condition in relation.on)
 
 
-def _groups(query: Query) -> Iterator[str]:
+def _groups(query: SqlQuery) -> Iterator[str]:
     for select in _selects(query):
         yield from (str(key.expression) for key in select.keys or ())
 
 
-def _relations(query: Query) -> Iterator[str]:
+def _relations(query: SqlQuery) -> Iterator[str]:
     for select in _selects(query):
         for relation in select.relations:
             if isinstance(relation.input, Scan):
@@ -68,7 +70,7 @@ def _relations(query: Query) -> Iterator[str]:
                 yield f"{relation.join} join {name}" if relation.join else name
 
 
-def _distinct(query: Query) -> Iterator[str]:
+def _distinct(query: SqlQuery) -> Iterator[str]:
     return (
         "DISTINCT"
         for body in (*query.ctes.values(), query.body)
@@ -91,7 +93,9 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
         ("the format of its key is {}", was_key, now_key),
     )
     if before.topic and after.topic:
-        contract += _differences(("its records are {}", records(before.changes), records(after.changes)))
+        contract += _differences(
+            ("its records are {}", describe_records(before.changes), describe_records(after.changes))
+        )
     if _order(old, new) != _order(new, old):
         contract.append("the order of its columns changed")
     configs = _differences(
@@ -106,7 +110,7 @@ def spec_sentences(old: ModelSpec, new: ModelSpec) -> dict[str, list[str]]:
     return {"relation": relation, "contract": contract, "configs": configs}
 
 
-def records(changes: bool) -> str:
+def describe_records(changes: bool) -> str:
     """Say what the records of a topic are."""
     return "changes with the rows before and after" if changes else "rows"
 
@@ -181,8 +185,8 @@ def _differences(*comparisons: tuple[str, str, str]) -> list[str]:
     sentences: list[str] = []
     for text, before, after in comparisons:
         if before != after:
-            was = f", was {code(before)}" if before else ""
-            sentences.append(text.format(code(after) if after else "no longer set") + was)
+            was = f", was {quote_sql(before)}" if before else ""
+            sentences.append(text.format(quote_sql(after) if after else "no longer set") + was)
     return sentences
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
 from millstream.plan.traits import traits_of
 from millstream.sameness.leaves import leaves_of
-from millstream.sameness.row_meaning import Depths, function_digests, is_over
-from millstream.sql.durations import microseconds
-from millstream.sql.equivalence import Equivalence, leaf
+from millstream.sameness.row_meaning import RowMeanings, function_digests, is_over
+from millstream.sql.durations import duration_micros
+from millstream.sql.equivalence import Equivalence, leaf_name
 
 
 def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
@@ -22,7 +22,7 @@ def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
     return before, before if before.naming_inputs == after.naming_inputs else after
 
 
-class EqualValues(Depths):
+class EqualValues(RowMeanings):
     """Meanings of columns as names of expressions, down to what is read from topics and tables."""
 
     def __init__(self, catalog: Catalog, names: Equivalence) -> None:
@@ -46,15 +46,15 @@ class EqualValues(Depths):
         verbatim = [expression.functions, expression.reads, not expression.deterministic, is_over(expression)]
         if any(verbatim) or any(ref.named or ref.fixed for ref in expression.refs):
             names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
-            return leaf(f"{super().of(node, expression)} of {names}")
+            return leaf_name(f"{super().of(node, expression)} of {names}")
 
         def ref(reference: Ref) -> str:
             return self.column(node, reference.column)
 
-        return self._names.name(render(expression, ref), raises=expression.raises)
+        return self._names.name(render_sql(expression, ref), raises=expression.raises)
 
     def column(self, node: Node, name: str) -> str:
-        return leaf(super().column(node, name))
+        return leaf_name(super().column(node, name))
 
     def _follow(self, node: Node, name: str) -> tuple[Node, str]:
         # The sides of a join may be the same relation: a column is that of its side.
@@ -118,5 +118,5 @@ class EqualValues(Depths):
 
 def _length(duration: str | None) -> str:
     """Return a duration in microseconds, if it is one."""
-    length = microseconds(duration) if duration else ""
+    length = duration_micros(duration) if duration else ""
     return str(duration) if isinstance(length, str) else f"{length} microseconds"

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, render
+from millstream.core.expressions import Expression, render_sql
 from millstream.core.types import Field
-from millstream.formats.reading import reading_of
+from millstream.formats.column_dependencies import reading_of
 from millstream.plan.from_sql.catalog import Catalog, RowSpec, TopicSpec
 from millstream.plan.nodes import Node, TableScan
-from millstream.queries.meanings import digest
+from millstream.queries.meanings import digest_text
 
 
-class Leaves(Struct, frozen=True):
+class LeafMeanings(Struct, frozen=True):
     """Texts that are equal if the rows and the columns of relations are read alike."""
 
     rows: dict[str, str]
@@ -38,7 +38,7 @@ class Leaves(Struct, frozen=True):
         return f"{rows} {columns}" if columns else rows
 
 
-def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> Leaves:
+def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> LeafMeanings:
     """Return the facts of all sources and seeds; `seeds` has digests of rows by id."""
     functions = {name: function.digest for name, function in catalog.functions.items()}
     rows = {id_: seeds.get(id_, "") for id_ in catalog.seeds}
@@ -53,7 +53,7 @@ def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> Leaves:
     for id_, source in catalog.row_sources.items():
         rows[id_] = f"{source.kind} {source.settings}"
         columns[id_] = _columns_of_rows(source, functions)
-    return Leaves(rows, columns, tables)
+    return LeafMeanings(rows, columns, tables)
 
 
 def _columns_of_rows(source: RowSpec, functions: Mapping[str, str]) -> dict[str, str]:
@@ -84,7 +84,7 @@ def columns_of_topic(topic: TopicSpec, functions: Mapping[str, str]) -> dict[str
 def _calculation(expression: Expression, read: Mapping[str, str], functions: Mapping[str, str]) -> str:
     columns = [f"{name.lower()} {read.get(name.lower(), '')}" for name in sorted(expression.columns)]
     called = [f"{name} {functions.get(name, '')}" for name in sorted(expression.functions)]
-    return digest("\n".join([render(expression, lambda ref: ref.column), *columns, *called]))
+    return digest_text("\n".join([render_sql(expression, lambda ref: ref.column), *columns, *called]))
 
 
 def _table(topic: TopicSpec, rows: str, columns: Mapping[str, str]) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 
 from millstream.core.expressions import Expression
-from millstream.plan.from_sql.carried import TIMESTAMP_OPTION
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
+from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.from_sql.rows_at_rest import inputs_at_rest, read_columns, rows_at_rest
 from millstream.plan.nodes import (
     CARRIED,
@@ -37,8 +37,8 @@ from millstream.plan.nodes import (
     Union,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.queries.meanings import Meanings, digest
-from millstream.sameness.leaves import Leaves, leaves_of
+from millstream.queries.meanings import ColumnMeanings, digest_text
+from millstream.sameness.leaves import LeafMeanings, leaves_of
 
 
 class ModelMeaning(Struct, frozen=True):
@@ -61,7 +61,7 @@ class ModelMeanings(Struct, frozen=True):
     """In terms of sources and seeds."""
 
 
-def meanings(
+def model_meanings(
     catalog: Catalog,
     seeds: Mapping[str, str],
     roots: Mapping[str, Node],
@@ -77,7 +77,7 @@ def meanings(
     leaves = leaves_of(catalog, seeds)
     names = {id(root): id_ for id_, root in roots.items()}
     specs = {id(root): catalog.models[id_] for id_, root in roots.items()}
-    deep = Depths(functions, roots, {}, leaves, specs)
+    deep = RowMeanings(functions, roots, {}, leaves, specs)
     by_inputs: dict[str, ModelMeaning] = {}
     by_sources: dict[str, ModelMeaning] = {}
     for id_, root in roots.items():
@@ -86,7 +86,7 @@ def meanings(
         model = catalog.models[id_]
         if id_ in edited:
             others = {key: name for key, name in names.items() if name != id_}
-            by_inputs[id_] = _meaning(Depths({}, {}, others, None, specs), root, model)
+            by_inputs[id_] = _meaning(RowMeanings({}, {}, others, None, specs), root, model)
         by_sources[id_] = _meaning(deep, root, model)
     return ModelMeanings(by_inputs, by_sources)
 
@@ -95,7 +95,7 @@ def function_digests(catalog: Catalog) -> dict[str, str]:
     return {name: function.digest for name, function in catalog.functions.items()}
 
 
-def _meaning(depths: Depths, root: Node, model: ModelSpec) -> ModelMeaning:
+def _meaning(depths: RowMeanings, root: Node, model: ModelSpec) -> ModelMeaning:
     rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
     return ModelMeaning(
         " but not ".join((depths.rows(root), *rejected)),
@@ -114,7 +114,7 @@ def is_over(expression: Expression) -> bool:
     return any(isinstance(piece, str) and _OVER.search(piece) for piece in expression.pieces)
 
 
-class Depths(Meanings):
+class RowMeanings(ColumnMeanings):
     """Meanings of columns and rows, expressed down to given relations."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Depths(Meanings):
         functions: Mapping[str, str],
         roots: Mapping[str, Node],
         ends: Mapping[int, str],
-        leaves: Leaves | None,
+        leaves: LeafMeanings | None,
         specs: dict[int, ModelSpec],
     ) -> None:
         super().__init__(functions, roots)
@@ -192,7 +192,7 @@ class Depths(Meanings):
 
     def _all(self, node: Node) -> str:
         columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
-        return digest("\n".join((self.rows(node), *columns)))
+        return digest_text("\n".join((self.rows(node), *columns)))
 
     def _follow(self, node: Node, name: str) -> tuple[Node, str]:
         # If both sides of a join read the same relation, a column is that of its side.
@@ -249,7 +249,7 @@ class Depths(Meanings):
                 self._rows[id(current)] = (
                     self._rows[id(current.inputs[0])]
                     if current.one_to_one
-                    else digest("\n".join(self._parts(current)))
+                    else digest_text("\n".join(self._parts(current)))
                 )
         return self._rows[id(node)]
 
@@ -281,7 +281,7 @@ class Depths(Meanings):
 
     def _content(self, side: Node) -> str:
         """Return a digest of a side's columns, by position."""
-        return digest("\n".join(self.column(side, column.name) for column in side.columns))
+        return digest_text("\n".join(self.column(side, column.name) for column in side.columns))
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._rows[id(child)] for child in node.inputs]

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.project.values import Project, RowSource
-from millstream.sources.registry import part
+from millstream.sources.registry import source_module
 from millstream.stores.files import Files
 
 
@@ -104,7 +104,10 @@ def stored(positions: Read) -> dict[str, Any]:
 
 
 def from_stored(values: Mapping[str, Any]) -> Positions:
-    return {stream: part(kind_of(stream), "positions").from_stored(value) for stream, value in values.items()}
+    return {
+        stream: source_module(kind_of(stream), "positions").from_stored(value)
+        for stream, value in values.items()
+    }
 
 
 def ends_of(project: Project, streams: Iterable[str]) -> Positions:
@@ -114,7 +117,7 @@ def ends_of(project: Project, streams: Iterable[str]) -> Positions:
         kind, colon, id_ = stream.partition(":")
         source = project.sources.get(id_)
         if colon and isinstance(source, RowSource):
-            ends[stream] = part(kind, "positions").ends(source, project)
+            ends[stream] = source_module(kind, "positions").ends(source, project)
     return ends
 
 
@@ -128,7 +131,7 @@ def in_offset_log(lines: Sequence[str], streams: Sequence[str], log: Callable[[i
     named = dict.fromkeys(stream for stream in streams if ":" in stream)
     positions: Positions = {}
     for kind in dict.fromkeys(("topic", *map(kind_of, named))):
-        module = part(kind, "positions")
+        module = source_module(kind, "positions")
         recognized = [(value, log(n)) for n, value in enumerate(values) if module.recognizes(value)]
         if kind == "topic":
             read = [pair for value, _ in recognized for pair in module.by_topic(value)]

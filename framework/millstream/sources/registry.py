@@ -16,15 +16,15 @@ GROUP = "millstream.sources"
 
 
 @cache
-def installed() -> dict[str, str]:
+def installed_kinds() -> dict[str, str]:
     """Return the packages of kinds that others have added; this reads what is installed, which takes time."""
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=GROUP) if point.name not in KINDS}
 
 
-def part(kind: str, module: str) -> Any:
-    package = f"{__package__}.{kind}" if kind in KINDS else installed().get(kind)
+def source_module(kind: str, module: str) -> Any:
+    package = f"{__package__}.{kind}" if kind in KINDS else installed_kinds().get(kind)
     if package is None:
         message = f"no installed package has the kind of source '{kind}'"
         remedy = f"install the package that names it in the entry points '{GROUP}'"
@@ -33,6 +33,6 @@ def part(kind: str, module: str) -> Any:
 
 
 @cache
-def declaration(kind: str) -> Declaration:
-    declared: Declaration = part(kind, "declaration").DECLARATION
+def source_declaration(kind: str) -> Declaration:
+    declared: Declaration = source_module(kind, "declaration").DECLARATION
     return declared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from millstream.project.columns import ColumnReader, names
+from millstream.project.columns import ColumnReader, column_names
 from millstream.project.schema import Shape
 from millstream.project.shapes import (
     ColumnShape,
@@ -14,34 +14,34 @@ from millstream.project.shapes import (
     Names,
     Tests,
     WatermarkShape,
-    about,
+    describe_key,
 )
 from millstream.project.values import RowSource
-from millstream.sources.registry import declaration
+from millstream.sources.registry import source_declaration
 
 
 class RowShape(Shape):
     """The keys of a source of rows; the shape of a kind extends it."""
 
-    name: Annotated[str, about("the name in source('source', 'name')")]
+    name: Annotated[str, describe_key("the name in source('source', 'name')")]
     description: Description = ""
-    columns: Annotated[list[ColumnShape], about("its columns, with their types")] = []
-    watermark: Annotated[WatermarkShape | None, about("the event time column, and how late rows may be")] = (
-        None
-    )
+    columns: Annotated[list[ColumnShape], describe_key("its columns, with their types")] = []
+    watermark: Annotated[
+        WatermarkShape | None, describe_key("the event time column, and how late rows may be")
+    ] = None
     tests: Tests = None
     data_tests: Tests = None
-    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
-    tags: Annotated[Names, about("labels to select by")] = []
-    owner: Annotated[str | None, about("who to contact")] = None
-    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
+    hints: Annotated[HintsShape | None, describe_key("hints for the optimizer")] = None
+    tags: Annotated[Names, describe_key("labels to select by")] = []
+    owner: Annotated[str | None, describe_key("who to contact")] = None
+    meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
 
 
 def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], RowSource]:
     """Return a function that reads sources of a kind; `settings` are the keys that its shape adds."""
 
     def read(reader: ColumnReader, source: Any, shape: Any) -> RowSource:
-        declared = declaration(kind)
+        declared = source_declaration(kind)
         reader.check_name(shape, shape.name, declared.title)
         metadata = {column.name: column.type for column in declared.metadata}
         columns = reader.columns(shape.columns, declared.title, metadata)
@@ -62,7 +62,7 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
             columns=columns,
             watermark=reader.watermark(shape.watermark, columns, metadata),
             description=shape.description,
-            tags=names(shape.tags),
+            tags=column_names(shape.tags),
             owner=shape.owner,
             meta=shape.meta,
             tests=reader.tests(shape.tests, shape.data_tests),

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.project.values import Project, RowSource
 from millstream.sources.positions import Range
-from millstream.sources.registry import part
+from millstream.sources.registry import source_module
 
 
 class SparkSource(Protocol):
@@ -28,5 +28,5 @@ def spark_source(session: SparkSession, project: Project, relation: str) -> Spar
     """Return the source of a relation; `relation` is its id."""
     source = project.sources[relation.removeprefix("source.")]
     assert isinstance(source, RowSource), f"{relation} is read as records"
-    connected: SparkSource = part(source.kind, "spark").connect(session, source, project)
+    connected: SparkSource = source_module(source.kind, "spark").connect(session, source, project)
     return connected

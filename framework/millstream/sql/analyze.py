@@ -7,21 +7,21 @@ from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from millstream.core.expressions import Piece, Read, joined, quoted
+from millstream.core.expressions import Piece, Read, join_pieces, quote_name
 from millstream.project.values import Function
 from millstream.sql.binder import Binder
-from millstream.sql.bodies import query
+from millstream.sql.bodies import assemble_query
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.findings import span_of
-from millstream.sql.parse import Parsed, parse
+from millstream.sql.parse import Parsed, parse_sql
 from millstream.sql.projection import name_span
-from millstream.sql.query import OpaqueBody, PythonCall, Query
+from millstream.sql.query import OpaqueBody, PythonCall, SqlQuery
 from millstream.sql.reading import without_comments, without_path
-from millstream.sql.relations import Inputs
-from millstream.sql.result import Result
-from millstream.sql.system_time import unwritten
-from millstream.sql.token_roles import Marks
-from millstream.sql.values import Analysis, InputRelation, ResultColumn, SqlDiagnostic, Watermark
+from millstream.sql.relations import InputRelations
+from millstream.sql.result import BoundQuery
+from millstream.sql.system_time import report_unwritten
+from millstream.sql.token_roles import TokenRoles
+from millstream.sql.values import Analysis, InputRelation, ResultColumn, SqlDiagnostic, SqlWatermark
 
 _QUERY = frozenset(("with_", "order", "sort", "cluster", "distribute", "limit", "offset"))
 _RELATION = frozenset(("this", "alias", "joins", "laterals", "sample", "pivots"))
@@ -50,7 +50,7 @@ _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"[\w`]+")
 
 
-def analyze(
+def analyze_sql(
     sql: str,
     relation: Callable[[tuple[str, ...]], InputRelation | None],
     known_relations: Callable[[], list[str]],
@@ -64,10 +64,10 @@ def analyze(
     `model` is the name of the model itself, which it can't read. With `text`, the whole SQL is part of the
     result.
     """
-    parsed = parse(sql)
+    parsed = parse_sql(sql)
     if not isinstance(parsed, Parsed):
         return Analysis(open=True, diagnostics=parsed)
-    binder = Binder(parsed, sql, Inputs(relation, known_relations, model), functions)
+    binder = Binder(parsed, sql, InputRelations(relation, known_relations, model), functions)
     try:
         result = binder.query(parsed.tree)
     except RecursionError:
@@ -76,7 +76,7 @@ def analyze(
     findings = binder.findings
     more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
     diagnostics = [*findings.diagnostics, *more, *_names(result, sql)]
-    diagnostics = diagnostics or unwritten(findings.marks, sql)
+    diagnostics = diagnostics or report_unwritten(findings.marks, sql)
     return Analysis(
         columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
         rows=result.rows,
@@ -84,7 +84,7 @@ def analyze(
         opaque=tuple(findings.opaque),
         open=bool(result.open),
         watermarks=tuple(
-            Watermark(_word(sql, clause.start), sql[slice(*clause.expression)], sql[slice(*clause.delay)])
+            SqlWatermark(_word(sql, clause.start), sql[slice(*clause.expression)], sql[slice(*clause.delay)])
             for clause in parsed.tokens.watermarks
         ),
         diagnostics=tuple(diagnostics),
@@ -92,7 +92,7 @@ def analyze(
     )
 
 
-def _query(binder: Binder, result: Result, *, text: bool) -> Query:
+def _query(binder: Binder, result: BoundQuery, *, text: bool) -> SqlQuery:
     """Return the SQL clause by clause, or unchanged where it can't be split reliably."""
     findings, tokens = binder.findings, binder.text
     if tokens.watermarks:
@@ -102,7 +102,7 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     changing = _changing(binder) if text else ()
     if result.body is not None and not reasons:
         full_text = opaque_pieces(tokens.source, findings.marks) if text else ()
-        split = query(result.body, binder.bodies)
+        split = assemble_query(result.body, binder.bodies)
         calls = _python_calls(binder) if text else ()
         return replace(
             split, forms=findings.forms, text=full_text, called=called, changing=changing, python_calls=calls
@@ -110,7 +110,7 @@ def _query(binder: Binder, result: Result, *, text: bool) -> Query:
     pieces = opaque_pieces(tokens.source, findings.marks)
     reasons = reasons or ("a query that is not analyzed",)
     body = OpaqueBody(pieces, reasons, 0, len(findings.sql))
-    return Query(
+    return SqlQuery(
         body,
         forms=findings.forms,
         text=pieces if text else (),
@@ -129,11 +129,11 @@ def _python_calls(binder: Binder) -> tuple[PythonCall, ...]:
     )
 
 
-def _at_rest(binder: Binder, result: Result) -> Query | None:
+def _at_rest(binder: Binder, result: BoundQuery) -> SqlQuery | None:
     """Return opaque SQL clause by clause, if it can be split for rows at rest."""
     if result.body is None or binder.findings.unsplit or binder.findings.marks.unsplit:
         return None
-    return query(result.body, binder.bodies)
+    return assemble_query(result.body, binder.bodies)
 
 
 def _changing(binder: Binder) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ def _word(sql: str, start: int) -> str:
     return word.group().strip("`") if word else ""
 
 
-def _names(result: Result, sql: str) -> list[SqlDiagnostic]:
+def _names(result: BoundQuery, sql: str) -> list[SqlDiagnostic]:
     """Report columns without a unique name."""
     diagnostics: list[SqlDiagnostic] = []
     seen: set[str] = set()
@@ -169,7 +169,7 @@ def _names(result: Result, sql: str) -> list[SqlDiagnostic]:
     return diagnostics
 
 
-def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
+def opaque_pieces(source: SqlTokens, marks: TokenRoles) -> tuple[Piece, ...]:
     """Return all of the SQL, with the relations that it reads as separate pieces."""
     pieces: list[Piece] = []
     tokens, position, index = source.tokens, 0, 0
@@ -190,14 +190,14 @@ def opaque_pieces(source: SqlTokens, marks: Marks) -> tuple[Piece, ...]:
             pieces.append(Read(named.id))
             position = _before_alias(source, named.stop) if named.alias else named.stop
             pieces.append(_gap(source.sql[named.stop : position]))
-            pieces += [f" as {quoted(named.alias)}"] if named.alias else []
+            pieces += [f" as {quote_name(named.alias)}"] if named.alias else []
         elif column is not None and column.by_path:
             position = column.stop
             pieces += without_path(column)
         else:
             pieces.append(source.sql[token.start : position])
         pieces += marks.closed.get(position, ())
-    return joined([*pieces, _gap(source.sql[position:])])
+    return join_pieces([*pieces, _gap(source.sql[position:])])
 
 
 def _before_alias(source: SqlTokens, stop: int) -> int:

@@ -118,7 +118,7 @@ _ANY = frozenset(("common", "comparable", "default", "member", "same", "concat",
 """Words whose arguments are compared with each other (`argument_relations`), or are not values."""
 
 
-class Word(Struct, frozen=True):
+class ArgumentType(Struct, frozen=True):
     noun: str
     plain: frozenset[str]
     """The kinds of types that stay as they are."""
@@ -128,12 +128,12 @@ class Word(Struct, frozen=True):
 
 
 @cache
-def _words() -> dict[str, Word]:
-    words: dict[str, Word] = {}
+def _words() -> dict[str, ArgumentType]:
+    words: dict[str, ArgumentType] = {}
     for line in _WORDS.strip().splitlines():
         name, noun, kinds = (part.strip() for part in line.split(":"))
         plain, casts, target = (*f" {kinds} ".split(" > "), "", "")[:3]
-        words[name] = Word(
+        words[name] = ArgumentType(
             noun, _kinds(plain), _kinds(casts), parse_type(target.strip()) if target.strip() else None
         )
     return words
@@ -153,16 +153,16 @@ def cast_to(word: str, type_: Type) -> Type:
     if type_ == UNKNOWN:
         return type_ if accepted.target == STRING else accepted.target
     concrete = bool(accepted.casts) or len(accepted.plain) == 1
-    return accepted.target if kind(type_) in accepted.casts or (concrete and type_ == NULL) else type_
+    return accepted.target if type_kind(type_) in accepted.casts or (concrete and type_ == NULL) else type_
 
 
-def takes(word: str, type_: Type) -> bool:
+def accepts_type(word: str, type_: Type) -> bool:
     """Return whether an argument of this type fits a word; of `array<word>`, its elements do."""
     if type_ in {UNKNOWN, NULL} or word in _ANY:
         return True
     if word.startswith("array<"):
-        return isinstance(type_, Array) and takes(word[6:-1], type_.element)
-    if kind(type_) not in _words()[word].plain | _words()[word].casts:
+        return isinstance(type_, Array) and accepts_type(word[6:-1], type_.element)
+    if type_kind(type_) not in _words()[word].plain | _words()[word].casts:
         return False
     match word:
         case "ordered" | "key":
@@ -170,16 +170,16 @@ def takes(word: str, type_: Type) -> bool:
         case "hashable":
             return not _has_map(type_)
         case "list":
-            return not isinstance(type_, Array) or takes("string", type_.element)
+            return not isinstance(type_, Array) or accepts_type("string", type_.element)
         case "numbers" | "fraction":
-            return not isinstance(type_, Array) or takes("double", type_.element)
+            return not isinstance(type_, Array) or accepts_type("double", type_.element)
         case "vector":
             return isinstance(type_, Array) and type_.element == parse_type("float")
         case _:
             return True
 
 
-def kind(type_: Type) -> str:
+def type_kind(type_: Type) -> str:
     match type_:
         case Simple(name=name):
             return name
@@ -203,7 +203,7 @@ def _has_map(type_: Type) -> bool:
             return isinstance(type_, Map)
 
 
-def noun(word: str) -> str:
+def type_noun(word: str) -> str:
     """Return what a word is called in messages."""
     if not word.startswith("array<"):
         return _words()[word].noun
@@ -223,4 +223,4 @@ def cast_for(word: str, type_: Type) -> Type | None:
     target = parse_type(word) if word == "array<string>" else accepted.target if accepted else None
     if target == Array(NULL):
         return None
-    return target if target is not None and can_cast(type_, target) and takes(word, target) else None
+    return target if target is not None and can_cast(type_, target) and accepts_type(word, target) else None

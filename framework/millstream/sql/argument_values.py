@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from millstream.core.errors import did_you_mean
 from millstream.core.types import INTERVAL, STRING, Type, TypeSyntaxError, parse_type
-from millstream.sql.signatures import Parameter
+from millstream.sql.signatures import SignatureParameter
 from millstream.sql.value import Value
 
 Wrong = tuple[str, str]
@@ -49,7 +49,7 @@ def part_of(text: str) -> str:
     return next((part for part, more in _PARTS.items() if folded in {part, *more.split()}), "")
 
 
-def wrong_value(parameter: Parameter, name: str, value: Value) -> Wrong | None:
+def wrong_value(parameter: SignatureParameter, name: str, value: Value) -> Wrong | None:
     """Return what is wrong with a literal as an argument of a function."""
     literal = value.literal
     if literal is None or value.type == INTERVAL:

@@ -20,15 +20,23 @@ from millstream.core.types import (
     Row,
     Type,
 )
-from millstream.sql.argument_types import cast_for, noun, takes
+from millstream.sql.argument_types import accepts_type, cast_for, type_noun
 from millstream.sql.argument_values import wrong_part, wrong_value
-from millstream.sql.arithmetic import arithmetic
-from millstream.sql.coercion import TIMES, assignable, common, common_type, comparable, is_numeric, tightest
+from millstream.sql.arithmetic import arithmetic_type
+from millstream.sql.coercion import (
+    TIMES,
+    common_type,
+    common_type_of,
+    comparable_type,
+    is_assignable,
+    is_numeric,
+    tightest_type,
+)
 from millstream.sql.constants import is_constant
-from millstream.sql.expressions import Expressions
+from millstream.sql.expressions import Evaluator
 from millstream.sql.findings import span_of
-from millstream.sql.names import function_name, plural
-from millstream.sql.signatures import Form, Parameter, Signature
+from millstream.sql.names import count_of, function_name
+from millstream.sql.signatures import Form, FunctionSignature, SignatureParameter
 from millstream.sql.value import Value
 from millstream.sql.words import CLOSING, OPENING
 
@@ -40,7 +48,7 @@ Argument = tuple[exp.Expr, Value]
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
-def fits(signature: Signature, node: exp.Anonymous) -> bool:
+def fits_arity(signature: FunctionSignature, node: exp.Anonymous) -> bool:
     """Return whether a function takes so many arguments; those of a star are counted later."""
     if signature.name == "mode" and isinstance(node.parent, exp.WithinGroup):
         return len(node.expressions) <= 1  # `mode() within group (order by a)`
@@ -50,130 +58,140 @@ def fits(signature: Signature, node: exp.Anonymous) -> bool:
     return any(part.is_star for part in parts) or signature.takes(len(parts)) is not None
 
 
-def report_count(walk: Expressions, node: exp.Expr, signature: Signature, count: int) -> None:
+def report_count(evaluator: Evaluator, node: exp.Expr, signature: FunctionSignature, count: int) -> None:
     name, arity = signature.name, arity_of(signature)
     remedy = f"write {arity}: see https://spark.apache.org/docs/latest/api/sql/#{name}"
-    walk.findings.report(node, "MS406", f"{name}() takes {arity}, not {count}", remedy, written(walk, node))
+    evaluator.findings.report(
+        node, "MS406", f"{name}() takes {arity}, not {count}", remedy, written_text(evaluator, node)
+    )
 
 
-def arity_of(signature: Signature) -> str:
+def arity_of(signature: FunctionSignature) -> str:
     if signature.most is None:
         return f"{signature.least} or more arguments"
     if signature.least == signature.most:
-        return plural(signature.least, "argument")
+        return count_of(signature.least, "argument")
     return f"{signature.least} to {signature.most} arguments"
 
 
-def written(walk: Expressions, node: exp.Expr) -> str:
+def written_text(evaluator: Evaluator, node: exp.Expr) -> str:
     start = node.meta.get("start")
-    return walk.findings.sql[start : node.meta["end"] + 1] if start is not None else function_name(node)
+    return evaluator.findings.sql[start : node.meta["end"] + 1] if start is not None else function_name(node)
 
 
 def check_arguments(
-    walk: Expressions, node: exp.Expr, signature: Signature, arguments: Sequence[Argument]
+    evaluator: Evaluator, node: exp.Expr, signature: FunctionSignature, arguments: Sequence[Argument]
 ) -> bool:
     """Report what Spark would not accept as arguments; return whether it accepts all."""
     form = signature.takes(len(arguments))
     if form is None:
-        report_count(walk, node, signature, len(arguments))
+        report_count(evaluator, node, signature, len(arguments))
         return False
-    before = len(walk.findings.diagnostics)
+    before = len(evaluator.findings.diagnostics)
     types = [value.type for _, value in arguments]
     for index, (parameter, argument) in enumerate(zip(form, arguments, strict=True)):
         if not _fits_type(parameter, argument[1]):
-            _report_type(walk, node, signature, parameter, index, argument)
+            _report_type(evaluator, node, signature, parameter, index, argument)
         elif _by_type(parameter, types[0]).constant and not is_constant(argument[0]):
             message = f"{signature.name}() needs a constant as its {_ordinal(index)} argument"
             _report(
-                walk, node, index, message, "write a literal: Spark needs the value before it reads any row"
+                evaluator,
+                node,
+                index,
+                message,
+                "write a literal: Spark needs the value before it reads any row",
             )
         elif complaint := wrong_value(_by_type(parameter, types[0]), signature.name, argument[1]):
-            _report(walk, node, index, *complaint)
+            _report(evaluator, node, index, *complaint)
         elif parameter.word == "timed" and (complaint := wrong_part(arguments[0][1].literal, argument[1])):
-            _report(walk, node, 0, *complaint)
-        elif not agrees(parameter.word, types[0], types[index]):
+            _report(evaluator, node, 0, *complaint)
+        elif not agrees_with_first(parameter.word, types[0], types[index]):
             message = f"{signature.name}() of {types[0]} does not take {types[index]}"
-            _report(walk, node, index, message, _agreeing(walk, node, index, types[0], argument[1]))
+            _report(evaluator, node, index, message, _agreeing(evaluator, node, index, types[0], argument[1]))
     words = [parameter.word + "&" * parameter.alike for parameter in form]
-    if len(walk.findings.diagnostics) == before and not shared(words, types):
+    if len(evaluator.findings.diagnostics) == before and not have_common_type(words, types):
         mixed = [
             str(type_)
             for word, type_ in zip(words, types, strict=True)
             if word == "common" or word[-1] == "&"
         ]
         message = f"{signature.name}() can't mix {', '.join(dict.fromkeys(mixed))}"
-        walk.findings.report(node, "MS407", message, "cast the arguments to one type")
+        evaluator.findings.report(node, "MS407", message, "cast the arguments to one type")
     if (
         arguments
-        and len(walk.findings.diagnostics) == before
-        and (reason := disagreement(signature.name, types, arguments[0][1].literal))
+        and len(evaluator.findings.diagnostics) == before
+        and (reason := describe_disagreement(signature.name, types, arguments[0][1].literal))
     ):
-        walk.findings.report(
+        evaluator.findings.report(
             node, "MS407", f"{signature.name}(): {reason}", "cast the arguments to types that fit"
         )
-    return len(walk.findings.diagnostics) == before
+    return len(evaluator.findings.diagnostics) == before
 
 
-def misquoted_unit(walk: Expressions, node: exp.Expr, form: Form) -> exp.Expr | None:
+def misquoted_unit(evaluator: Evaluator, node: exp.Expr, form: Form) -> exp.Expr | None:
     """Report and return a unit in quotes where Spark has a word, or a word where Spark has a text."""
     for index, (parameter, argument) in enumerate(zip(form, node.expressions, strict=False)):
         name, unit = function_name(node), argument.name.lower()
         if parameter.word == "unit" and isinstance(argument, exp.Literal) and argument.is_string:
             message = f"{name}() takes a unit without quotes"
             fits = wrong_value(parameter, name, Value(STRING, False, literal=unit))
-            _report(walk, node, index, message, fits[1] if fits else f"write {unit}")
+            _report(evaluator, node, index, message, fits[1] if fits else f"write {unit}")
             return argument
         if parameter.word in {"level", "part"} and isinstance(argument, exp.Column) and not argument.table:
             value = Value(STRING, False, literal=unit)
-            if wrong_value(parameter, name, value) or walk.scope.named(unit) or walk.aliases.get(unit):
+            if (
+                wrong_value(parameter, name, value)
+                or evaluator.scope.named(unit)
+                or evaluator.aliases.get(unit)
+            ):
                 continue
-            _report(walk, node, index, f"{name}() takes a unit in quotes", f"write '{unit}'")
+            _report(evaluator, node, index, f"{name}() takes a unit in quotes", f"write '{unit}'")
             return argument
     return None
 
 
-def _by_type(parameter: Parameter, first: Type) -> Parameter:
+def _by_type(parameter: SignatureParameter, first: Type) -> SignatureParameter:
     """Return a parameter that depends on the first argument: a format of numbers is a constant."""
     if parameter.word == "picture" and (is_numeric(first) or first in {STRING, NULL}):
-        return Parameter("numberformat", constant=True)
+        return SignatureParameter("numberformat", constant=True)
     return parameter
 
 
-def _fits_type(parameter: Parameter, value: Value) -> bool:
+def _fits_type(parameter: SignatureParameter, value: Value) -> bool:
     if value.type == NULL and not parameter.nulls:
         return False
-    return takes(parameter.word, value.type)
+    return accepts_type(parameter.word, value.type)
 
 
 def _report_type(
-    walk: Expressions,
+    evaluator: Evaluator,
     node: exp.Expr,
-    signature: Signature,
-    parameter: Parameter,
+    signature: FunctionSignature,
+    parameter: SignatureParameter,
     index: int,
     argument: Argument,
 ) -> None:
     type_ = argument[1].type
     which = "" if len(node.expressions) == 1 else f" as its {_ordinal(index)} argument"
     shown = "NULL" if type_ == NULL else str(type_)
-    message = f"{signature.name}() takes {noun(parameter.word)}{which}, not {shown}"
-    _report(walk, node, index, message, _cast_remedy(walk, node, parameter, index, argument))
+    message = f"{signature.name}() takes {type_noun(parameter.word)}{which}, not {shown}"
+    _report(evaluator, node, index, message, _cast_remedy(evaluator, node, parameter, index, argument))
 
 
 def _cast_remedy(
-    walk: Expressions, node: exp.Expr, parameter: Parameter, index: int, argument: Argument
+    evaluator: Evaluator, node: exp.Expr, parameter: SignatureParameter, index: int, argument: Argument
 ) -> str:
     type_ = argument[1].type
     target = cast_for(parameter.word, type_)
     if target is not None and argument[1].literal is None:
-        start, stop = argument_span(walk, node, index)
-        return f"write cast({walk.findings.sql[start:stop]} as {target})"
+        start, stop = argument_span(evaluator, node, index)
+        return f"write cast({evaluator.findings.sql[start:stop]} as {target})"
     if isinstance(type_, Array | Map | Row):
-        return f"use {noun(parameter.word)}, such as an element or a field of the {type_}"
-    return f"use {noun(parameter.word)}"
+        return f"use {type_noun(parameter.word)}, such as an element or a field of the {type_}"
+    return f"use {type_noun(parameter.word)}"
 
 
-def _agreeing(walk: Expressions, node: exp.Expr, index: int, first: Type, value: Value) -> str:
+def _agreeing(evaluator: Evaluator, node: exp.Expr, index: int, first: Type, value: Value) -> str:
     type_, literal = value.type, value.literal
     element = first.element if isinstance(first, Array) else first.key if isinstance(first, Map) else None
     if element is None or literal is not None or type_ == NULL or isinstance(type_, Array):
@@ -181,23 +199,23 @@ def _agreeing(walk: Expressions, node: exp.Expr, index: int, first: Type, value:
     target: object = (
         "int" if function_name(node).endswith("element_at") and isinstance(first, Array) else element
     )
-    start, stop = argument_span(walk, node, index)
-    return f"write cast({walk.findings.sql[start:stop]} as {target})"
+    start, stop = argument_span(evaluator, node, index)
+    return f"write cast({evaluator.findings.sql[start:stop]} as {target})"
 
 
-def _report(walk: Expressions, node: exp.Expr, index: int, message: str, remedy: str) -> None:
-    walk.findings.report_at(*argument_span(walk, node, index), "MS407", message, remedy)
+def _report(evaluator: Evaluator, node: exp.Expr, index: int, message: str, remedy: str) -> None:
+    evaluator.findings.report_at(*argument_span(evaluator, node, index), "MS407", message, remedy)
 
 
 def _ordinal(index: int) -> str:
     return _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
 
 
-def argument_span(walk: Expressions, node: exp.Expr, index: int) -> tuple[int, int]:
+def argument_span(evaluator: Evaluator, node: exp.Expr, index: int) -> tuple[int, int]:
     """Return where an argument is written, or the call if it has no position."""
-    source, start = walk.findings.source, node.meta.get("start")
+    source, start = evaluator.findings.source, node.meta.get("start")
     if start is None or not isinstance(node, exp.Anonymous):
-        return span_of(node, walk.findings.sql)
+        return span_of(node, evaluator.findings.sql)
     name = source.index_at(start)
     spans: list[tuple[int, int]] = []
     depth, first = 0, name + 2
@@ -214,15 +232,15 @@ def argument_span(walk: Expressions, node: exp.Expr, index: int) -> tuple[int, i
     return start, node.meta["end"] + 1
 
 
-def agrees(word: str, first: Type, type_: Type) -> bool:
+def agrees_with_first(word: str, first: Type, type_: Type) -> bool:
     """Return whether an argument agrees with the first one, an array or a map."""
     if UNKNOWN in (first, type_):
         return True
     match word, first:
         case "default", _:
-            return type_ == first if first == NULL else assignable(type_, first)
+            return type_ == first if first == NULL else is_assignable(type_, first)
         case "element", Array(element=element):
-            return tightest(element, type_) is not None
+            return tightest_type(element, type_) is not None
         case "member", Array(element=element):
             return type_ != NULL and common_type(element, type_, texts=False) is not None
         case "same", Array():
@@ -230,19 +248,19 @@ def agrees(word: str, first: Type, type_: Type) -> bool:
         case "key", Array():
             return type_ in _INDEXES
         case "key", Map(key=key):
-            return tightest(key, type_) is not None
+            return tightest_type(key, type_) is not None
         case _:
             return True
 
 
-def shared(words: list[str], types: list[Type]) -> bool:
+def have_common_type(words: list[str], types: list[Type]) -> bool:
     """Return whether arguments that need a common type have one: those of `common`, and those of `word&`."""
     promoted = [type_ for word, type_ in zip(words, types, strict=True) if word == "common"]
     alike = [type_ for word, type_ in zip(words, types, strict=True) if word.endswith("&")]
-    return common(promoted) is not None and common(alike, texts=False) is not None
+    return common_type_of(promoted) is not None and common_type_of(alike, texts=False) is not None
 
 
-def disagreement(name: str, types: list[Type], count: object) -> str:
+def describe_disagreement(name: str, types: list[Type], count: object) -> str:
     """Return why the arguments of a call don't fit each other, by the rule of the function; '' if they do.
 
     `count` is the first argument if it is a literal.
@@ -253,7 +271,7 @@ def disagreement(name: str, types: list[Type], count: object) -> str:
         case "try_add" | "try_subtract" | "mod" | "try_mod" | "pmod" | "try_multiply" | "try_divide":
             return _calculated(name, types)
         case "nullif" | "equal_null":
-            return "" if comparable(*types) else f"{types[0]} and {types[1]} can't be compared"
+            return "" if comparable_type(*types) else f"{types[0]} and {types[1]} can't be compared"
         case "decode" if len(types) > 2:
             return _decoded(types)
         case "map":
@@ -275,20 +293,22 @@ def disagreement(name: str, types: list[Type], count: object) -> str:
             return _stack(types[1:], count)
         case "map_zip_with":
             first, second = types[:2]
-            alike = isinstance(first, Map) and isinstance(second, Map) and tightest(first.key, second.key)
+            alike = (
+                isinstance(first, Map) and isinstance(second, Map) and tightest_type(first.key, second.key)
+            )
             return "" if alike or UNKNOWN in types[:2] else "both maps need keys of one type"
         case _:
             return ""
 
 
 def _sequence(types: list[Type]) -> str:
-    ends = common(types[:2])
+    ends = common_type_of(types[:2])
     if UNKNOWN in types:
         return ""
     if ends in TIMES:
         fits = len(types) < 3 or types[2] == INTERVAL
         return "" if fits else f"the step between times must be an interval, not {types[2]}"
-    if ends is not None and common(types) in INTEGERS:
+    if ends is not None and common_type_of(types) in INTEGERS:
         return ""
     return f"it counts from a whole number or a time to another, not {' and '.join(map(str, types))}"
 
@@ -296,16 +316,16 @@ def _sequence(types: list[Type]) -> str:
 def _calculated(name: str, types: list[Type]) -> str:
     sign = _SIGNS.get(name, "%")
     left, right = (Value(type_, True) for type_ in types)
-    return "" if arithmetic(sign, left, right) else f"{types[0]} {sign} {types[1]} can't be calculated"
+    return "" if arithmetic_type(sign, left, right) else f"{types[0]} {sign} {types[1]} can't be calculated"
 
 
 def _decoded(types: list[Type]) -> str:
     searched, results = types[1:-1:2] if len(types) % 2 == 0 else types[1::2], types[2::2]
     results = results + types[-1:] if len(types) % 2 == 0 else results
-    if wrong := [str(type_) for type_ in searched if not comparable(types[0], type_)]:
+    if wrong := [str(type_) for type_ in searched if not comparable_type(types[0], type_)]:
         return f"{types[0]} can't be compared with {wrong[0]}"
     shown = ", ".join(dict.fromkeys(map(str, results)))
-    return "" if common(results) is not None else f"its results have different types: {shown}"
+    return "" if common_type_of(results) is not None else f"its results have different types: {shown}"
 
 
 def _map(types: list[Type]) -> str:
@@ -315,7 +335,7 @@ def _map(types: list[Type]) -> str:
     if wrong := next((key for key in keys if key == VARIANT or isinstance(key, Map)), None):
         return f"{wrong} can't be a key of a map"
     for what, of in (("keys", keys), ("values", values)):
-        if common(of) is None:
+        if common_type_of(of) is None:
             return f"its {what} have different types: {', '.join(dict.fromkeys(map(str, of)))}"
     return ""
 

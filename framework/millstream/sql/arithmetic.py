@@ -19,14 +19,14 @@ from millstream.core.types import (
     Decimal,
     Type,
 )
-from millstream.sql.coercion import TIMES, as_decimal, bounded, common_number, is_numeric
+from millstream.sql.coercion import TIMES, as_decimal, bounded_decimal, common_number, is_numeric
 from millstream.sql.value import Value, nullable_as
 
 Result = tuple[Type, bool]
 """The type, and whether it can be NULL."""
 
 
-def arithmetic(operator: str, left: Value, right: Value) -> Result | None:
+def arithmetic_type(operator: str, left: Value, right: Value) -> Result | None:
     """Return the type of a calculation; None if the types don't support it."""
     types = {left.type, right.type}
     if UNKNOWN in types:
@@ -62,7 +62,7 @@ def operand_type(operator: str, left: Value, right: Value) -> Type | None:
     return _number(STRING, other)
 
 
-def bits(left: Value, right: Value) -> Result | None:
+def bitwise_type(left: Value, right: Value) -> Result | None:
     """Return the type of `& | ^`: the wider integer."""
     if UNKNOWN in {left.type, right.type}:
         return UNKNOWN, True
@@ -94,15 +94,15 @@ def _decimals(operator: str, left: Decimal, right: Decimal) -> Decimal:
     match operator:
         case "+" | "-":
             scale = max(s1, s2)
-            return bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
+            return bounded_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
         case "*":
-            return bounded(p1 + p2 + 1, s1 + s2)
+            return bounded_decimal(p1 + p2 + 1, s1 + s2)
         case "/":
             scale = max(6, s1 + p2 + 1)
-            return bounded(p1 - s1 + s2 + scale, scale)
+            return bounded_decimal(p1 - s1 + s2 + scale, scale)
         case _:
             scale = max(s1, s2)
-            return bounded(min(p1 - s1, p2 - s2) + scale, scale)
+            return bounded_decimal(min(p1 - s1, p2 - s2) + scale, scale)
 
 
 def _with_times(operator: str, left: Value, right: Value) -> Result | None:

@@ -11,22 +11,24 @@ from millstream.core.expressions import Expression, Ref
 from millstream.sql.query import (
     Body,
     Cte,
-    Derived,
+    DerivedTable,
     From,
-    Item,
-    Query,
     Select,
+    SelectItem,
     SetOperator,
-    Union,
+    SqlQuery,
+    SqlUnion,
     names_of,
 )
-from millstream.sql.result import Result
-from millstream.sql.scope import Bound
+from millstream.sql.result import BoundQuery
+from millstream.sql.scope import BoundColumn
 
 _OPERATORS: dict[type[exp.SetOperation], SetOperator] = {exp.Intersect: "intersect", exp.Except: "except"}
 
 
-def set_body(node: exp.SetOperation, left: Result, right: Result, columns: list[Bound]) -> Body | None:
+def set_body(
+    node: exp.SetOperation, left: BoundQuery, right: BoundQuery, columns: list[BoundColumn]
+) -> Body | None:
     """Return a set operation; nested UNION ALLs are flattened."""
     if left.body is None or right.body is None:
         return None
@@ -39,7 +41,7 @@ def set_body(node: exp.SetOperation, left: Result, right: Result, columns: list[
     operator, distinct = _OPERATORS.get(type(node), "union"), bool(node.args.get("distinct"))
     start, stop = first.start, second.stop
     if distinct or operator != "union":
-        return Union(
+        return SqlUnion(
             (first, second), distinct=distinct, types=types, start=start, stop=stop, operator=operator
         )
     sides = [
@@ -47,28 +49,30 @@ def set_body(node: exp.SetOperation, left: Result, right: Result, columns: list[
         for side in (first, second)
         for inner in (side.sides if _is_union_all(side) and side.types == types else (side,))
     ]
-    return Union(tuple(sides), types=types, start=start, stop=stop)
+    return SqlUnion(tuple(sides), types=types, start=start, stop=stop)
 
 
-def _is_union_all(body: Body) -> TypeGuard[Union]:
-    return isinstance(body, Union) and not body.distinct and body.operator == "union"
+def _is_union_all(body: Body) -> TypeGuard[SqlUnion]:
+    return isinstance(body, SqlUnion) and not body.distinct and body.operator == "union"
 
 
-def _in_order(body: Body, columns: list[Bound]) -> Body:
+def _in_order(body: Body, columns: list[BoundColumn]) -> Body:
     """Reorder the columns of a side of UNION BY NAME."""
     if isinstance(body, Select):
         by_name = {item.name.lower(): item for item in body.items}
         return replace(body, items=tuple(by_name[column.name.lower()] for column in columns))
     written = {name.lower(): name for name in names_of(body)}
     items = tuple(
-        Item(c.name, Expression((Ref(written[c.name.lower()], "side"),), c.type, c.nullable, atomic=True))
+        SelectItem(
+            c.name, Expression((Ref(written[c.name.lower()], "side"),), c.type, c.nullable, atomic=True)
+        )
         for c in columns
     )
-    side = From("side", Derived(body), tuple(written.values()))
+    side = From("side", DerivedTable(body), tuple(written.values()))
     return Select(items, (side,), start=body.start, stop=body.stop)
 
 
-def query(body: Body, ctes: dict[str, Body]) -> Query:
+def assemble_query(body: Body, ctes: dict[str, Body]) -> SqlQuery:
     """Return a query without unused CTEs."""
     read: set[str] = set()
     pending = [body]
@@ -77,7 +81,7 @@ def query(body: Body, ctes: dict[str, Body]) -> Query:
             if name not in read:
                 read.add(name)
                 pending.append(ctes[name])
-    return Query(body, {name: body for name, body in ctes.items() if name in read})
+    return SqlQuery(body, {name: body for name, body in ctes.items() if name in read})
 
 
 def _ctes(body: Body) -> list[str]:
@@ -88,11 +92,11 @@ def _ctes(body: Body) -> list[str]:
                 match joined.input:
                     case Cte(name=name):
                         names.append(name)
-                    case Derived(query=inner):
+                    case DerivedTable(query=inner):
                         names += _ctes(inner)
             inside = [subquery.body for subquery in body.subqueries if subquery.body is not None]
             return names + [name for inner in inside for name in _ctes(inner)]
-        case Union():
+        case SqlUnion():
             return [name for side in body.sides for name in _ctes(side)]
         case _:
             return []

@@ -27,27 +27,27 @@ from millstream.sql import aggregates
 from millstream.sql.arguments import (
     argument_span,
     check_arguments,
-    fits,
+    fits_arity,
     misquoted_unit,
     report_count,
-    written,
+    written_text,
 )
 from millstream.sql.can_fail import call_raises
 from millstream.sql.casts import can_cast
 from millstream.sql.coercion import same_structure
 from millstream.sql.constant_texts import all_texts, check_call
-from millstream.sql.durations import microseconds
-from millstream.sql.expressions import Expressions
+from millstream.sql.durations import duration_micros
+from millstream.sql.expressions import Evaluator
 from millstream.sql.grouping import quiet_shape
 from millstream.sql.names import function_name
 from millstream.sql.nullability import argument_types, call_nullable
-from millstream.sql.operators import concatenation
+from millstream.sql.operators import evaluate_concat
 from millstream.sql.python_calls import call_python
 from millstream.sql.randomness import check_random
 from millstream.sql.results import result_type
-from millstream.sql.signatures import Signature, signatures
+from millstream.sql.signatures import FunctionSignature, load_signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
-from millstream.sql.value import Value, computed
+from millstream.sql.value import Value, computed_value
 
 _WORDS = """
 transform filter exists forall aggregate reduce zip_with array_sort map_filter map_zip_with transform_keys
@@ -64,84 +64,84 @@ _WRITE = "write a duration such as '5 minutes' or '1 hour 30 minutes'"
 _KINDS = {"make_dt_interval": "time", "make_ym_interval": "months"}
 
 
-def call(walk: Expressions, node: exp.Anonymous) -> Value:
+def evaluate_call(evaluator: Evaluator, node: exp.Anonymous) -> Value:
     """Evaluate a call."""
     name = function_name(node)
-    if function := walk.findings.functions.get(name):
-        return call_python(walk, node, function)
-    signature = signatures().get(name)
+    if function := evaluator.findings.functions.get(name):
+        return call_python(evaluator, node, function)
+    signature = load_signatures().get(name)
     if signature is None:
-        return _unknown(walk, node)
-    if not fits(signature, node):
+        return _unknown(evaluator, node)
+    if not fits_arity(signature, node):
         count = sum(len(a.expressions) if isinstance(a, exp.Distinct) else 1 for a in node.expressions)
-        report_count(walk, node, signature, count)
-        return _unknown_result(walk, node, aggregate=signature.aggregate)
+        report_count(evaluator, node, signature, count)
+        return _unknown_result(evaluator, node, aggregate=signature.aggregate)
     if not signature.aggregate and any(isinstance(argument, exp.Distinct) for argument in node.expressions):
         message = f"{name}() takes no DISTINCT, which is for aggregates"
-        walk.findings.report(node, "MS415", message, f"write {name}(…) without DISTINCT")
-        return _unknown_result(walk, node)
+        evaluator.findings.report(node, "MS415", message, f"write {name}(…) without DISTINCT")
+        return _unknown_result(evaluator, node)
     if name in _GROUPINGS and not _has_sets(node):
         message = f"{name}() needs ROLLUP, CUBE or GROUPING SETS, which this SELECT does not have"
-        walk.findings.report(node, "MS437", message, "remove it: each row has all group keys")
+        evaluator.findings.report(node, "MS437", message, "remove it: each row has all group keys")
     elif name in _GROUPINGS:
-        _check_grouping(walk, node, name)
+        _check_grouping(evaluator, node, name)
     if signature.aggregate:
-        return aggregates.aggregate(walk, node, signature)
+        return aggregates.evaluate_aggregate(evaluator, node, signature)
     if not signature.deterministic and not (name == "unix_timestamp" and node.expressions):
-        walk.findings.marks.call(node, impure=True)
+        evaluator.findings.marks.call(node, impure=True)
     if not (name == "unix_timestamp" and node.expressions):
-        check_random(walk, node, name)
+        check_random(evaluator, node, name)
     if name == "monotonically_increasing_id":
-        walk.findings.add_form("row number", node, walk.scope.reads)
-    if signature.window and id(node) not in walk.window_calls:
+        evaluator.findings.add_form("row number", node, evaluator.scope.reads)
+    if signature.window and id(node) not in evaluator.window_calls:
         message = f"{name}() needs OVER (…)"
-        walk.findings.report(node, "MS415", message, f"add a window: {name}(…) over (order by …)")
+        evaluator.findings.report(node, "MS415", message, f"add a window: {name}(…) over (order by …)")
     if signature.generator:
         message = f"{name}() returns rows, so it can't be used inside an expression"
-        walk.findings.report(node, "MS415", message, f"write `lateral view {name}(…) t as column`")
-        return _unknown_result(walk, node)
-    return _scalar(walk, node, signature)
+        evaluator.findings.report(node, "MS415", message, f"write `lateral view {name}(…) t as column`")
+        return _unknown_result(evaluator, node)
+    return _scalar(evaluator, node, signature)
 
 
-def _unknown(walk: Expressions, node: exp.Anonymous) -> Value:
-    name = written(walk, node)
-    functions = [*walk.findings.functions, *signatures()]
+def _unknown(evaluator: Evaluator, node: exp.Anonymous) -> Value:
+    name = written_text(evaluator, node)
+    functions = [*evaluator.findings.functions, *load_signatures()]
     definition = f"define `def {name.lower()}(…)` in a file of macros/"
     near = did_you_mean(name, functions)
     hint = (
         f"{near} A function of your own: {definition}"
-        if near and not walk.findings.functions
+        if near and not evaluator.findings.functions
         else near or definition
     )
-    walk.findings.report(node, "MS405", f"function '{name}' does not exist", hint, name)
+    evaluator.findings.report(node, "MS405", f"function '{name}' does not exist", hint, name)
     # It may be an aggregate, whose arguments need no GROUP BY.
-    return _unknown_result(walk, node, aggregate=True)
+    return _unknown_result(evaluator, node, aggregate=True)
 
 
-def _unknown_result(walk: Expressions, node: exp.Anonymous, *, aggregate: bool = False) -> Value:
+def _unknown_result(evaluator: Evaluator, node: exp.Anonymous, *, aggregate: bool = False) -> Value:
     """Evaluate the arguments of an unknown call to report their errors."""
     plain = [a for a in node.expressions if not isinstance(a, exp.Star | exp.Lambda | exp.Distinct)]
-    keys, walk.keys = walk.keys, None if aggregate else walk.keys
-    value = computed(UNKNOWN, walk.values(plain), nullable=True)
-    walk.keys = keys
+    keys, evaluator.keys = evaluator.keys, None if aggregate else evaluator.keys
+    value = computed_value(UNKNOWN, evaluator.values(plain), nullable=True)
+    evaluator.keys = keys
     return value
 
 
 _GROUPINGS = frozenset(("grouping", "grouping_id"))
 
 
-def _check_grouping(walk: Expressions, node: exp.Anonymous, name: str) -> None:
+def _check_grouping(evaluator: Evaluator, node: exp.Anonymous, name: str) -> None:
     """Report arguments of `grouping` and `grouping_id` that are not the group keys."""
-    if walk.keys is None or not node.expressions:
+    if evaluator.keys is None or not node.expressions:
         return
-    keys = list(walk.shapes)
-    shapes = [quiet_shape(walk, argument) for argument in node.expressions]
+    keys = list(evaluator.shapes)
+    shapes = [quiet_shape(evaluator, argument) for argument in node.expressions]
     if name == "grouping" and shapes[0] not in keys:
-        walk.findings.report(
+        evaluator.findings.report(
             node, "MS411", "grouping() needs a column of the grouping sets", "name one of them"
         )
     elif name == "grouping_id" and shapes != keys:
-        walk.findings.report(
+        evaluator.findings.report(
             node, "MS411", "grouping_id() needs all columns of the grouping sets", "write grouping_id()"
         )
 
@@ -156,62 +156,64 @@ def _has_sets(node: exp.Expr) -> bool:
     )
 
 
-def _scalar(walk: Expressions, node: exp.Anonymous, signature: Signature) -> Value:
+def _scalar(evaluator: Evaluator, node: exp.Anonymous, signature: FunctionSignature) -> Value:
     name, arguments = signature.name, node.expressions
     match name:
         case "struct":
-            return struct_of(walk, arguments)
+            return struct_of(evaluator, arguments)
         case "named_struct":
-            return named_struct(walk, arguments)
+            return named_struct(evaluator, arguments)
         case "arrays_zip":
-            return _zipped(walk, node)
+            return _zipped(evaluator, node)
         case _ if name in LAMBDAS and (name != "array_sort" or len(arguments) > 1):
-            return call_lambda(walk, node, name)
+            return call_lambda(evaluator, node, name)
     form = signature.takes(len(arguments)) or ()
     # `dateadd(day, 1, ts)` starts with the name of a unit, not of a column.
     units = 1 if form and form[0].word == "unit" else 0
     pairs = [(argument, Value(UNKNOWN, False, literal=argument.name)) for argument in arguments[:units]]
-    if (wrong := misquoted_unit(walk, node, form)) is not None:
+    if (wrong := misquoted_unit(evaluator, node, form)) is not None:
         others = [argument for argument in arguments[units:] if argument is not wrong]
-        return computed(UNKNOWN, walk.values(others), nullable=True)
-    pairs += [(argument, value) for argument in arguments[units:] for value in _starred(walk, argument)]
+        return computed_value(UNKNOWN, evaluator.values(others), nullable=True)
+    pairs += [(argument, value) for argument in arguments[units:] for value in _starred(evaluator, argument)]
     values = [value for _, value in pairs]
-    if not check_arguments(walk, node, signature, pairs):
-        return computed(UNKNOWN, values, nullable=True)
+    if not check_arguments(evaluator, node, signature, pairs):
+        return computed_value(UNKNOWN, values, nullable=True)
     if name in {"window", "session_window"}:
-        check_window(walk, node, name, values)
+        check_window(evaluator, node, name, values)
     if name == "concat":
-        return concatenation(walk, node, values)
+        return evaluate_concat(evaluator, node, values)
     types = argument_types(signature, values)
     literals = [value.literal for value in values]
     if signature.result == "cast" and not can_cast(types[0], parse_type(name)):
         message = f"a {types[0]} can't be cast to {name}"
-        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
+        evaluator.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     type_ = result_type(signature.result, name, types, literals)
-    check_call(walk.findings, signature, values, type_)
+    check_call(evaluator.findings, signature, values, type_)
     if call_raises(signature, values, type_):
-        walk.findings.marks.raises(node)
-    elif name.startswith("try_to_") and walk.findings.marks.special_times:
-        walk.findings.marks.casts_time(node)
-    value = computed(type_, values, nullable=call_nullable(signature, values, type_))
+        evaluator.findings.marks.raises(node)
+    elif name.startswith("try_to_") and evaluator.findings.marks.special_times:
+        evaluator.findings.marks.casts_time(node)
+    value = computed_value(type_, values, nullable=call_nullable(signature, values, type_))
     value.literal = _KINDS.get(name)
     if signature.result in {"common", "branches"}:
         value.texts = all_texts(values[signature.result == "branches" :])
     return value
 
 
-def _starred(walk: Expressions, node: exp.Expr) -> list[Value]:
-    star = star_columns(walk, node, named=False)
-    return [walk.value(node)] if star is None else [value for _, value in star]
+def _starred(evaluator: Evaluator, node: exp.Expr) -> list[Value]:
+    star = star_columns(evaluator, node, named=False)
+    return [evaluator.value(node)] if star is None else [value for _, value in star]
 
 
-def _zipped(walk: Expressions, node: exp.Anonymous) -> Value:
+def _zipped(evaluator: Evaluator, node: exp.Anonymous) -> Value:
     arguments = node.expressions
-    values = walk.values(arguments)
+    values = evaluator.values(arguments)
     for argument in arguments:
-        walk.findings.marks.fix(argument)
-    if not check_arguments(walk, node, signatures()["arrays_zip"], list(zip(arguments, values, strict=True))):
-        return computed(UNKNOWN, values, nullable=True)
+        evaluator.findings.marks.fix(argument)
+    if not check_arguments(
+        evaluator, node, load_signatures()["arrays_zip"], list(zip(arguments, values, strict=True))
+    ):
+        return computed_value(UNKNOWN, values, nullable=True)
     fields = [
         Field(
             field_name(argument) or str(index),
@@ -219,21 +221,23 @@ def _zipped(walk: Expressions, node: exp.Anonymous) -> Value:
         )
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True))
     ]
-    return computed(Array(Row(tuple(fields))), values)
+    return computed_value(Array(Row(tuple(fields))), values)
 
 
-def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list[Value]) -> None:
+def check_window(evaluator: Evaluator, node: exp.Anonymous, name: str, values: list[Value]) -> None:
     first = values[0].type
     if first not in _TIMES and not (name == "window" and isinstance(first, Row)):
         message = f"{name}() needs a timestamp, not a {first}"
         remedy = "convert it, for example with timestamp_millis(…) from milliseconds"
-        walk.findings.report(node.expressions[0], "MS407", message, remedy)
+        evaluator.findings.report(node.expressions[0], "MS407", message, remedy)
     if name == "session_window":
         gap = values[1]
         if isinstance(gap.literal, str) or gap.type != STRING:
-            _length(walk, node, gap)
+            _length(evaluator, node, gap)
         return
-    lengths = [_length(walk, node, value, least=0 if i == 2 else 1) for i, value in enumerate(values[1:])]
+    lengths = [
+        _length(evaluator, node, value, least=0 if i == 2 else 1) for i, value in enumerate(values[1:])
+    ]
     if any(length is None for length in lengths):
         return
     duration, slide, start = (*lengths, *lengths[:1])[:2] + ((lengths[2],) if len(lengths) > 2 else (0,))
@@ -241,58 +245,58 @@ def check_window(walk: Expressions, node: exp.Anonymous, name: str, values: list
     assert slide is not None
     assert start is not None
     if slide > duration:
-        _wrong(walk, node, "a window's slide can't be longer than the window", "write a shorter slide")
+        _wrong(evaluator, node, "a window's slide can't be longer than the window", "write a shorter slide")
     elif abs(start) >= slide:
-        _wrong(walk, node, "a window's start must be shorter than its slide", "write a shorter start")
+        _wrong(evaluator, node, "a window's start must be shorter than its slide", "write a shorter start")
 
 
-def _length(walk: Expressions, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
+def _length(evaluator: Evaluator, node: exp.Anonymous, value: Value, *, least: int = 1) -> int | None:
     """Return the length of a duration in microseconds; report an invalid one."""
     literal = None if value.type == INTERVAL else value.literal
     if isinstance(literal, bool) or not isinstance(literal, int | str):
-        _wrong(walk, node, "the duration of a window must be a string literal", _WRITE)
+        _wrong(evaluator, node, "the duration of a window must be a string literal", _WRITE)
         return None
-    length = microseconds(literal) if isinstance(literal, str) else literal
+    length = duration_micros(literal) if isinstance(literal, str) else literal
     if isinstance(length, str):
-        _wrong(walk, node, length, _WRITE, str(literal))
+        _wrong(evaluator, node, length, _WRITE, str(literal))
         return None
     if least and length < least:
-        _wrong(walk, node, f"a window can't have a length of '{literal}'", _WRITE, str(literal))
+        _wrong(evaluator, node, f"a window can't have a length of '{literal}'", _WRITE, str(literal))
         return None
     return length
 
 
-def _wrong(walk: Expressions, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:
+def _wrong(evaluator: Evaluator, node: exp.Anonymous, message: str, remedy: str, text: str = "") -> None:
     """Report an error at the text of an argument, for which the tree has no position."""
-    start = walk.findings.sql.find(f"'{text}'", node.meta.get("start", 0)) if text else -1
+    start = evaluator.findings.sql.find(f"'{text}'", node.meta.get("start", 0)) if text else -1
     if start < 0:
-        walk.findings.report(node, "MS434", message, remedy)
+        evaluator.findings.report(node, "MS434", message, remedy)
     else:
-        walk.findings.report_at(start, start + len(text) + 2, "MS434", message, remedy)
+        evaluator.findings.report_at(start, start + len(text) + 2, "MS434", message, remedy)
 
 
-def call_lambda(walk: Expressions, node: exp.Anonymous, name: str) -> Value:
+def call_lambda(evaluator: Evaluator, node: exp.Anonymous, name: str) -> Value:
     """Evaluate the plain arguments, then each function with its variables bound to their elements."""
     bodies_from = _FIRST_BODY.get(name, 1)
     arguments = node.expressions
-    plain = [walk.value(argument) for argument in arguments[:bodies_from]]
+    plain = [evaluator.value(argument) for argument in arguments[:bodies_from]]
     functions = [(body, Value(UNKNOWN, True)) for body in arguments[bodies_from:]]
     if not check_arguments(
-        walk, node, signatures()[name], [*zip(arguments, plain, strict=False), *functions]
+        evaluator, node, load_signatures()[name], [*zip(arguments, plain, strict=False), *functions]
     ):
-        return computed(UNKNOWN, plain, nullable=True)
+        return computed_value(UNKNOWN, plain, nullable=True)
     bodies: list[Value] = []
     for index, (body, _) in enumerate(functions):
-        value = _body(walk, body, _variables(name, plain, bodies), plain)
-        _check_body(walk, node, name, bodies_from + index, value, plain)
+        value = _body(evaluator, body, _variables(name, plain, bodies), plain)
+        _check_body(evaluator, node, name, bodies_from + index, value, plain)
         bodies.append(value)
     values = [*plain, *bodies]
     nullable = name in _ALWAYS_NULLABLE or any(value.nullable for value in plain)
-    return computed(_result(name, plain, bodies), values, nullable=nullable)
+    return computed_value(_result(name, plain, bodies), values, nullable=nullable)
 
 
 def _check_body(
-    walk: Expressions, node: exp.Anonymous, name: str, index: int, body: Value, plain: list[Value]
+    evaluator: Evaluator, node: exp.Anonymous, name: str, index: int, body: Value, plain: list[Value]
 ) -> None:
     """Report the body of a lambda that returns another type than the function needs."""
     expected: Type | None = None
@@ -308,28 +312,28 @@ def _check_body(
     nothing = body.type == NULL and name != "array_sort"
     if expected is None or nothing or same_structure(expected, body.type):
         return
-    start, stop = argument_span(walk, node, index)
+    start, stop = argument_span(evaluator, node, index)
     message = f"the lambda of {name}() must return {expected}, not {body.type}"
     remedy = f"write … -> cast(… as {expected})"
     if name in {"aggregate", "reduce"}:
         remedy = f"begin with a value of the type that the lambda returns: cast(… as {body.type})"
-    walk.findings.report_at(start, stop, "MS407", message, remedy)
+    evaluator.findings.report_at(start, stop, "MS407", message, remedy)
 
 
-def _body(walk: Expressions, node: exp.Expr, types: list[Type], plain: list[Value]) -> Value:
+def _body(evaluator: Evaluator, node: exp.Expr, types: list[Type], plain: list[Value]) -> Value:
     if not isinstance(node, exp.Lambda):
-        return walk.value(node)  # a value that is the same for all elements
-    sources = computed(UNKNOWN, plain).sources
-    walk.findings.marks.lambda_of(node)
+        return evaluator.value(node)  # a value that is the same for all elements
+    sources = computed_value(UNKNOWN, plain).sources
+    evaluator.findings.marks.lambda_of(node)
     variables = {
         variable.name.lower(): Value(types[index] if index < len(types) else UNKNOWN, True, sources)
         for index, variable in enumerate(node.expressions)
     }
-    walk.lambdas.append(variables)
+    evaluator.lambdas.append(variables)
     try:
-        return walk.value(node.this)
+        return evaluator.value(node.this)
     finally:
-        walk.lambdas.pop()
+        evaluator.lambdas.pop()
 
 
 def _variables(name: str, plain: list[Value], bodies: list[Value]) -> list[Type]:

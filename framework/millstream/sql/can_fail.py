@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from millstream.core.types import DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, UNKNOWN, Decimal, Type
 from millstream.sql.argument_types import cast_to
 from millstream.sql.casts import cast_raises
-from millstream.sql.changing import is_special_time
+from millstream.sql.changing_functions import is_special_time
 from millstream.sql.coercion import MOST_DIGITS
-from millstream.sql.signatures import Signature
+from millstream.sql.signatures import FunctionSignature
 from millstream.sql.value import Value
 
 _PATTERNS = frozenset(("rlike", "regexp", "regexp_like", "regexp_count", "regexp_instr", "regexp_replace",
@@ -50,7 +50,7 @@ def _is_number(value: Value) -> bool:
     )
 
 
-def call_raises(signature: Signature, values: list[Value], type_: Type) -> bool:
+def call_raises(signature: FunctionSignature, values: list[Value], type_: Type) -> bool:
     """Return whether a call of a Spark function can fail."""
     if signature.raises or signature.result == "unknown":
         return True
@@ -68,7 +68,7 @@ def call_raises(signature: Signature, values: list[Value], type_: Type) -> bool:
     return _casts_raise(signature, values)
 
 
-def _casts_raise(signature: Signature, values: list[Value]) -> bool:
+def _casts_raise(signature: FunctionSignature, values: list[Value]) -> bool:
     """Return whether a cast that Spark adds to an argument can fail, such as that of a text to a number."""
     form = signature.takes(len(values)) or ()
     return any(

@@ -73,7 +73,7 @@ def index_tokens(sql: str, tokens: list[Token]) -> SqlTokens:
     return SqlTokens(sql, tokens, [token.start for token in tokens], match)
 
 
-def clauses(source: SqlTokens, select: int) -> dict[str, TokenRange]:
+def split_clauses(source: SqlTokens, select: int) -> dict[str, TokenRange]:
     """Return the clauses of the SELECT whose keyword is at this index; `items` is its list."""
     tokens, match = source.tokens, source.match
     token_ranges: dict[str, TokenRange] = {}
@@ -131,9 +131,9 @@ def by_commas(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
     return parts
 
 
-def conjuncts(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
+def split_conjuncts(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
     """Split a condition into the parts that AND connects."""
-    token_range = unwrapped(source, token_range)
+    token_range = strip_parentheses(source, token_range)
     parts: list[TokenRange] = []
     first = index = token_range[0]
     cases = betweens = 0
@@ -161,10 +161,10 @@ def conjuncts(source: SqlTokens, token_range: TokenRange) -> list[TokenRange]:
     if not parts:
         return [token_range]
     parts.append((first, token_range[1]))
-    return [inner for part in parts for inner in conjuncts(source, part)]
+    return [inner for part in parts for inner in split_conjuncts(source, part)]
 
 
-def unwrapped(source: SqlTokens, token_range: TokenRange) -> TokenRange:
+def strip_parentheses(source: SqlTokens, token_range: TokenRange) -> TokenRange:
     """Remove parentheses around a whole range of tokens, unless they contain a query or a struct."""
     first, last = token_range
     while (
@@ -178,17 +178,17 @@ def unwrapped(source: SqlTokens, token_range: TokenRange) -> TokenRange:
     return first, last
 
 
-class Part(Struct):
+class FromRelation(Struct):
     """One relation of a FROM clause."""
 
     token_range: TokenRange
     on: TokenRange | None = None
 
 
-def relations(source: SqlTokens, token_range: TokenRange) -> list[Part]:
+def split_relations(source: SqlTokens, token_range: TokenRange) -> list[FromRelation]:
     """Split a FROM clause into its relations, in written order."""
     tokens, match = source.tokens, source.match
-    parts: list[Part] = []
+    parts: list[FromRelation] = []
     start = index = token_range[0]
     stop = on = -1
     view = False
@@ -196,7 +196,7 @@ def relations(source: SqlTokens, token_range: TokenRange) -> list[Part]:
     def close(end: int) -> None:
         if end > start:
             relation_range = (start, end if stop < 0 else stop)
-            parts.extend(_within(source, relation_range) or [Part(relation_range)])
+            parts.extend(_within(source, relation_range) or [FromRelation(relation_range)])
             if on >= 0:
                 parts[-1].on = (on, end)
 
@@ -221,14 +221,14 @@ def relations(source: SqlTokens, token_range: TokenRange) -> list[Part]:
     return parts
 
 
-def _within(source: SqlTokens, token_range: TokenRange) -> list[Part]:
+def _within(source: SqlTokens, token_range: TokenRange) -> list[FromRelation]:
     """Return the relations of joins in parentheses that have no alias."""
     first, last = token_range
     if source.match[first] != last - 1 or source.tokens[first].token_type != TokenType.L_PAREN:
         return []
     if source.tokens[first + 1].token_type in _QUERIES:
         return []
-    inner = relations(source, (first + 1, last - 1))
+    inner = split_relations(source, (first + 1, last - 1))
     return inner if len(inner) > 1 else []
 
 

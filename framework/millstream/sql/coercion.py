@@ -37,7 +37,7 @@ def as_decimal(type_: Type) -> Decimal:
     return type_ if isinstance(type_, Decimal) else Decimal(DIGITS.get(type_, MOST_DIGITS), 0)
 
 
-def bounded(precision: int, scale: int) -> Decimal:
+def bounded_decimal(precision: int, scale: int) -> Decimal:
     """Fit a decimal into 38 digits by reducing its scale, to six at the least."""
     if precision <= MOST_DIGITS:
         return Decimal(precision, scale)
@@ -117,19 +117,19 @@ def same_structure(left: Type, right: Type) -> bool:
             return UNKNOWN in {left, right} or left == right
 
 
-def tightest(left: Type, right: Type) -> Type | None:
+def tightest_type(left: Type, right: Type) -> Type | None:
     """Return the common type of two without casts of texts and of decimals: `findTightestCommonType`."""
     if same_structure(left, right) or right == NULL:
         return left
     match left, right:
         case Array(), Array():
-            element = tightest(left.element, right.element)
+            element = tightest_type(left.element, right.element)
             return Array(element) if element else None
         case Map(), Map():
-            key, value = tightest(left.key, right.key), tightest(left.value, right.value)
+            key, value = tightest_type(left.key, right.key), tightest_type(left.value, right.value)
             return Map(key, value) if key and value else None
         case Row(), Row() if _same_names(left, right):
-            types = [tightest(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
+            types = [tightest_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
             fields = [Field(f.name, type_) for f, type_ in zip(left.fields, types, strict=True) if type_]
             return Row(tuple(fields)) if len(fields) == len(types) else None
     wider = common_type(left, right, texts=False)
@@ -139,16 +139,16 @@ def tightest(left: Type, right: Type) -> Type | None:
     return wider if other in {NULL, UNKNOWN} or (other in INTEGERS and wider in (left, right)) else None
 
 
-def comparable(left: Type, right: Type) -> Type | None:
+def comparable_type(left: Type, right: Type) -> Type | None:
     """Return the type that `left = right` compares; None if Spark can't compare them."""
     nested = isinstance(left, Array | Map | Row) and isinstance(right, Array | Map | Row)
-    type_ = tightest(left, right) if nested else common_type(left, right)
+    type_ = tightest_type(left, right) if nested else common_type(left, right)
     return type_ if type_ is not None and has_equality(type_) else None
 
 
-def assignable(source: Type, target: Type) -> bool:
+def is_assignable(source: Type, target: Type) -> bool:
     """Return whether Spark casts an argument to exactly this type: `implicitCast` to a concrete type."""
-    if tightest(target, source) is not None:
+    if tightest_type(target, source) is not None:
         return True
     if target == STRING:
         return not isinstance(source, Array | Map | Row)
@@ -176,7 +176,7 @@ def _common_with_string(other: Type) -> Type | None:
     return None if isinstance(other, Array | Map | Row) or other == INTERVAL else other
 
 
-def common(types: list[Type], *, texts: bool = True) -> Type | None:
+def common_type_of(types: list[Type], *, texts: bool = True) -> Type | None:
     """Return the common type of several; NULL for an empty list."""
     # Spark considers texts last: text, date and timestamp become a timestamp in any order.
     ordered = sorted(types, key=lambda type_: type_ == STRING) if STRING in types else types

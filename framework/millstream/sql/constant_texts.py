@@ -30,11 +30,11 @@ from millstream.core.types import (
 )
 from millstream.sql.argument_types import cast_to
 from millstream.sql.arithmetic import operand_type
-from millstream.sql.changing import is_special_time
-from millstream.sql.coercion import common, comparable
+from millstream.sql.changing_functions import is_special_time
+from millstream.sql.coercion import common_type_of, comparable_type
 from millstream.sql.findings import Findings, span_of
-from millstream.sql.scope import Text
-from millstream.sql.signatures import Signature
+from millstream.sql.scope import ConstantText
+from millstream.sql.signatures import FunctionSignature
 from millstream.sql.value import Value
 
 _BITS: dict[Type, int] = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
@@ -166,20 +166,20 @@ def check_texts(findings: Findings, values: Iterable[Value], target: Type | None
             findings.report_at(start, stop, "MS407", message, _remedy(target, role))
 
 
-def check_call(findings: Findings, signature: Signature, values: list[Value], type_: Type) -> None:
+def check_call(findings: Findings, signature: FunctionSignature, values: list[Value], type_: Type) -> None:
     """Report constant texts among the arguments of a call that Spark casts to what the function takes."""
     name, types = signature.name, [value.type for value in values]
     if name.startswith("try_"):
         return  # NULL instead of an error
     match name:
         case "nullif" | "equal_null":
-            check_texts(findings, values, comparable(*types), "compared")
+            check_texts(findings, values, comparable_type(*types), "compared")
         case "decode" if len(values) > 2:
             for searched in values[1:-1:2] if len(values) % 2 == 0 else values[1::2]:
                 pair = [values[0], searched]
-                check_texts(findings, pair, comparable(values[0].type, searched.type), "compared")
+                check_texts(findings, pair, comparable_type(values[0].type, searched.type), "compared")
         case "sequence":
-            check_texts(findings, values[:2], common(types[:2]), "value")
+            check_texts(findings, values[:2], common_type_of(types[:2]), "value")
         case "mod" | "pmod":
             check_texts(findings, values, operand_type("%", *values), "value")
         case "lag" | "lead":
@@ -193,9 +193,9 @@ def check_call(findings: Findings, signature: Signature, values: list[Value], ty
                 check_texts(findings, [value], cast_to(parameter.word, value.type), "value")
 
 
-def all_texts(values: Iterable[Value]) -> tuple[Text, ...]:
+def all_texts(values: Iterable[Value]) -> tuple[ConstantText, ...]:
     """Return the texts of which one of several values is one; none if a value can be another."""
-    texts: list[Text] = []
+    texts: list[ConstantText] = []
     for value in values:
         if not value.texts and value.type != NULL:
             return ()
@@ -203,15 +203,15 @@ def all_texts(values: Iterable[Value]) -> tuple[Text, ...]:
     return tuple(texts)
 
 
-def moved(texts: tuple[Text, ...], node: exp.Expr, sql: str) -> tuple[Text, ...]:
+def move_texts(texts: tuple[ConstantText, ...], node: exp.Expr, sql: str) -> tuple[ConstantText, ...]:
     """Return texts at the place of a column that has them."""
     if not texts:
         return texts
     span = span_of(node, sql)
-    return tuple(Text(text.text, span) for text in texts)
+    return tuple(ConstantText(text.text, span) for text in texts)
 
 
-def _is_unreadable(text: Text, target: Type) -> bool:
+def _is_unreadable(text: ConstantText, target: Type) -> bool:
     # Spark replaces 'now' and the like by the time that they mean.
     return not (can_read(text.text, target) or (target in _TIMES and is_special_time(text.text)))
 

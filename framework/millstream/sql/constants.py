@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from millstream.sql.names import function_name
-from millstream.sql.signatures import signatures
+from millstream.sql.signatures import load_signatures
 
 _CLOCK = frozenset(("now", "current_timestamp", "current_date", "curdate", "localtimestamp"))
 
@@ -17,7 +17,7 @@ def is_constant(node: exp.Expr) -> bool:
             return False  # a variable of a lambda
         if isinstance(part, exp.Anonymous):
             name = function_name(part)
-            signature = signatures().get(name)
+            signature = load_signatures().get(name)
             if signature is None or signature.aggregate or signature.window or signature.generator:
                 return False
             if not signature.deterministic and name not in _CLOCK:

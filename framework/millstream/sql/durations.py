@@ -22,7 +22,7 @@ _PART = re.compile(
 _PREFIX = re.compile(r"\s*interval\s+", re.IGNORECASE)
 
 
-def microseconds(text: str) -> int | str:
+def duration_micros(text: str) -> int | str:
     """Return the length of a duration, or an error message."""
     rest = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
     rest, total, has_parts = rest.strip(), 0, False

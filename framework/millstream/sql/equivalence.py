@@ -12,8 +12,8 @@ from hashlib import blake2b
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from millstream.sql.durations import microseconds
-from millstream.sql.tokens import MARK, SPARK, tokenize
+from millstream.sql.durations import duration_micros
+from millstream.sql.tokens import MARK, SPARK, tokenize_sql
 from millstream.sql.values import SqlDiagnostic
 
 _PREFIX = "meaning_"
@@ -97,7 +97,7 @@ class Equivalence:
     def _named_text(self, text: str, *, raises: bool) -> str:
         tree = _parsed(text)
         if tree is None:
-            return leaf(text)
+            return leaf_name(text)
         tree = tree.transform(self._inlined, copy=False)
         return self._named(_rewritten(tree, ordered=raises and _can_fail(tree)))
 
@@ -119,7 +119,7 @@ class Equivalence:
     def _named(self, tree: exp.Expr) -> str:
         if isinstance(tree, exp.Column) and tree.name.startswith(_PREFIX):
             return tree.name
-        name = leaf(_text(tree))
+        name = leaf_name(_text(tree))
         if sum(1 for _ in tree.walk()) <= _LARGEST:
             self._trees[name] = tree
         return name
@@ -142,7 +142,7 @@ def _can_fail(tree: exp.Expr) -> bool:
     return False
 
 
-def leaf(text: str) -> str:
+def leaf_name(text: str) -> str:
     """Return the name of something that is only equal to itself; a name stays as it is."""
     if text.startswith(_PREFIX) and text.isidentifier():
         return text
@@ -150,7 +150,7 @@ def leaf(text: str) -> str:
 
 
 def _parsed(text: str) -> exp.Expr | None:
-    tokens = tokenize(f"select {text}")
+    tokens = tokenize_sql(f"select {text}")
     if isinstance(tokens, SqlDiagnostic) or tokens.variant_paths or tokens.watermarks or ">>>" in text:
         return None
     try:
@@ -318,7 +318,9 @@ def _filtered(call: exp.Expr, condition: exp.Expr) -> exp.Filter:
 
 def _length(argument: exp.Expr) -> exp.Expr:
     """Return the length of a window in microseconds, if it is one."""
-    length = microseconds(argument.name) if isinstance(argument, exp.Literal) and argument.is_string else ""
+    length = (
+        duration_micros(argument.name) if isinstance(argument, exp.Literal) and argument.is_string else ""
+    )
     return argument if isinstance(length, str) else exp.Literal.string(f"{length} microseconds")
 
 

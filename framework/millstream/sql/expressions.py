@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from millstream.core.types import UNKNOWN
 from millstream.sql.findings import Findings
-from millstream.sql.scope import Bound, Scope
-from millstream.sql.value import Value, computed
+from millstream.sql.scope import BoundColumn, Scope
+from millstream.sql.value import Value, computed_value
 
 
-class Expressions:
+class Evaluator:
     """Evaluates expressions of one SELECT in its scope, each kind with its handler."""
 
     def __init__(self, findings: Findings, scope: Scope, handlers: Handlers) -> None:
@@ -42,7 +42,7 @@ class Expressions:
         self.inside_aggregate = False
         self.aliases_end_at = ""
         """What can't use `aliases`: OVER, an aggregate or a generator; '' if they are visible."""
-        self._bounds: dict[int, tuple[Value, Bound]] = {}
+        self._bounds: dict[int, tuple[Value, BoundColumn]] = {}
         self.window_calls: set[int] = set()
         """Calls with OVER, which don't group the SELECT."""
 
@@ -83,16 +83,17 @@ class Expressions:
         if isinstance(node, exp.AtTimeZone):
             remedy += f": from_utc_timestamp({node.this.sql('spark')}, {node.args['zone'].sql('spark')})"
         self.findings.report(node, "MS437", message, remedy)
-        return computed(UNKNOWN, children, nullable=True)
+        return computed_value(UNKNOWN, children, nullable=True)
 
     def variable(self, folded: str) -> Value | None:
         """Return a variable of the enclosing lambdas."""
         return next((names[folded] for names in reversed(self.lambdas) if folded in names), None)
 
-    def bound(self, name: str, value: Value) -> Bound:
+    def bound(self, name: str, value: Value) -> BoundColumn:
         """Return a value as a column, always the same object for the same value."""
         return self._bounds.setdefault(
-            id(value), (value, Bound(name, value.type, value.nullable, value.sources, texts=value.texts))
+            id(value),
+            (value, BoundColumn(name, value.type, value.nullable, value.sources, texts=value.texts)),
         )[1]
 
     def _key(self, node: exp.Expr) -> Value | None:
@@ -102,6 +103,6 @@ class Expressions:
         return self.shapes.get(self._shape(self, node)) if self._shape else None
 
 
-Handler = Callable[[Expressions, Any], Value]
+Handler = Callable[[Evaluator, Any], Value]
 Handlers = Mapping[type[exp.Expr], Handler]
-Shape = Callable[[Expressions, exp.Expr], str]
+Shape = Callable[[Evaluator, exp.Expr], str]

@@ -11,11 +11,11 @@ from sqlglot import exp
 from millstream.project.values import Function
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.query import Form, FormKind
-from millstream.sql.token_roles import Marks
+from millstream.sql.token_roles import TokenRoles
 from millstream.sql.values import SqlDiagnostic
 
 if TYPE_CHECKING:
-    from millstream.sql.result import Result
+    from millstream.sql.result import BoundQuery
     from millstream.sql.scope import Scope
 
 
@@ -28,7 +28,7 @@ class Findings:
         source: SqlTokens,
         functions: Mapping[str, Function],
         variant_paths: AbstractSet[int],
-        subquery: Callable[[exp.Expr, Scope | None], Result],
+        subquery: Callable[[exp.Expr, Scope | None], BoundQuery],
     ) -> None:
         self.sql = sql
         self.source = source
@@ -42,7 +42,7 @@ class Findings:
         """A part is opaque over rows at rest, too."""
         self.called: set[str] = set()
         self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
-        self.marks = Marks(variant_paths)
+        self.marks = TokenRoles(variant_paths)
 
     def report(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
         self.report_at(*span_of(node, self.sql), code, message, remedy, needle)

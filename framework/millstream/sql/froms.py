@@ -8,27 +8,27 @@ from sqlglot import exp
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql.clauses import (
+    FromRelation,
     NotSplitError,
-    Part,
     SqlTokens,
     TokenRange,
     call_range,
-    conjuncts,
     index_tokens,
-    relations,
+    split_conjuncts,
+    split_relations,
 )
 from millstream.sql.findings import Findings
-from millstream.sql.handlers import expressions
+from millstream.sql.handlers import make_evaluator
 from millstream.sql.names import function_name
-from millstream.sql.parse import Parsed, parse
-from millstream.sql.query import Cte, Derived, From, Generated, Item, Scan, Select
-from millstream.sql.reading import Reader
-from millstream.sql.scope import Joined, Relation, Scope, names_within
+from millstream.sql.parse import Parsed, parse_sql
+from millstream.sql.query import Cte, DerivedTable, From, GeneratedRows, Scan, Select, SelectItem
+from millstream.sql.reading import ExpressionReader
+from millstream.sql.scope import JoinedRelation, Scope, ScopeRelation, names_within
 from millstream.sql.streaming import WatermarkClause
-from millstream.sql.system_time import conditions
+from millstream.sql.system_time import read_conditions
 
 
-class Text(Struct):
+class ClauseText(Struct):
     """The SQL that clauses are read from, and its findings."""
 
     source: SqlTokens
@@ -37,19 +37,19 @@ class Text(Struct):
     """Those that are not yet assigned to a relation."""
 
 
-def from_clause(text: Text, token_range: TokenRange | None, scope: Scope) -> tuple[From, ...]:
+def from_clause(text: ClauseText, token_range: TokenRange | None, scope: Scope) -> tuple[From, ...]:
     """Return the relations of a SELECT, and then the generators in its list."""
-    parts = relations(text.source, token_range) if token_range else []
+    parts = split_relations(text.source, token_range) if token_range else []
     written = [joined for joined in scope.joined if not joined.in_select_list]
     if len(parts) != len(written):
         raise NotSplitError("a FROM clause that could not be split")
-    reader = Reader(text.source, text.findings.marks, scope)
+    reader = ExpressionReader(text.source, text.findings.marks, scope)
     entries = [_entry(text, joined, part, reader) for joined, part in zip(written, parts, strict=True)]
     generated = [_generated(text, joined, reader) for joined in scope.joined if joined.in_select_list]
     return (*entries, *generated)
 
 
-def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
+def _entry(text: ClauseText, joined: JoinedRelation, part: FromRelation, reader: ExpressionReader) -> From:
     relation = joined.relation
     if relation.call is not None:
         return _generated(text, joined, reader)
@@ -57,8 +57,10 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
         raise NotSplitError("a FROM clause that could not be split")
     on = joined.equal
     if part.on is not None:
-        on += tuple(reader.expression(conjunct, BOOLEAN) for conjunct in conjuncts(text.source, part.on))
-    on += conditions(text.source, text.findings.marks, joined, part, reader)
+        on += tuple(
+            reader.expression(conjunct, BOOLEAN) for conjunct in split_conjuncts(text.source, part.on)
+        )
+    on += read_conditions(text.source, text.findings.marks, joined, part, reader)
     start, stop = text.source.span(part.token_range)
     return From(
         relation.key,
@@ -73,11 +75,11 @@ def _entry(text: Text, joined: Joined, part: Part, reader: Reader) -> From:
     )
 
 
-def _names(relation: Relation) -> tuple[str, ...]:
+def _names(relation: ScopeRelation) -> tuple[str, ...]:
     return names_within((*relation.columns, *relation.assumed.values()))
 
 
-def _renamed(relation: Relation) -> Scan | Cte | Derived:
+def _renamed(relation: ScopeRelation) -> Scan | Cte | DerivedTable:
     """Return the input of a relation; if its alias renames columns, a SELECT that does so."""
     if relation.input is None:
         raise NotSplitError(f"{relation.alias or 'a relation'} could not be split")
@@ -85,15 +87,15 @@ def _renamed(relation: Relation) -> Scan | Cte | Derived:
         return relation.input
     key = relation.key
     items = tuple(
-        Item(name, Expression((Ref(source, key),), column.type, column.nullable, atomic=True))
+        SelectItem(name, Expression((Ref(source, key),), column.type, column.nullable, atomic=True))
         for name, source, column in zip(
             names_within(relation.columns), relation.renamed, relation.columns, strict=False
         )
     )
-    return Derived(Select(items, (From(key, relation.input, relation.renamed),)))
+    return DerivedTable(Select(items, (From(key, relation.input, relation.renamed),)))
 
 
-def _generated(text: Text, joined: Joined, reader: Reader) -> From:
+def _generated(text: ClauseText, joined: JoinedRelation, reader: ExpressionReader) -> From:
     """Return a call that generates rows from each earlier row."""
     relation = joined.relation
     start = relation.call.meta.get("start")
@@ -107,7 +109,7 @@ def _generated(text: Text, joined: Joined, reader: Reader) -> From:
     if any(not ref.relation for ref in call.refs):
         raise NotSplitError(f"{name}() of a column of the same SELECT")
     columns = tuple((column.name, column.type, column.nullable) for column in relation.columns)
-    generated = Generated(call, columns, name, python=python, outer=joined.outer)
+    generated = GeneratedRows(call, columns, name, python=python, outer=joined.outer)
     first, last = text.source.span(token_range)
     return From(relation.key, generated, _names(relation), start=first, stop=last)
 
@@ -115,7 +117,9 @@ def _generated(text: Text, joined: Joined, reader: Reader) -> From:
 # -- WATERMARK
 
 
-def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[Expression, str] | None:
+def _watermark(
+    text: ClauseText, relation: ScopeRelation, start: int, stop: int
+) -> tuple[Expression, str] | None:
     clause = next((clause for clause in text.watermarks if start <= clause.start < stop), None)
     if clause is None:
         return None
@@ -124,7 +128,7 @@ def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[E
         raise NotSplitError("a WATERMARK of a relation whose alias renames its columns")
     sql = text.findings.sql
     first, last = clause.expression
-    parsed = parse("select".ljust(first) + sql[first:last])
+    parsed = parse_sql("select".ljust(first) + sql[first:last])
     if not isinstance(parsed, Parsed):
         text.findings.diagnostics += parsed
         raise NotSplitError("WATERMARK")
@@ -133,8 +137,8 @@ def _watermark(text: Text, relation: Relation, start: int, stop: int) -> tuple[E
         raise NotSplitError("a WATERMARK that defines a column")
     scope = Scope()
     scope.relations.append(relation)
-    value = expressions(text.findings, scope).value(node)
+    value = make_evaluator(text.findings, scope).value(node)
     source = index_tokens(sql, parsed.tokens.tokens)
-    reader = Reader(source, text.findings.marks, scope)
+    reader = ExpressionReader(source, text.findings.marks, scope)
     expression = reader.expression((1, len(source.tokens)), value.type, nullable=value.nullable)
     return expression, " ".join(sql[slice(*clause.delay)].split())

@@ -7,63 +7,63 @@ from sqlglot import exp
 from millstream.core.errors import did_you_mean
 from millstream.core.types import BIGINT, INT, NULL, STRING, UNKNOWN, VARIANT, Array, Map, Row, Type
 from millstream.sql.arguments import check_arguments
-from millstream.sql.expressions import Expressions
+from millstream.sql.expressions import Evaluator
 from millstream.sql.names import function_name
 from millstream.sql.python_calls import bind_arguments
-from millstream.sql.scope import Bound, Relation, as_kind
-from millstream.sql.signatures import signatures
+from millstream.sql.scope import BoundColumn, ScopeRelation, as_kind
+from millstream.sql.signatures import load_signatures
 from millstream.sql.value import Value
 
 
 def is_generator(node: exp.Expr) -> bool:
-    signature = signatures().get(function_name(node))
+    signature = load_signatures().get(function_name(node))
     return bool(signature and signature.generator)
 
 
-def generated_relation(walk: Expressions, node: exp.Expr, alias: str, names: list[str]) -> Relation:
+def generated_relation(evaluator: Evaluator, node: exp.Expr, alias: str, names: list[str]) -> ScopeRelation:
     """Return the relation that a call in FROM or LATERAL generates."""
     if not isinstance(node, exp.Anonymous):
-        walk.findings.mark_opaque(node, f"{type(node).__name__} as a relation")
-        return Relation(alias, [], "?")
+        evaluator.findings.mark_opaque(node, f"{type(node).__name__} as a relation")
+        return ScopeRelation(alias, [], "?")
     name = function_name(node)
-    if (function := walk.findings.functions.get(name)) and function.table:
-        walk.findings.called.add(function.name)
-        walk.findings.marks.call(node, python=function.name, impure=bool(function.changing))
-        arguments = list(bind_arguments(walk, node, function).values())
+    if (function := evaluator.findings.functions.get(name)) and function.table:
+        evaluator.findings.called.add(function.name)
+        evaluator.findings.marks.call(node, python=function.name, impure=bool(function.changing))
+        arguments = list(bind_arguments(evaluator, node, function).values())
         row = function.returns
         parts: list[tuple[str, Type]] = [("value", row)]
         if isinstance(row, Row):
             parts = [(f.name, f.type) for f in row.fields]
-        return Relation(alias or name, _columns(parts, names, arguments))
-    signature = signatures().get(name)
+        return ScopeRelation(alias or name, _columns(parts, names, arguments))
+    signature = load_signatures().get(name)
     if signature is None or not signature.generator:
-        functions = [*(n for n, f in walk.findings.functions.items() if f.table), *_generators()]
+        functions = [*(n for n, f in evaluator.findings.functions.items() if f.table), *_generators()]
         hint = did_you_mean(
             name, functions, f"functions that return rows: {', '.join(sorted(functions)[:8])}"
         )
-        walk.findings.report(node, "MS405", f"'{name}' is not a function that returns rows", hint, name)
-        return Relation(alias or name, [], "?")
-    return Relation(alias or name, generator_columns(walk, node, names))
+        evaluator.findings.report(node, "MS405", f"'{name}' is not a function that returns rows", hint, name)
+        return ScopeRelation(alias or name, [], "?")
+    return ScopeRelation(alias or name, generator_columns(evaluator, node, names))
 
 
 def _generators() -> list[str]:
-    return [name for name, signature in signatures().items() if signature.generator]
+    return [name for name, signature in load_signatures().items() if signature.generator]
 
 
-def generator_columns(walk: Expressions, node: exp.Anonymous, names: list[str]) -> list[Bound]:
+def generator_columns(evaluator: Evaluator, node: exp.Anonymous, names: list[str]) -> list[BoundColumn]:
     """Return the columns that `explode(…)` and the like generate, named by `as`."""
-    values = walk.values(node.expressions)
+    values = evaluator.values(node.expressions)
     name = function_name(node)
     for subquery in node.find_all(exp.In, exp.Exists):
         if subquery.args.get("query") or isinstance(subquery, exp.Exists):
             message = f"a subquery is not allowed in {name}()"
             remedy = "join the relation that it reads, and use its column"
-            walk.findings.report(subquery, "MS431", message, remedy)
+            evaluator.findings.report(subquery, "MS431", message, remedy)
     if not values:
-        walk.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
+        evaluator.findings.report(node, "MS406", f"{name}() needs an argument", "pass an array or a map")
         return []
-    signature = signatures()[name]
-    if not check_arguments(walk, node, signature, list(zip(node.expressions, values, strict=True))):
+    signature = load_signatures()[name]
+    if not check_arguments(evaluator, node, signature, list(zip(node.expressions, values, strict=True))):
         return []
     type_ = values[0].type
     parts: list[tuple[str, Type]]
@@ -108,9 +108,9 @@ def _exploded(type_: Type) -> list[tuple[str, Type]]:
             return [("col", UNKNOWN)]
 
 
-def _columns(parts: list[tuple[str, Type]], names: list[str], values: list[Value]) -> list[Bound]:
+def _columns(parts: list[tuple[str, Type]], names: list[str], values: list[Value]) -> list[BoundColumn]:
     sources = frozenset().union(*(as_kind(value.sources, "computed") for value in values))
     return [
-        Bound(names[index] if index < len(names) else name, type_, True, sources)
+        BoundColumn(names[index] if index < len(names) else name, type_, True, sources)
         for index, (name, type_) in enumerate(parts)
     ]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from millstream.sql.columns import resolve
-from millstream.sql.expressions import Expressions
+from millstream.sql.columns import resolve_column
+from millstream.sql.expressions import Evaluator
 from millstream.sql.names import function_name
 from millstream.sql.ordering import check_grouped_type
-from millstream.sql.signatures import signatures
+from millstream.sql.signatures import load_signatures
 from millstream.sql.value import Value
 
 _SET_NODES = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _SETS = ("rollup", "cube", "grouping_sets")
 
 
-def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Value]] | None:
+def group_keys(node: exp.Select, evaluator: Evaluator) -> list[tuple[exp.Expr, Value]] | None:
     """Return the keys of a SELECT with their values; None if it has no groups."""
     group = node.args.get("group")
     if group is None:
@@ -26,27 +26,27 @@ def group_keys(node: exp.Select, walk: Expressions) -> list[tuple[exp.Expr, Valu
     nodes = [part for part in group.expressions if not isinstance(part, _SET_NODES)]
     if group.args.get("all"):
         nodes = [_unaliased(item) for item in node.expressions if not has_aggregate(item)]
-    walk.no_aggregates = "GROUP BY"
-    keys = [_evaluated(key, node, walk) for key in nodes]
+    evaluator.no_aggregates = "GROUP BY"
+    keys = [_evaluated(key, node, evaluator) for key in nodes]
     if sets:
         kind = type(sets[0]).__name__.upper().replace("GS", "G S")
-        walk.findings.mark_opaque(group, f"GROUP BY {kind}", at_rest=False)
-        walk.findings.add_form("grouping sets", sets[0], walk.scope.reads)
+        evaluator.findings.mark_opaque(group, f"GROUP BY {kind}", at_rest=False)
+        evaluator.findings.add_form("grouping sets", sets[0], evaluator.scope.reads)
         inside = [member for part in sets for member in _members(part)]
-        keys += [_evaluated(key, node, walk) for key in inside]
+        keys += [_evaluated(key, node, evaluator) for key in inside]
         for _, value in keys:
             value.nullable = True
-    walk.no_aggregates = ""
+    evaluator.no_aggregates = ""
     return keys
 
 
-def _evaluated(key: exp.Expr, node: exp.Select, walk: Expressions) -> tuple[exp.Expr, Value]:
-    expression = _key(key, node, walk)
-    value = walk.value(expression)
-    check_grouped_type(walk, key, value.type)
+def _evaluated(key: exp.Expr, node: exp.Select, evaluator: Evaluator) -> tuple[exp.Expr, Value]:
+    expression = _key(key, node, evaluator)
+    value = evaluator.value(expression)
+    check_grouped_type(evaluator, key, value.type)
     # Spark names the column of `window(…)` after the function, even if it is only a group key.
     if (name := function_name(expression)) in {"window", "session_window"}:
-        walk.aliases[name] = value
+        evaluator.aliases[name] = value
     return expression, value
 
 
@@ -57,7 +57,7 @@ def _members(node: exp.Expr) -> list[exp.Expr]:
     return [node.this] if isinstance(node, exp.Paren) else [node]
 
 
-def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
+def _key(key: exp.Expr, node: exp.Select, evaluator: Evaluator) -> exp.Expr:
     """Resolve `group by 1` and `group by alias` to columns of the SELECT."""
     if isinstance(key, exp.Literal) and not key.is_string and key.name.isdigit():
         index = int(key.name) - 1
@@ -66,8 +66,8 @@ def _key(key: exp.Expr, node: exp.Select, walk: Expressions) -> exp.Expr:
         if not any(item.is_star for item in node.expressions):
             message = f"GROUP BY position {key.name} is not in the SELECT list"
             remedy = "name the column, or use a number between 1 and the number of columns"
-            walk.findings.report(key, "MS402", message, remedy)
-    if isinstance(key, exp.Column) and not key.table and not walk.scope.named(key.name.lower()):
+            evaluator.findings.report(key, "MS402", message, remedy)
+    if isinstance(key, exp.Column) and not key.table and not evaluator.scope.named(key.name.lower()):
         for item in node.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == key.name.lower():
                 return _unaliased(item)
@@ -80,7 +80,7 @@ def _unaliased(node: exp.Expr) -> exp.Expr:
 
 def has_aggregate(node: exp.Expr) -> bool:
     """Return whether an expression aggregates the rows of its SELECT, not those of a window."""
-    functions = signatures()
+    functions = load_signatures()
     for part in node.walk(prune=lambda n: isinstance(n, exp.Query)):
         if isinstance(part, exp.Anonymous):
             signature = functions.get(function_name(part))
@@ -98,33 +98,33 @@ def _of_window(node: exp.Expr) -> bool:
     return isinstance(parent, exp.Window) and parent.this is child
 
 
-def shape(walk: Expressions, node: object) -> str:
+def expression_shape(evaluator: Evaluator, node: object) -> str:
     """Return a text that is equal for equal expressions, with or without qualifiers."""
     match node:
         case exp.Column():
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
-            bound, rest = resolve(walk, parts, node)
+            bound, rest = resolve_column(evaluator, parts, node)
             return ".".join([str(id(bound)), *(part.name.lower() for part in rest)])
         case exp.Query():
             return node.sql().lower()  # its columns have their own scope
         case exp.Paren():
-            return shape(walk, node.this)
+            return expression_shape(evaluator, node.this)
         case exp.Literal(is_string=True):
             return repr(node.this)
         case exp.Expr():
-            inner = ",".join(shape(walk, value) for value in node.args.values() if value)
+            inner = ",".join(expression_shape(evaluator, value) for value in node.args.values() if value)
             return f"{type(node).__name__}({inner})"
         case list():
-            return "[" + ",".join(shape(walk, value) for value in node) + "]"
+            return "[" + ",".join(expression_shape(evaluator, value) for value in node) + "]"
         case _:
             return str(node).lower()
 
 
-def quiet_shape(walk: Expressions, node: exp.Expr) -> str:
+def quiet_shape(evaluator: Evaluator, node: exp.Expr) -> str:
     """Return an expression's shape without reporting errors and without checking keys."""
-    reported, keys = len(walk.findings.diagnostics), walk.keys
-    walk.keys = None
-    text = shape(walk, node)
-    walk.keys = keys
-    del walk.findings.diagnostics[reported:]
+    reported, keys = len(evaluator.findings.diagnostics), evaluator.keys
+    evaluator.keys = None
+    text = expression_shape(evaluator, node)
+    evaluator.keys = keys
+    del evaluator.findings.diagnostics[reported:]
     return text

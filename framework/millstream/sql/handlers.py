@@ -16,24 +16,24 @@ from millstream.sql import (
     operators,
     subqueries,
 )
-from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.findings import Findings
 from millstream.sql.scope import Scope
 from millstream.sql.value import Value
 
 
-def expressions(findings: Findings, scope: Scope) -> Expressions:
+def make_evaluator(findings: Findings, scope: Scope) -> Evaluator:
     """Return an evaluator for the expressions of one SELECT."""
-    return Expressions(findings, scope, HANDLERS)
+    return Evaluator(findings, scope, HANDLERS)
 
 
-def _inner(walk: Expressions, node: exp.Expr) -> Value:
-    return walk.value(node.this)
+def _inner(evaluator: Evaluator, node: exp.Expr) -> Value:
+    return evaluator.value(node.this)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Column: columns.column,
-    exp.Identifier: columns.identifier,
+    exp.Column: columns.evaluate_column,
+    exp.Identifier: columns.evaluate_identifier,
     **literals.HANDLERS,
     **operators.HANDLERS,
     **conditions.HANDLERS,
@@ -41,7 +41,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **aggregates.HANDLERS,
     **call_clauses.HANDLERS,
     **subqueries.HANDLERS,
-    exp.Anonymous: calls.call,
+    exp.Anonymous: calls.evaluate_call,
     **keyword_calls.HANDLERS,
     **dict.fromkeys((exp.Paren, exp.Alias, exp.PropertyEQ), _inner),
 }

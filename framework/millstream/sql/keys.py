@@ -10,14 +10,21 @@ from msgspec.structs import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.core.expressions import Expression, Piece, Ref, column, joined
+from millstream.core.expressions import Expression, Piece, Ref, column_expression, join_pieces
 from millstream.core.types import BOOLEAN
-from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
+from millstream.sql.clauses import (
+    NotSplitError,
+    SqlTokens,
+    TokenRange,
+    by_commas,
+    call_range,
+    strip_parentheses,
+)
 from millstream.sql.precedence import stands_alone
-from millstream.sql.query import Item, Measure
-from millstream.sql.reading import Reader
-from millstream.sql.scope import Output, Refs, Scope, unused
-from millstream.sql.token_roles import Aggregated, Marks
+from millstream.sql.query import AggregateCall, SelectItem
+from millstream.sql.reading import ExpressionReader
+from millstream.sql.scope import Refs, Scope, SelectOutput, unused_name
+from millstream.sql.token_roles import AggregateRole, TokenRoles
 from millstream.sql.value import Value
 
 _KINDS = frozenset((TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS))
@@ -34,10 +41,10 @@ class GroupingSets(Struct):
 _WINDOWS = frozenset(("window", "session_window"))
 
 
-class Key(Struct):
+class GroupKey(Struct):
     """A group key, and how it is recognized within another expression."""
 
-    item: Item
+    item: SelectItem
     forms: tuple[str, ...]
     """Its words, with resolved columns."""
     token_range: TokenRange
@@ -47,22 +54,22 @@ class Key(Struct):
     @property
     def column(self) -> Expression:
         expression = self.item.expression
-        return column(self.item.name, expression.type, nullable=expression.nullable)
+        return column_expression(self.item.name, expression.type, nullable=expression.nullable)
 
 
-class Groups:
+class GroupKeys:
     """The keys and aggregates of one SELECT; aggregates are found as its expressions are read."""
 
-    def __init__(self, source: SqlTokens, marks: Marks, scope: Scope) -> None:
+    def __init__(self, source: SqlTokens, marks: TokenRoles, scope: Scope) -> None:
         self.source = source
         self.marks = marks
         self.scope = scope
-        self.rows = Reader(source, marks, scope)
+        self.rows = ExpressionReader(source, marks, scope)
         """Reads expressions over rows."""
-        self.reader = Reader(source, marks, scope, self._key_or_aggregate)
+        self.reader = ExpressionReader(source, marks, scope, self._key_or_aggregate)
         """Reads expressions over groups."""
-        self.keys: list[Key] = []
-        self.measures: dict[tuple[str, ...], Measure] = {}
+        self.keys: list[GroupKey] = []
+        self.measures: dict[tuple[str, ...], AggregateCall] = {}
         self.used: set[str] = set()
         self.outputs: Mapping[str, Expression] = {}
         """The items by name, for HAVING."""
@@ -71,7 +78,7 @@ class Groups:
         self.sets: tuple[tuple[str, ...], ...] = ()
         """The names of the keys in each grouping set, if there are several."""
         self._forms: dict[int, tuple[str, int]] = {}
-        self._by_first: dict[str, list[Key]] = {}
+        self._by_first: dict[str, list[GroupKey]] = {}
 
     # -- keys
 
@@ -96,7 +103,7 @@ class Groups:
             if isinstance(key, exp.Tuple):
                 raise NotSplitError("GROUP BY with a tuple of columns")
             within = sets.token_ranges[index] if sets else None
-            token_range = unwrapped(self.source, self._key_range(key, node, group, parts, within))
+            token_range = strip_parentheses(self.source, self._key_range(key, node, group, parts, within))
             forms = self._words(token_range)
             if same := next((group_key for group_key in self.keys if group_key.forms == forms), None):
                 names[index] = same.item.name
@@ -109,11 +116,11 @@ class Groups:
             reference = self.rows.reference(token_range[0])
             bare = reference is not None and len(forms) == 1
             name = self._key_name(expression, token_range)
-            name = exact.get(forms) or self._of_item(name, exact) or unused(name, self.used)
+            name = exact.get(forms) or self._of_item(name, exact) or unused_name(name, self.used)
             self.used.add(name.lower())
             names[index] = name
-            item = Item(name, expression)
-            self.keys.append(Key(item, forms, token_range, reference.refs if reference and bare else ()))
+            item = SelectItem(name, expression)
+            self.keys.append(GroupKey(item, forms, token_range, reference.refs if reference and bare else ()))
         if sets is not None:
             self.sets = tuple(
                 tuple(dict.fromkeys(names[index] for index in positions if index in names))
@@ -204,7 +211,7 @@ class Groups:
                     return key.column
         return None
 
-    def _matched(self, index: int, key: Key) -> int:
+    def _matched(self, index: int, key: GroupKey) -> int:
         """Return the index after a key's words; 0 if they don't match."""
         for form in key.forms:
             if index >= len(self.source.tokens):
@@ -214,7 +221,7 @@ class Groups:
                 return 0
         return index
 
-    def column_of(self, output: Output) -> list[Piece]:
+    def column_of(self, output: SelectOutput) -> list[Piece]:
         """Return a column of a star, which must be a group key."""
         for key in self.keys:
             if key.refs == output.refs:
@@ -232,11 +239,11 @@ class Groups:
         if call_range(self.source, start) == token_range:
             self._measure(token_range, aggregated, name)
 
-    def _measure(self, token_range: TokenRange, aggregated: Aggregated, name: str = "") -> Expression:
+    def _measure(self, token_range: TokenRange, aggregated: AggregateRole, name: str = "") -> Expression:
         forms = self._words(token_range)
         measure = self.measures.get(forms)
         if measure is None:
-            name = name or unused(f"{self.item_name}_{aggregated.function}", self.used)
+            name = name or unused_name(f"{self.item_name}_{aggregated.function}", self.used)
             self.used.add(name.lower())
             call, condition = self._filtered(token_range)
             value = aggregated.value
@@ -244,8 +251,8 @@ class Groups:
             filter_ = self.rows.expression(condition, BOOLEAN) if condition else None
             if any(not ref.relation for ref in (*expression.refs, *(filter_.refs if filter_ else ()))):
                 raise NotSplitError(f"{aggregated.function}() over a column of the same SELECT")
-            measure = self.measures[forms] = Measure(name, expression, aggregated.function, filter_)
-        return column(measure.name, measure.call.type, nullable=measure.call.nullable)
+            measure = self.measures[forms] = AggregateCall(name, expression, aggregated.function, filter_)
+        return column_expression(measure.name, measure.call.type, nullable=measure.call.nullable)
 
     def _filtered(self, token_range: TokenRange) -> tuple[TokenRange, TokenRange | None]:
         """Split a call from its FILTER."""
@@ -254,14 +261,14 @@ class Groups:
         index = match[first + 1] + 1
         while index < last:
             if tokens[index].token_type == TokenType.FILTER:
-                return (first, index), unwrapped(self.source, (index + 3, match[index + 1]))
+                return (first, index), strip_parentheses(self.source, (index + 3, match[index + 1]))
             index = match[index] + 1 if match[index] >= 0 else index + 1
         return token_range, None
 
     # -- words, by what they mean
 
     def _words(self, token_range: TokenRange) -> tuple[str, ...]:
-        index, stop = unwrapped(self.source, token_range)
+        index, stop = strip_parentheses(self.source, token_range)
         forms: list[str] = []
         while index < stop:
             form, index = self._form(index)
@@ -293,7 +300,9 @@ def _of_window(key: Expression) -> bool:
 
 
 def _in_parentheses(expression: Expression) -> Expression:
-    return replace(expression, pieces=joined(["(", *expression.pieces, ")"]), atomic=True, start=0, stop=0)
+    return replace(
+        expression, pieces=join_pieces(["(", *expression.pieces, ")"]), atomic=True, start=0, stop=0
+    )
 
 
 def check_grouped(expression: Expression) -> None:
@@ -348,4 +357,4 @@ def _members(source: SqlTokens, element: TokenRange) -> Iterator[TokenRange]:
     if is_list and last - first == 2:
         return
     for key in by_commas(source, (first + 1, last - 1)) if is_list else [element]:
-        yield unwrapped(source, key)
+        yield strip_parentheses(source, key)

@@ -25,12 +25,12 @@ from millstream.core.types import (
     Decimal,
     Type,
 )
-from millstream.sql.changing import is_special_time
-from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.changing_functions import is_special_time
+from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.findings import span_of
 from millstream.sql.randomness import check_random
-from millstream.sql.scope import Text
-from millstream.sql.value import Value, computed
+from millstream.sql.scope import ConstantText
+from millstream.sql.value import Value, computed_value
 
 _NUMBER = re.compile(r"(?P<digits>[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<suffix>[A-Za-z]*)")
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT, "f": FLOAT, "d": DOUBLE}
@@ -38,10 +38,10 @@ _DAYS = frozenset(("day", "days", "week", "weeks"))
 _MONTHS = frozenset(("month", "months", "year", "years"))
 
 
-def literal(walk: Expressions, node: exp.Literal) -> Value:
+def evaluate_literal(evaluator: Evaluator, node: exp.Literal) -> Value:
     if node.is_string:
-        walk.findings.marks.special_times |= is_special_time(node.this)
-        return _text(walk, node)
+        evaluator.findings.marks.special_times |= is_special_time(node.this)
+        return _text(evaluator, node)
     parts = _NUMBER.fullmatch(str(node.this))
     digits, suffix = (parts["digits"], parts["suffix"].lower()) if parts else (str(node.this), "")
     if type_ := _SUFFIXES.get(suffix):
@@ -57,9 +57,11 @@ def literal(walk: Expressions, node: exp.Literal) -> Value:
     return Value(size, False, literal=number)
 
 
-def _text(walk: Expressions, node: exp.Expr) -> Value:
+def _text(evaluator: Evaluator, node: exp.Expr) -> Value:
     text = str(node.this)
-    return Value(STRING, False, literal=text, texts=(Text(text, span_of(node, walk.findings.sql)),))
+    return Value(
+        STRING, False, literal=text, texts=(ConstantText(text, span_of(node, evaluator.findings.sql)),)
+    )
 
 
 def _decimal(digits: str) -> Decimal:
@@ -69,10 +71,10 @@ def _decimal(digits: str) -> Decimal:
     return Decimal(max(len(significant), -exponent), -exponent)
 
 
-def interval(walk: Expressions, node: exp.Interval) -> Value:
+def evaluate_interval(evaluator: Evaluator, node: exp.Interval) -> Value:
     inner = node.this
-    values = [] if inner is None or isinstance(inner, exp.Literal) else [walk.value(inner)]
-    value = computed(INTERVAL, values)
+    values = [] if inner is None or isinstance(inner, exp.Literal) else [evaluator.value(inner)]
+    value = computed_value(INTERVAL, values)
     unit = node.args.get("unit")
     ends = [unit.this, unit.expression] if isinstance(unit, exp.IntervalSpan) else [unit]
     names = {str(end.name).lower() for end in ends if isinstance(end, exp.Expr)}
@@ -81,14 +83,14 @@ def interval(walk: Expressions, node: exp.Interval) -> Value:
     return value
 
 
-def adjacent(walk: Expressions, node: exp.Concat) -> Value:
+def evaluate_adjacent(evaluator: Evaluator, node: exp.Concat) -> Value:
     """Evaluate adjacent literals, `'a' 'b'`; for a call of `concat`, sqlglot has another node."""
-    return computed(STRING, walk.values(node.expressions))
+    return computed_value(STRING, evaluator.values(node.expressions))
 
 
-def now(walk: Expressions, node: exp.Expr) -> Value:
+def evaluate_now(evaluator: Evaluator, node: exp.Expr) -> Value:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(node).__name__).lower()
-    check_random(walk, node, name)
+    check_random(evaluator, node, name)
     return Value(_CLOCK[type(node)], False)
 
 
@@ -102,12 +104,12 @@ _CLOCK: dict[type[exp.Expr], Type] = {
 }
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Literal: literal,
+    exp.Literal: evaluate_literal,
     exp.Boolean: lambda _, node: Value(BOOLEAN, False, literal=bool(node.this)),
     exp.Null: lambda _, __: Value(NULL, True),
-    exp.Interval: interval,
+    exp.Interval: evaluate_interval,
     **dict.fromkeys((exp.RawString, exp.National), _text),
-    exp.Concat: adjacent,
+    exp.Concat: evaluate_adjacent,
     exp.HexString: lambda _, __: Value(BINARY, False),
-    **dict.fromkeys(_CLOCK, now),
+    **dict.fromkeys(_CLOCK, evaluate_now),
 }

@@ -10,6 +10,6 @@ def function_name(node: exp.Expr) -> str:
     return str(node.this).removesuffix(MARK).lower() if isinstance(node, exp.Anonymous) else ""
 
 
-def plural(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """Return `1 argument`, `2 arguments`."""
     return f"{count} {noun}{'s' if count != 1 else ''}"

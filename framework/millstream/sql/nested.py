@@ -9,16 +9,25 @@ from sqlglot.tokenizer_core import TokenType
 
 from millstream.core.expressions import Expression, Ref
 from millstream.core.types import UNKNOWN
-from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, call_range, unwrapped
+from millstream.sql.clauses import (
+    NotSplitError,
+    SqlTokens,
+    TokenRange,
+    by_commas,
+    call_range,
+    strip_parentheses,
+)
 from millstream.sql.query import Subquery, Window
-from millstream.sql.reading import Reader
+from millstream.sql.reading import ExpressionReader
 from millstream.sql.scope import Scope
-from millstream.sql.token_roles import Marks, start_of
+from millstream.sql.token_roles import TokenRoles, start_of
 
 _FRAMES = frozenset(("rows", "range"))
 
 
-def windows_of(source: SqlTokens, marks: Marks, scope: Scope, reader: Reader) -> Iterator[Window]:
+def windows_of(
+    source: SqlTokens, marks: TokenRoles, scope: Scope, reader: ExpressionReader
+) -> Iterator[Window]:
     """Yield the calls with OVER; `reader` reads what they are partitioned by."""
     for start, windowed in marks.windows.items():
         if windowed.scope is not scope:
@@ -52,10 +61,10 @@ def _partition(source: SqlTokens, over: int) -> list[TokenRange]:
         if token.token_type == TokenType.ORDER_BY or token.text.lower() in _FRAMES:
             break
         stop = match[stop] + 1 if match[stop] >= 0 else stop + 1
-    return [unwrapped(source, part) for part in by_commas(source, (first, stop))]
+    return [strip_parentheses(source, part) for part in by_commas(source, (first, stop))]
 
 
-def subqueries_of(source: SqlTokens, scope: Scope, reader: Reader) -> Iterator[Subquery]:
+def subqueries_of(source: SqlTokens, scope: Scope, reader: ExpressionReader) -> Iterator[Subquery]:
     for subquery in scope.subqueries:
         left = [_column(source, scope, node, reader) for node in subquery.left]
         columns = tuple(column for column in left if column is not None)
@@ -63,7 +72,7 @@ def subqueries_of(source: SqlTokens, scope: Scope, reader: Reader) -> Iterator[S
         yield Subquery(body, columns, subquery.start, subquery.stop)
 
 
-def _column(source: SqlTokens, scope: Scope, node: exp.Expr, reader: Reader) -> Expression | None:
+def _column(source: SqlTokens, scope: Scope, node: exp.Expr, reader: ExpressionReader) -> Expression | None:
     """Return an expression that is just a column of FROM."""
     start = start_of(node) if isinstance(node, exp.Column) else None
     reference = None if start is None else reader.reference(source.index_at(start))

@@ -4,11 +4,11 @@ from millstream.core.types import BINARY, INTERVAL, TIMESTAMP_NTZ, Array, Type
 from millstream.sql.argument_types import cast_to
 from millstream.sql.argument_values import part_of
 from millstream.sql.casts import can_cast
-from millstream.sql.signatures import Signature
+from millstream.sql.signatures import FunctionSignature
 from millstream.sql.value import Value, nullable_as
 
 
-def call_nullable(signature: Signature, values: list[Value], type_: Type) -> bool:
+def call_nullable(signature: FunctionSignature, values: list[Value], type_: Type) -> bool:
     """Return whether a call can return NULL, by the rule in its signature."""
     match signature.nullable:
         case "never":
@@ -48,7 +48,7 @@ def call_nullable(signature: Signature, values: list[Value], type_: Type) -> boo
             return any(argument_nulls(signature, values))
 
 
-def argument_types(signature: Signature, values: list[Value]) -> list[Type]:
+def argument_types(signature: FunctionSignature, values: list[Value]) -> list[Type]:
     """Return the types of arguments once Spark has cast them to what the function takes."""
     form = signature.takes(len(values)) or ()
     if len(form) != len(values):
@@ -56,7 +56,7 @@ def argument_types(signature: Signature, values: list[Value]) -> list[Type]:
     return [cast_to(parameter.word, value.type) for parameter, value in zip(form, values, strict=True)]
 
 
-def argument_nulls(signature: Signature, values: list[Value]) -> list[bool]:
+def argument_nulls(signature: FunctionSignature, values: list[Value]) -> list[bool]:
     """Return for each argument whether it can be NULL once Spark has cast it to what the function takes."""
     types = argument_types(signature, values)
     return [nullable_as(value, type_) for value, type_ in zip(values, types, strict=True)]

@@ -26,17 +26,17 @@ from millstream.core.types import (
     TypeSyntaxError,
     parse_type,
 )
-from millstream.sql.argument_types import noun, takes
-from millstream.sql.arithmetic import arithmetic, bits, interval_kind, operand_type
+from millstream.sql.argument_types import accepts_type, type_noun
+from millstream.sql.arithmetic import arithmetic_type, bitwise_type, interval_kind, operand_type
 from millstream.sql.can_fail import arithmetic_raises, implicit_cast_raises
 from millstream.sql.casts import can_cast, makes_nulls
-from millstream.sql.changing import is_special_time
-from millstream.sql.coercion import common
-from millstream.sql.conditions import compared, condition
+from millstream.sql.changing_functions import is_special_time
+from millstream.sql.coercion import common_type_of
+from millstream.sql.conditions import check_comparison, evaluate_condition
 from millstream.sql.constant_texts import all_texts, check_texts
-from millstream.sql.expressions import Expressions, Handler
+from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.keyword_calls import keyword_call
-from millstream.sql.value import Value, computed, nullable_as
+from millstream.sql.value import Value, computed_value, nullable_as
 
 _DTYPE = exp.DataType.Type
 _MOST_DIGITS = 38
@@ -59,42 +59,44 @@ _SIGNS: dict[type[exp.Expr], str] = {
 _BITS = frozenset("&|^")
 
 
-def calculation(walk: Expressions, node: exp.Binary) -> Value:
-    left, right = walk.value(node.left), walk.value(node.right)
+def evaluate_calculation(evaluator: Evaluator, node: exp.Binary) -> Value:
+    left, right = evaluator.value(node.left), evaluator.value(node.right)
     sign = _SIGNS[type(node)]
-    calculated = bits(left, right) if sign in _BITS else arithmetic(sign, left, right)
+    calculated = bitwise_type(left, right) if sign in _BITS else arithmetic_type(sign, left, right)
     if calculated is None:
         message = f"the operator {sign} does not support {left.type} and {right.type}"
         nested = next((side.type for side in (left, right) if isinstance(side.type, Array | Map | Row)), None)
         remedy = f"extract a number from the {nested}" if nested else "cast one side to a number"
-        walk.findings.report(node, "MS407", message, remedy)
+        evaluator.findings.report(node, "MS407", message, remedy)
     type_, nullable = calculated or (UNKNOWN, True)
-    check_texts(walk.findings, [left, right], operand_type(sign, left, right), "value")
+    check_texts(evaluator.findings, [left, right], operand_type(sign, left, right), "value")
     if arithmetic_raises(sign, left, right, type_):
-        walk.findings.marks.raises(node)
-    value = computed(type_, [left, right], nullable=nullable)
+        evaluator.findings.marks.raises(node)
+    value = computed_value(type_, [left, right], nullable=nullable)
     if type_ == INTERVAL:
         value.literal = interval_kind(sign, left, right)
     return value
 
 
-def shifted(walk: Expressions, node: exp.Binary) -> Value:
+def evaluate_shift(evaluator: Evaluator, node: exp.Binary) -> Value:
     if isinstance(node, exp.BitwiseRightShift):
         # After the word `struct`, `array` or `map`, Spark's lexer reads `>>` as the end of two types
         # (SqlBaseLexer.isShiftRightOperator), and every record is written as a struct.
         message = "Spark can't parse >> everywhere: after struct, array or map, it has another meaning"
-        walk.findings.report(node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>")
-    return keyword_call(walk, node)
+        evaluator.findings.report(
+            node, "MS437", message, "write shiftright(…, …), or shiftrightunsigned for >>>"
+        )
+    return keyword_call(evaluator, node)
 
 
-def negative(walk: Expressions, node: exp.Unary) -> Value:
-    value = walk.value(node.this)
+def evaluate_negative(evaluator: Evaluator, node: exp.Unary) -> Value:
+    value = evaluator.value(node.this)
     sign, word = ("-", "measure") if isinstance(node, exp.Neg) else ("~", "integer")
-    if not takes(word, value.type):
-        remedy = f"use {noun(word)}"
-        message = f"the operator {sign} takes {noun(word)}, not {value.type}"
-        walk.findings.report(node, "MS407", message, remedy)
-        return computed(UNKNOWN, [value], nullable=True)
+    if not accepts_type(word, value.type):
+        remedy = f"use {type_noun(word)}"
+        message = f"the operator {sign} takes {type_noun(word)}, not {value.type}"
+        evaluator.findings.report(node, "MS407", message, remedy)
+        return computed_value(UNKNOWN, [value], nullable=True)
     literal = value.literal if value.type == INTERVAL else None
     # `-5` is a literal of Spark's parser, with the digits of 5.
     if (
@@ -103,44 +105,44 @@ def negative(walk: Expressions, node: exp.Unary) -> Value:
         and isinstance(value.literal, int | float)
     ):
         literal = -value.literal
-    check_texts(walk.findings, [value], DOUBLE if sign == "-" else INT, "value")
+    check_texts(evaluator.findings, [value], DOUBLE if sign == "-" else INT, "value")
     type_ = (DOUBLE if sign == "-" else INT) if value.type in {STRING, NULL} else value.type
-    result = computed(type_, [value], nullable=nullable_as(value, type_))
+    result = computed_value(type_, [value], nullable=nullable_as(value, type_))
     result.literal = literal
     if (
         isinstance(node, exp.Neg)
         and value.literal is None
         and (type_ not in {FLOAT, DOUBLE} or value.type == STRING)
     ):
-        walk.findings.marks.raises(node)
+        evaluator.findings.marks.raises(node)
     return result
 
 
-def concatenation(walk: Expressions, node: exp.Expr, values: list[Value]) -> Value:
+def evaluate_concat(evaluator: Evaluator, node: exp.Expr, values: list[Value]) -> Value:
     """Evaluate `||` and `concat`, over arrays, binaries or text."""
     types = [value.type for value in values]
     combined: Type = STRING
     if any(isinstance(type_, Array) for type_ in types):
-        combined = _same_array(walk, node, types)
+        combined = _same_array(evaluator, node, types)
     elif types and all(type_ == BINARY for type_ in types):
         combined = BINARY
     elif other := next((type_ for type_ in types if isinstance(type_, Map | Row)), None):
         message = f"a {other} can't be concatenated"
-        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
-    return computed(combined, values, nullable=any(nullable_as(value, combined) for value in values))
+        evaluator.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
+    return computed_value(combined, values, nullable=any(nullable_as(value, combined) for value in values))
 
 
-def _same_array(walk: Expressions, node: exp.Expr, types: list[Type]) -> Type:
+def _same_array(evaluator: Evaluator, node: exp.Expr, types: list[Type]) -> Type:
     mixed = any(not isinstance(type_, Array) and type_ != UNKNOWN for type_ in types)
-    combined = None if mixed else common(types)
+    combined = None if mixed else common_type_of(types)
     if combined is None:
         shown = " and ".join(dict.fromkeys(map(str, types)))
-        walk.findings.report(node, "MS407", f"{shown} can't be concatenated", "cast them to one type")
+        evaluator.findings.report(node, "MS407", f"{shown} can't be concatenated", "cast them to one type")
     return combined or UNKNOWN
 
 
-def cast(walk: Expressions, node: exp.Cast) -> Value:
-    value = walk.value(node.this)
+def evaluate_cast(evaluator: Evaluator, node: exp.Cast) -> Value:
+    value = evaluator.value(node.this)
     target = data_type(node.args["to"])
     if target is None:
         # Spark's dialect would write the type that sqlglot translates it to: TIMESTAMP for DATETIME.
@@ -149,77 +151,81 @@ def cast(walk: Expressions, node: exp.Cast) -> Value:
             "use a type of Spark SQL; a decimal has at most 38 digits, and its scale is at most its precision"
         )
         remedy = decimal if "DECIMAL" in shown else type_remedy(shown, "use a type of Spark SQL")
-        walk.findings.report(node, "MS407", f"unknown type {shown}", remedy)
+        evaluator.findings.report(node, "MS407", f"unknown type {shown}", remedy)
     elif not can_cast(value.type, target):
         message = f"a {value.type} can't be cast to {target}"
-        walk.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
+        evaluator.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     target = target or UNKNOWN
     if not node.args.get("safe"):
-        check_texts(walk.findings, [value], target, "value")
+        check_texts(evaluator.findings, [value], target, "value")
     if target == value.type and not node.args.get("safe"):
         return Value(target, value.nullable, value.sources, None, value.aggregate)
     if not node.args.get("safe") and implicit_cast_raises([value], target):
-        walk.findings.marks.raises(node)
+        evaluator.findings.marks.raises(node)
     elif is_special_time(value.literal) and target in {DATE, TIMESTAMP, TIMESTAMP_NTZ}:
-        walk.findings.marks.casts_time(node)
+        evaluator.findings.marks.casts_time(node)
     nullable = value.nullable or bool(node.args.get("safe")) or makes_nulls(value.type, target)
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
         # A literal, date'2026-01-01'; sqlglot parses a written cast as a TryCast.
         nullable = False
-    return computed(target, [value], nullable=nullable)
+    return computed_value(target, [value], nullable=nullable)
 
 
-def case(walk: Expressions, node: exp.Case) -> Value:
-    conditions = [walk.value(node.this)] if node.this else []
+def evaluate_case(evaluator: Evaluator, node: exp.Case) -> Value:
+    conditions = [evaluator.value(node.this)] if node.this else []
     results = []
     for branch in node.args["ifs"]:
         if node.this:
-            conditions.append(walk.value(branch.this))
-            compared(walk, branch.this, conditions[0], conditions[-1])
+            conditions.append(evaluator.value(branch.this))
+            check_comparison(evaluator, branch.this, conditions[0], conditions[-1])
         else:
-            conditions.append(condition(walk, branch.this))
-        results.append(walk.value(branch.args["true"]))
+            conditions.append(evaluate_condition(evaluator, branch.this))
+        results.append(evaluator.value(branch.args["true"]))
     if (default := node.args.get("default")) is not None:
-        results.append(walk.value(default))
+        results.append(evaluator.value(default))
     if node.this and implicit_cast_raises(
-        conditions, common([value.type for value in conditions]) or UNKNOWN
+        conditions, common_type_of([value.type for value in conditions]) or UNKNOWN
     ):
-        walk.findings.marks.raises(node)
-    return chosen(walk, node, conditions, results, complete=default is not None)
+        evaluator.findings.marks.raises(node)
+    return choose_result(evaluator, node, conditions, results, complete=default is not None)
 
 
-def if_(walk: Expressions, node: exp.If) -> Value:
-    results = [walk.value(part) for part in (node.args["true"], node.args.get("false")) if part is not None]
-    return chosen(walk, node, [condition(walk, node.this)], results, complete=len(results) > 1)
+def if_(evaluator: Evaluator, node: exp.If) -> Value:
+    results = [
+        evaluator.value(part) for part in (node.args["true"], node.args.get("false")) if part is not None
+    ]
+    return choose_result(
+        evaluator, node, [evaluate_condition(evaluator, node.this)], results, complete=len(results) > 1
+    )
 
 
-def chosen(
-    walk: Expressions, node: exp.Expr, conditions: list[Value], results: list[Value], *, complete: bool
+def choose_result(
+    evaluator: Evaluator, node: exp.Expr, conditions: list[Value], results: list[Value], *, complete: bool
 ) -> Value:
     """Return the value of one of several results; it can be NULL if no condition may match."""
-    shared_type = common([value.type for value in results])
+    shared_type = common_type_of([value.type for value in results])
     if shared_type is None:
         types = ", ".join(sorted({str(value.type) for value in results}))
         message = f"the branches have different types: {types}"
-        walk.findings.report(node, "MS407", message, "cast them to one type")
+        evaluator.findings.report(node, "MS407", message, "cast them to one type")
     type_ = shared_type or UNKNOWN
-    check_texts(walk.findings, results, shared_type, "branch")
+    check_texts(evaluator.findings, results, shared_type, "branch")
     if implicit_cast_raises(results, type_):
-        walk.findings.marks.raises(node)
+        evaluator.findings.marks.raises(node)
     nullable = not complete or any(nullable_as(value, type_) for value in results)
-    value = computed(type_, [*conditions, *results], nullable=nullable)
+    value = computed_value(type_, [*conditions, *results], nullable=nullable)
     value.texts = all_texts(results)
     return value
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    **dict.fromkeys(_SIGNS, calculation),
-    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), shifted),
-    **dict.fromkeys((exp.Neg, exp.BitwiseNot), negative),
-    exp.Collate: lambda walk, node: computed(STRING, [walk.value(node.this)]),
-    exp.DPipe: lambda walk, node: concatenation(walk, node, walk.values([node.left, node.right])),
-    **dict.fromkeys((exp.Cast, exp.TryCast), cast),
-    exp.Case: case,
+    **dict.fromkeys(_SIGNS, evaluate_calculation),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), evaluate_shift),
+    **dict.fromkeys((exp.Neg, exp.BitwiseNot), evaluate_negative),
+    exp.Collate: lambda walk, node: computed_value(STRING, [walk.value(node.this)]),
+    exp.DPipe: lambda walk, node: evaluate_concat(walk, node, walk.values([node.left, node.right])),
+    **dict.fromkeys((exp.Cast, exp.TryCast), evaluate_cast),
+    exp.Case: evaluate_case,
     exp.If: if_,
 }
 

@@ -9,10 +9,10 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from millstream.core.errors import did_you_mean, looks_like
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.core.type_names import type_remedy
 from millstream.sql.clauses import NotSplitError
-from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize
+from millstream.sql.tokens import MARK, SPARK, Tokens, tokenize_sql
 from millstream.sql.values import SqlDiagnostic
 from millstream.sql.words import CLOSING, KEYWORDS, NAMES, OPENING
 
@@ -37,8 +37,8 @@ class Parsed(Struct):
     tokens: Tokens
 
 
-def parse(sql: str) -> Parsed | tuple[SqlDiagnostic, ...]:
-    tokens = tokenize(sql)
+def parse_sql(sql: str) -> Parsed | tuple[SqlDiagnostic, ...]:
+    tokens = tokenize_sql(sql)
     if isinstance(tokens, SqlDiagnostic):
         return (tokens,)
     if not tokens.tokens:
@@ -85,7 +85,7 @@ def select_token(node: exp.Select) -> int:
 
 def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[SqlDiagnostic]:
     """Report where parsing stopped; later errors are guesswork."""
-    text = Text("", sql)
+    text = FileText("", sql)
     diagnostics = []
     for details in error.errors[:1]:
         highlight = str(details.get("highlight") or "")

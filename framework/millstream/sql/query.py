@@ -18,14 +18,14 @@ from millstream.core.types import Type
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
 
 
-class Item(Struct, frozen=True, array_like=True):
+class SelectItem(Struct, frozen=True, array_like=True):
     """A named expression: of a SELECT list, or a group key."""
 
     name: str
     expression: Expression
 
 
-class Measure(Struct, frozen=True, array_like=True):
+class AggregateCall(Struct, frozen=True, array_like=True):
     """One call of an aggregate: `sum(x * 2) filter (where ok)`."""
 
     name: str
@@ -50,13 +50,13 @@ class Cte(Struct, frozen=True, tag="cte", array_like=True):
     name: str
 
 
-class Derived(Struct, frozen=True, tag="derived", array_like=True):
+class DerivedTable(Struct, frozen=True, tag="derived", array_like=True):
     """A query in parentheses."""
 
     query: Body
 
 
-class Generated(Struct, frozen=True, tag="generated", array_like=True):
+class GeneratedRows(Struct, frozen=True, tag="generated", array_like=True):
     """Rows generated from a row: `lateral view explode(items) t as item`, `lateral parse(event) as t`."""
 
     call: Expression
@@ -69,7 +69,7 @@ class Generated(Struct, frozen=True, tag="generated", array_like=True):
     outer: bool = False
 
 
-Input = Scan | Cte | Derived | Generated
+Input = Scan | Cte | DerivedTable | GeneratedRows
 
 
 class From(Struct, frozen=True, array_like=True):
@@ -119,12 +119,12 @@ OUTER = "^"
 
 
 class Select(Struct, frozen=True, tag="select", array_like=True):
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     relations: tuple[From, ...]
     where: tuple[Expression, ...] = ()
-    keys: tuple[Item, ...] | None = None
+    keys: tuple[SelectItem, ...] | None = None
     """None without groups; empty for one group of all rows."""
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[AggregateCall, ...] = ()
     having: tuple[Expression, ...] = ()
     distinct: bool = False
     hints: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class Select(Struct, frozen=True, tag="select", array_like=True):
 SetOperator = Literal["union", "intersect", "except"]
 
 
-class Union(Struct, frozen=True, tag="union", array_like=True):
+class SqlUnion(Struct, frozen=True, tag="union", array_like=True):
     """UNION of queries by position (BY NAME is reordered), with the names of the first.
 
     In `Query.at_rest`, also INTERSECT and EXCEPT.
@@ -165,12 +165,12 @@ class OpaqueBody(Struct, frozen=True, tag="whole", array_like=True):
     stop: int = 0
 
 
-Body = Select | Union | OpaqueBody
+Body = Select | SqlUnion | OpaqueBody
 
 
 def names_of(body: Body) -> tuple[str, ...]:
     """Return the names of a query's columns; none of opaque SQL."""
-    while isinstance(body, Union):
+    while isinstance(body, SqlUnion):
         body = body.sides[0]
     return tuple(item.name for item in body.items) if isinstance(body, Select) else ()
 
@@ -217,7 +217,7 @@ class PythonCall(Struct, frozen=True, array_like=True):
     stop: int
 
 
-class Query(Struct, frozen=True, array_like=True):
+class SqlQuery(Struct, frozen=True, array_like=True):
     body: Body
     ctes: dict[str, Body] = {}
     """By a unique name, ordered so that each only reads earlier ones."""
@@ -227,7 +227,7 @@ class Query(Struct, frozen=True, array_like=True):
     """The whole SQL, for tables: all of their rows can be computed from tables at any time."""
     called: tuple[str, ...] = ()
     """With `text`: the Python functions that it calls."""
-    at_rest: Query | None = None
+    at_rest: SqlQuery | None = None
     """With `text`: clause by clause, also with what is opaque over a stream, if it can be split."""
     changing: tuple[str, ...] = ()
     """With `text`: what gives other values each time, besides Spark's functions, and why."""

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from msgspec import Struct
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.core.expressions import Expression, Piece, Read, Ref, joined, quoted
+from millstream.core.expressions import Expression, Piece, Read, Ref, join_pieces, quote_name
 from millstream.core.types import Type
 from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange
 from millstream.sql.query import OUTER
 from millstream.sql.scope import Refs, Scope
-from millstream.sql.token_roles import Marks, Reference
+from millstream.sql.token_roles import ColumnRole, TokenRoles
 from millstream.sql.words import NAMES
 
 _MARK = "\x00"
@@ -61,11 +61,11 @@ def column_pieces(
     return [*pieces[:-1], ")"]
 
 
-class Reader(Struct):
+class ExpressionReader(Struct):
     """Reads expressions of one SELECT; `special` finds group keys and aggregates in them."""
 
     source: SqlTokens
-    marks: Marks
+    marks: TokenRoles
     scope: Scope
     special: Special | None = None
 
@@ -74,7 +74,7 @@ class Reader(Struct):
         cut = _Cut(self)
         cut.read(token_range)
         start, stop = self.source.span(token_range)
-        pieces = joined(cut.pieces)
+        pieces = join_pieces(cut.pieces)
         bare = len(pieces) == 1 and isinstance(pieces[0], Ref)
         return Expression(
             pieces,
@@ -89,7 +89,7 @@ class Reader(Struct):
             stop=stop,
         )
 
-    def reference(self, index: int) -> Reference | None:
+    def reference(self, index: int) -> ColumnRole | None:
         reference = self.marks.references.get(self.source.tokens[index].start)
         return reference if reference is not None and reference.scope is self.scope else None
 
@@ -112,7 +112,7 @@ class Reader(Struct):
             if kind == TokenType.DOT:
                 index += 2
             elif match[index] >= 0 and (
-                index == first or calls(tokens[index - 1]) or kind == TokenType.L_BRACKET
+                index == first or is_call(tokens[index - 1]) or kind == TokenType.L_BRACKET
             ):
                 index = match[index] + 1
             else:
@@ -123,7 +123,7 @@ class Reader(Struct):
 class _Cut:
     """One walk over a range of tokens."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: ExpressionReader) -> None:
         self.reader = reader
         self.source = reader.source
         self.marks = reader.marks
@@ -159,7 +159,7 @@ class _Cut:
                 pieces = self._column(reference, start) if is_local else without_path(reference)
                 return self._put("x", pieces, index, stop)
         elif named := marks.relations.get(start):
-            alias = [f" as {quoted(named.alias)}"] if named.alias else []
+            alias = [f" as {quote_name(named.alias)}"] if named.alias else []
             return self._put("x", [Read(named.id), *alias], index, self.reader.after(index, named.stop))
         elif (star := marks.stars.get(start)) and star.scope is self.reader.scope:
             stars: list[Piece] = []
@@ -167,7 +167,7 @@ class _Cut:
                 stars += [", "] if stars else []
                 stars += column_pieces(refs, named=star.named)
                 if star.named and len(refs) > 1:
-                    stars.append(f" as {quoted(refs[0][1])}")
+                    stars.append(f" as {quote_name(refs[0][1])}")
             return self._put("x", stars, index, self.reader.after(index, star.stop))
         elif start in marks.ctes:
             marks.not_split("a subquery that reads a CTE", at_rest=False)
@@ -178,7 +178,7 @@ class _Cut:
     def _replaced(self, index: int, expression: Expression, stop: int) -> int:
         tokens, pieces = self.source.tokens, list(expression.pieces)
         start = tokens[index].start
-        if not calls(tokens[index]):
+        if not is_call(tokens[index]):
             self.raising |= any(token.start in self.marks.raising_around for token in tokens[index:stop])
         self.raising |= expression.raises
         self.impure |= not expression.deterministic
@@ -199,11 +199,11 @@ class _Cut:
         if stop < len(tokens) and tokens[stop].token_type not in {TokenType.COMMA, TokenType.R_PAREN}:
             return pieces
         before = tokens[index - 1].token_type
-        if before == TokenType.L_PAREN and not calls(tokens[index - 2]):
+        if before == TokenType.L_PAREN and not is_call(tokens[index - 2]):
             raise NotSplitError("a group key in parentheses within a struct")
-        return [*pieces, f" as {quoted(label)}"]
+        return [*pieces, f" as {quote_name(label)}"]
 
-    def _column(self, reference: Reference, start: int) -> list[Piece]:
+    def _column(self, reference: ColumnRole, start: int) -> list[Piece]:
         named, fixed = start in self.marks.named, start in self.marks.fixed
         if fixed and len(reference.refs) > 1:
             raise NotSplitError("arrays_zip over a column of both sides of a join")
@@ -230,7 +230,7 @@ class _Cut:
         raw = self.source.sql[token.start : token.end + 1]
         if "'" in raw or '"' in raw or "`" in raw:
             return raw
-        if token.token_type in _AS_WRITTEN and not calls(token):
+        if token.token_type in _AS_WRITTEN and not is_call(token):
             before = self._last
             if before is None or token.token_type == TokenType.NUMBER:
                 return raw
@@ -251,7 +251,7 @@ class _Cut:
         self.pieces += pieces
         before, self._last = self._last, tokens[after - 1]
         if label := self.marks.fields.get(self._last.end + 1):
-            self.pieces.append(f" as {quoted(label)}")
+            self.pieces.append(f" as {quote_name(label)}")
         self._glue = tokens[first].token_type in _SIGNS and (
             before is None or before.token_type in _BEFORE_SIGN
         )
@@ -274,7 +274,7 @@ class _Cut:
             return []
         if not gap and token.token_type == last.token_type == TokenType.STRING:
             return []  # `'it''s'` is one text
-        if text == "(" and (calls(last) or last.text.lower() in _SIZED):
+        if text == "(" and (is_call(last) or last.text.lower() in _SIZED):
             return []
         if self._angles and (text == ">" or self._last_text == "<"):
             return []
@@ -297,7 +297,7 @@ def without_comments(gap: str) -> str:
     return _COMMENTS.sub(" ", gap)
 
 
-def calls(token: Token) -> bool:
+def is_call(token: Token) -> bool:
     """Return whether a word before a parenthesis calls a function."""
     return token.text.endswith(_MARK) or token.text.lower() in _CALLING
 
@@ -309,12 +309,12 @@ def _labelled(pieces: list[Piece], written: str) -> list[Piece]:
             return [Ref(ref.column, ref.relation, named=True, in_lambda=ref.in_lambda)]
         case [Ref() as ref]:
             plain = Ref(ref.column, ref.relation, in_lambda=ref.in_lambda)
-            return [plain, f" as {quoted(written)}"]
+            return [plain, f" as {quote_name(written)}"]
         case _:
-            return [*pieces, f" as {quoted(written)}"]
+            return [*pieces, f" as {quote_name(written)}"]
 
 
-def without_path(reference: Reference) -> list[Piece]:
+def without_path(reference: ColumnRole) -> list[Piece]:
     """Return a column of a subquery with the relation's own name instead of its full path."""
     relation, _ = reference.refs[0]
-    return [f"{quoted(relation)}.{quoted(reference.written)}"]
+    return [f"{quote_name(relation)}.{quote_name(reference.written)}"]

@@ -15,25 +15,35 @@ from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql import sets
 from millstream.sql.casts import cast_raises
 from millstream.sql.coercion import common_type
-from millstream.sql.conditions import condition
-from millstream.sql.expressions import Expressions
+from millstream.sql.conditions import evaluate_condition
+from millstream.sql.expressions import Evaluator
 from millstream.sql.findings import Findings, span_of
 from millstream.sql.generators import generated_relation
-from millstream.sql.handlers import expressions
-from millstream.sql.names import plural
-from millstream.sql.query import Cte, Derived, JoinKind, Scan
+from millstream.sql.handlers import make_evaluator
+from millstream.sql.names import count_of
+from millstream.sql.query import Cte, DerivedTable, JoinKind, Scan
 from millstream.sql.reading import column_pieces
-from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, Joined, Refs, Relation, Scope, as_kind, names_within, renamed
+from millstream.sql.result import BoundQuery
+from millstream.sql.scope import (
+    NOTHING,
+    BoundColumn,
+    JoinedRelation,
+    Refs,
+    Scope,
+    ScopeRelation,
+    as_kind,
+    names_within,
+    rename_columns,
+)
 from millstream.sql.system_time import system_time, valid_at
 from millstream.sql.values import InputRelation, Source
 
 _ROOTS = frozenset(("models", "seeds", "sources"))
-Ctes = Mapping[str, Result]
+Ctes = Mapping[str, BoundQuery]
 """The CTEs in scope, by name in lower case."""
 
 
-class Inputs(Struct, frozen=True):
+class InputRelations(Struct, frozen=True):
     """The relations that a model can read."""
 
     find: Callable[[tuple[str, ...]], InputRelation | None]
@@ -42,15 +52,15 @@ class Inputs(Struct, frozen=True):
     """The name of the model itself."""
 
 
-class Relations:
+class FromBinder:
     """Binds the FROM clause of one SELECT into its scope."""
 
-    def __init__(self, walk: Expressions, inputs: Inputs, ctes: Ctes) -> None:
-        self.walk = walk
+    def __init__(self, evaluator: Evaluator, inputs: InputRelations, ctes: Ctes) -> None:
+        self.walk = evaluator
         self.inputs = inputs
         self.ctes = ctes
-        self.scope = walk.scope
-        self.findings = walk.findings
+        self.scope = evaluator.scope
+        self.findings = evaluator.findings
         self.rows: frozenset[Source] = NOTHING
 
     def bind(self, node: exp.Select) -> None:
@@ -81,12 +91,12 @@ class Relations:
             if lateral not in early:
                 self._lateral(lateral)
 
-    def all_columns(self, node: exp.Table) -> Result:
+    def all_columns(self, node: exp.Table) -> BoundQuery:
         """Return all columns of a relation."""
         self._add(node)
         self.findings.marks.not_split("a relation without a SELECT")
         columns = [column for _, column in self.scope.star()]
-        return Result(columns, self.rows, self.scope.relations[0].open, reads=frozenset(self.scope.reads))
+        return BoundQuery(columns, self.rows, self.scope.relations[0].open, reads=frozenset(self.scope.reads))
 
     def _add(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Lateral):
@@ -98,7 +108,7 @@ class Relations:
             self.scope.add(self._relation(node))
         self._bind_rest(node)
 
-    def _relation(self, node: exp.Expr) -> Relation:
+    def _relation(self, node: exp.Expr) -> ScopeRelation:
         alias = node.alias
         names = [column.name for column in getattr(node.args.get("alias"), "columns", None) or ()]
         match node:
@@ -109,8 +119,8 @@ class Relations:
                 relation = self._table(node)
             case exp.Values():
                 self.findings.marks.not_split("VALUES as a relation")
-                walk = expressions(self.findings, Scope(self.scope.parent))
-                relation = self._derived(sets.values(walk, node), "")
+                walk = make_evaluator(self.findings, Scope(self.scope.parent))
+                relation = self._derived(sets.evaluate_values(walk, node), "")
             case exp.Subquery(this=exp.Table() as table):
                 relation = self._relation(table)
                 if table.args.get("joins"):
@@ -125,12 +135,12 @@ class Relations:
         return replace(
             relation,
             alias=alias or relation.alias,
-            columns=renamed(relation.columns, names),
+            columns=rename_columns(relation.columns, names),
             path=() if alias else relation.path,
             renamed=relation.renamed or (names_within(relation.columns) if names else ()),
         )
 
-    def _changed(self, node: exp.Expr, relation: Relation) -> Relation:
+    def _changed(self, node: exp.Expr, relation: ScopeRelation) -> ScopeRelation:
         """Record TABLESAMPLE, PIVOT and the like after a relation."""
         if node.args.get("sample"):
             self.findings.mark_opaque(node, "TABLESAMPLE after a relation")
@@ -142,16 +152,16 @@ class Relations:
                 unpivots = part == "pivots" and any(pivot.args.get("unpivot") for pivot in node.args[part])
                 clause = "UNPIVOT" if unpivots else part.rstrip("s").upper()
                 self.findings.mark_opaque(node, f"{clause} after a relation")
-                return Relation(relation.alias, [], "?")
+                return ScopeRelation(relation.alias, [], "?")
         return relation
 
-    def _derived(self, result: Result, alias: str) -> Relation:
+    def _derived(self, result: BoundQuery, alias: str) -> ScopeRelation:
         self.rows |= result.rows
         self.scope.reads |= result.reads
-        read = Cte(result.cte) if result.cte else Derived(result.body) if result.body else None
-        return Relation(alias, result.columns, result.open, input=read, renamed=result.names)
+        read = Cte(result.cte) if result.cte else DerivedTable(result.body) if result.body else None
+        return ScopeRelation(alias, result.columns, result.open, input=read, renamed=result.names)
 
-    def _table(self, node: exp.Table) -> Relation:
+    def _table(self, node: exp.Table) -> ScopeRelation:
         parts = tuple(part.name for part in node.parts)
         if len(parts) == 1 and (cte := self.ctes.get(parts[0].lower())):
             self.findings.marks.relation(node, "")
@@ -161,11 +171,13 @@ class Relations:
             self.findings.marks.relation(node, relation.id)
             self.scope.reads.add(relation.id)
             open_ = relation.id if relation.open else ""
-            return Relation(parts[-1], bound_columns(relation), open_, parts[:-1], input=Scan(relation.id))
+            return ScopeRelation(
+                parts[-1], bound_columns(relation), open_, parts[:-1], input=Scan(relation.id)
+            )
         if len(parts) < 2 or parts[0].lower() not in _ROOTS or parts[-1] in self.inputs.names():
             self._unknown_table(node, parts)
         self.findings.marks.not_split(f"{'.'.join(parts)} is unknown")
-        return Relation(parts[-1], [], "?")
+        return ScopeRelation(parts[-1], [], "?")
 
     def _unknown_table(self, node: exp.Table, parts: tuple[str, ...]) -> None:
         name = ".".join(parts)
@@ -204,7 +216,7 @@ class Relations:
             self.scope.make_nullable(before)
         if on := node.args.get("on"):
             self.walk.no_aggregates = "JOIN … ON"
-            value = condition(self.walk, on)
+            value = evaluate_condition(self.walk, on)
             self.walk.no_aggregates = ""
             self.rows |= as_kind(value.sources, "join")
         names: list[exp.Expr] = list(node.args.get("using") or ())
@@ -232,7 +244,7 @@ class Relations:
         if side in {"RIGHT", "FULL"}:
             self.findings.add_form("outer join", where, left)
 
-    def _note_join(self, node: exp.Join, joined: Joined, kind: str, side: str) -> None:
+    def _note_join(self, node: exp.Join, joined: JoinedRelation, kind: str, side: str) -> None:
         """Record how a relation is joined with earlier ones."""
         on = node.args.get("on")
         # For a join without a condition, the parser returns TRUE.
@@ -264,7 +276,9 @@ class Relations:
             if names and not relation.open:
                 check_names(self.findings, node.args["alias"], names, relation.columns)
                 original = tuple(column.name for column in relation.columns)
-                relation = replace(relation, columns=renamed(relation.columns, names), renamed=original)
+                relation = replace(
+                    relation, columns=rename_columns(relation.columns, names), renamed=original
+                )
         else:
             relation = generated_relation(self.walk, node.this, alias, names)
             relation.call = node.this
@@ -275,11 +289,11 @@ class Relations:
             self.scope.make_nullable([relation])
 
 
-def check_names(findings: Findings, alias: exp.Expr, names: list[str], columns: list[Bound]) -> None:
+def check_names(findings: Findings, alias: exp.Expr, names: list[str], columns: list[BoundColumn]) -> None:
     """Report a list of column names that does not name each column: `with t(a, b) as (…)`."""
     visible = sum(not column.hidden for column in columns)
     if len(names) != visible:
-        message = f"the list names {plural(len(names), 'column')}, but there {_are(visible)}"
+        message = f"the list names {count_of(len(names), 'column')}, but there {_are(visible)}"
         findings.report(alias, "MS444", message, "name each column once, or remove the list")
 
 
@@ -287,14 +301,14 @@ def _are(count: int) -> str:
     return "is 1" if count == 1 else f"are {count}"
 
 
-def bound_columns(relation: InputRelation) -> list[Bound]:
+def bound_columns(relation: InputRelation) -> list[BoundColumn]:
     return [
-        Bound(c.name, c.type, c.nullable, frozenset({(relation.id, c.name, "direct")}), c.hidden)
+        BoundColumn(c.name, c.type, c.nullable, frozenset({(relation.id, c.name, "direct")}), c.hidden)
         for c in relation.columns
     ]
 
 
-def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:
+def shared_names(before: list[ScopeRelation], added: list[ScopeRelation]) -> list[str]:
     """Return the names that both sides of a NATURAL JOIN have, in the order of the left one."""
     right = {column.name.lower() for relation in added for column in relation.columns}
     names = [column.name for relation in before for column in relation.columns if not column.hidden]
@@ -302,38 +316,40 @@ def shared_names(before: list[Relation], added: list[Relation]) -> list[str]:
 
 
 def join_columns(
-    walk: Expressions,
+    evaluator: Evaluator,
     name: exp.Expr,
-    before: list[Relation],
-    added: list[Relation],
+    before: list[ScopeRelation],
+    added: list[ScopeRelation],
     side: str,
-    joined: Joined,
+    joined: JoinedRelation,
 ) -> frozenset[Source]:
     """Merge the two columns that USING names; return the lineage of the condition."""
     folded = name.name.lower()
-    merged_before = walk.scope.merged.get(folded)
-    left, left_refs = (merged_before, walk.scope.sides[folded]) if merged_before else _find(before, folded)
+    merged_before = evaluator.scope.merged.get(folded)
+    left, left_refs = (
+        (merged_before, evaluator.scope.sides[folded]) if merged_before else _find(before, folded)
+    )
     right, right_refs = _find(added, folded)
     if left is None or right is None:
-        _missing(walk, name, [*([] if left else before), *([] if right else added)])
+        _missing(evaluator, name, [*([] if left else before), *([] if right else added)])
         return NOTHING
     joined.equal += (_equal(left, left_refs, right, right_refs),)
-    walk.scope.sides[folded] = (
+    evaluator.scope.sides[folded] = (
         left_refs + right_refs if side == "FULL" else right_refs if side == "RIGHT" else left_refs
     )
     one, other = (right, left) if side == "RIGHT" else (left, right)
     if side == "FULL":
         if left.type != right.type:
-            walk.findings.marks.not_split("a FULL JOIN whose USING columns have different types")
+            evaluator.findings.marks.not_split("a FULL JOIN whose USING columns have different types")
         type_ = common_type(left.type, right.type) or UNKNOWN
-        merged = Bound(left.name, type_, True, as_kind(left.sources | right.sources, "computed"))
+        merged = BoundColumn(left.name, type_, True, as_kind(left.sources | right.sources, "computed"))
     else:
-        merged = Bound(left.name, one.type, one.nullable, one.sources)
-    walk.scope.merged[folded] = merged
+        merged = BoundColumn(left.name, one.type, one.nullable, one.sources)
+    evaluator.scope.merged[folded] = merged
     return as_kind(one.sources | other.sources, "join")
 
 
-def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expression:
+def _equal(left: BoundColumn, left_refs: Refs, right: BoundColumn, right_refs: Refs) -> Expression:
     type_ = common_type(left.type, right.type) or UNKNOWN
     return Expression(
         (*column_pieces(left_refs), " = ", *column_pieces(right_refs)),
@@ -343,7 +359,7 @@ def _equal(left: Bound, left_refs: Refs, right: Bound, right_refs: Refs) -> Expr
     )
 
 
-def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
+def _find(relations: list[ScopeRelation], folded: str) -> tuple[BoundColumn | None, Refs]:
     for relation in relations:
         if column := relation.find(folded):
             return column, ((relation.key, column.name),)
@@ -354,9 +370,9 @@ def _find(relations: list[Relation], folded: str) -> tuple[Bound | None, Refs]:
     return None, ()
 
 
-def _missing(walk: Expressions, name: exp.Expr, relations: list[Relation]) -> None:
+def _missing(evaluator: Evaluator, name: exp.Expr, relations: list[ScopeRelation]) -> None:
     where = "' and '".join(relation.alias for relation in relations)
     columns = [column.name for relation in relations for column in relation.columns]
     message = f"'{where}' has no column '{name.name}'"
     hint = did_you_mean(name.name, columns, "name a column of both sides")
-    walk.findings.report(name, "MS402", message, hint, name.name)
+    evaluator.findings.report(name, "MS402", message, hint, name.name)

@@ -5,14 +5,14 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from millstream.sql.query import Body
-from millstream.sql.scope import NOTHING, Bound, names_within, renamed
+from millstream.sql.scope import NOTHING, BoundColumn, names_within, rename_columns
 from millstream.sql.values import Source
 
 
-class Result(Struct, gc=False):
+class BoundQuery(Struct, gc=False):
     """The columns of a query, and the lineage of its rows."""
 
-    columns: list[Bound]
+    columns: list[BoundColumn]
     rows: frozenset[Source] = NOTHING
     open: str = ""
     origins: list[exp.Expr] = []
@@ -27,8 +27,8 @@ class Result(Struct, gc=False):
     """The models, seeds and topics that it reads, by node id."""
 
 
-def with_names(result: Result, names: list[str]) -> Result:
+def with_names(result: BoundQuery, names: list[str]) -> BoundQuery:
     """Return a result with the column names of its alias, `as t(a, b)`."""
     if not names:
         return result
-    return replace(result, columns=renamed(result.columns, names), names=names_within(result.columns))
+    return replace(result, columns=rename_columns(result.columns, names), names=names_within(result.columns))

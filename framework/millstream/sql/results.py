@@ -28,8 +28,15 @@ from millstream.core.types import (
     parse_type,
 )
 from millstream.sql.argument_values import part_of, schema_of
-from millstream.sql.arithmetic import arithmetic
-from millstream.sql.coercion import MOST_DIGITS, as_decimal, bounded, common, common_number, tightest
+from millstream.sql.arithmetic import arithmetic_type
+from millstream.sql.coercion import (
+    MOST_DIGITS,
+    as_decimal,
+    bounded_decimal,
+    common_number,
+    common_type_of,
+    tightest_type,
+)
 from millstream.sql.value import Value
 
 Types = list[Type]
@@ -60,7 +67,7 @@ def _calculated(name: str, types: Types, literals: Literals) -> Type:
     left, right = (
         Value(type_, True, literal=literal) for type_, literal in zip(types, literals, strict=True)
     )
-    calculated = arithmetic(operator, left, right)
+    calculated = arithmetic_type(operator, left, right)
     return calculated[0] if calculated else UNKNOWN
 
 
@@ -68,7 +75,7 @@ def _calculated(name: str, types: Types, literals: Literals) -> Type:
 
 
 def _common(types: Types) -> Type:
-    return common(types) or UNKNOWN
+    return common_type_of(types) or UNKNOWN
 
 
 def _uniform(types: Types) -> Type:
@@ -89,7 +96,9 @@ def _total(types: Types) -> Type:
     type_ = types[0]
     if isinstance(type_, Decimal):
         return (
-            bounded(type_.precision + 10, type_.scale) if type_.precision <= 28 else Decimal(38, type_.scale)
+            bounded_decimal(type_.precision + 10, type_.scale)
+            if type_.precision <= 28
+            else Decimal(38, type_.scale)
         )
     if type_ in INTEGERS:
         return BIGINT
@@ -133,7 +142,7 @@ def _appended(types: Types) -> Type:
     element, value = types[0].element, types[-1]
     if FLOAT in {element, value} and {element, value} <= {FLOAT, *INTEGERS}:
         return Array(FLOAT)
-    return Array(tightest(element, value) or UNKNOWN)
+    return Array(tightest_type(element, value) or UNKNOWN)
 
 
 def _window(types: Types) -> Type:

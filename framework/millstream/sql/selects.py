@@ -7,16 +7,23 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from millstream.core.expressions import Expression, Piece, joined
+from millstream.core.expressions import Expression, Piece, join_pieces
 from millstream.core.types import BOOLEAN
-from millstream.sql.clauses import NotSplitError, SqlTokens, TokenRange, by_commas, clauses, conjuncts
-from millstream.sql.froms import Text, from_clause
-from millstream.sql.keys import Groups, check_grouped
+from millstream.sql.clauses import (
+    NotSplitError,
+    SqlTokens,
+    TokenRange,
+    by_commas,
+    split_clauses,
+    split_conjuncts,
+)
+from millstream.sql.froms import ClauseText, from_clause
+from millstream.sql.keys import GroupKeys, check_grouped
 from millstream.sql.nested import subqueries_of, windows_of
 from millstream.sql.parse import select_token
-from millstream.sql.query import From, Generated, Item, Select
-from millstream.sql.reading import Reader, column_pieces
-from millstream.sql.scope import Bound, Output, Scope, names_within
+from millstream.sql.query import From, GeneratedRows, Select, SelectItem
+from millstream.sql.reading import ExpressionReader, column_pieces
+from millstream.sql.scope import BoundColumn, Scope, SelectOutput, names_within
 from millstream.sql.value import Value
 
 _NOT_SPLIT = {
@@ -27,10 +34,12 @@ _NOT_SPLIT = {
 Keys = list[tuple[exp.Expr, Value]]
 
 
-def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], keys: Keys | None) -> Select:
+def read_select(
+    text: ClauseText, node: exp.Select, scope: Scope, columns: list[BoundColumn], keys: Keys | None
+) -> Select:
     """Return a SELECT; raise `NotSplitError` if its parts can't be determined reliably."""
     source, marks = text.source, text.findings.marks
-    token_ranges = clauses(source, select_token(node))
+    token_ranges = split_clauses(source, select_token(node))
     for name, reason in _NOT_SPLIT.items():
         if name in token_ranges:
             raise NotSplitError(reason)
@@ -43,7 +52,7 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
     if "qualify" in token_ranges and not _has_windows(text, scope):
         raise NotSplitError("QUALIFY without a window function")
     relations = from_clause(text, token_ranges.get("from"), scope)
-    reader = Reader(source, marks, scope)
+    reader = ExpressionReader(source, marks, scope)
     where = _conditions(reader, token_ranges.get("where"))
     names = names_within(columns)
     groups = _groups(text, node, scope, keys, parts, names, token_ranges)
@@ -81,7 +90,7 @@ def select(text: Text, node: exp.Select, scope: Scope, columns: list[Bound], key
     )
 
 
-def _has_windows(text: Text, scope: Scope) -> bool:
+def _has_windows(text: ClauseText, scope: Scope) -> bool:
     return any(window.scope is scope for window in text.findings.marks.windows.values())
 
 
@@ -93,19 +102,19 @@ def _unaliased(source: SqlTokens, token_range: TokenRange, node: exp.Expr) -> To
 
 
 def _groups(
-    text: Text,
+    text: ClauseText,
     node: exp.Select,
     scope: Scope,
     keys: Keys | None,
     parts: list[TokenRange],
     names: Sequence[str],
     token_ranges: dict[str, TokenRange],
-) -> Groups | None:
+) -> GroupKeys | None:
     if keys is None:
         return None
     if any(joined.in_select_list for joined in scope.joined):
         raise NotSplitError("a generator over groups in the SELECT list")
-    groups = Groups(text.source, text.findings.marks, scope)
+    groups = GroupKeys(text.source, text.findings.marks, scope)
     plain = [
         (name, parts[output.item])
         for name, output in zip(names, scope.outputs, strict=True)
@@ -118,44 +127,44 @@ def _groups(
 
 
 def _items(
-    by: Groups | Reader,
+    by: GroupKeys | ExpressionReader,
     names: Sequence[str],
-    columns: list[Bound],
-    outputs: list[Output],
+    columns: list[BoundColumn],
+    outputs: list[SelectOutput],
     parts: list[TokenRange],
-) -> tuple[Item, ...]:
-    items: list[Item] = []
+) -> tuple[SelectItem, ...]:
+    items: list[SelectItem] = []
     for name, column, output in zip(names, columns, outputs, strict=True):
-        if isinstance(by, Groups):
+        if isinstance(by, GroupKeys):
             by.item_name = name
         if output.refs:
-            pieces = by.column_of(output) if isinstance(by, Groups) else _column_of(output)
-            expression = Expression(joined(pieces), column.type, column.nullable, atomic=True)
+            pieces = by.column_of(output) if isinstance(by, GroupKeys) else _column_of(output)
+            expression = Expression(join_pieces(pieces), column.type, column.nullable, atomic=True)
         else:
-            reader = by.reader if isinstance(by, Groups) else by
+            reader = by.reader if isinstance(by, GroupKeys) else by
             part = parts[output.item]
-            constant = by.constant_of(name, part) if isinstance(by, Groups) else None
+            constant = by.constant_of(name, part) if isinstance(by, GroupKeys) else None
             expression = constant or reader.expression(part, column.type, nullable=column.nullable)
-        if isinstance(by, Groups):
+        if isinstance(by, GroupKeys):
             check_grouped(expression)
-        items.append(Item(name, expression))
+        items.append(SelectItem(name, expression))
     return tuple(items)
 
 
-def _column_of(output: Output) -> list[Piece]:
+def _column_of(output: SelectOutput) -> list[Piece]:
     return [*column_pieces(output.refs), output.path]
 
 
-def _conditions(reader: Reader, token_range: TokenRange | None) -> tuple[Expression, ...]:
+def _conditions(reader: ExpressionReader, token_range: TokenRange | None) -> tuple[Expression, ...]:
     if token_range is None:
         return ()
-    return tuple(reader.expression(part, BOOLEAN) for part in conjuncts(reader.source, token_range))
+    return tuple(reader.expression(part, BOOLEAN) for part in split_conjuncts(reader.source, token_range))
 
 
 def _check_generators(relations: tuple[From, ...]) -> None:
     """Reject generators of a SELECT list that can fail: they run before WHERE here, but after it in Spark."""
     for relation in relations:
-        if isinstance(relation.input, Generated) and relation.input.call.raises:
+        if isinstance(relation.input, GeneratedRows) and relation.input.call.raises:
             raise NotSplitError("a generator that can fail on rows that WHERE removes")
 
 

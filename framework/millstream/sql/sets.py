@@ -6,19 +6,21 @@ from sqlglot import exp
 
 from millstream.core.types import NULL, STRING, UNKNOWN
 from millstream.sql.bodies import set_body
-from millstream.sql.coercion import common, common_type
+from millstream.sql.coercion import common_type, common_type_of
 from millstream.sql.constant_texts import all_texts, check_texts
-from millstream.sql.expressions import Expressions
+from millstream.sql.expressions import Evaluator
 from millstream.sql.findings import Findings
 from millstream.sql.keywords import keyword_before
 from millstream.sql.ordering import check_distinct
 from millstream.sql.query import Body
-from millstream.sql.result import Result
-from millstream.sql.scope import NOTHING, Bound, as_kind
+from millstream.sql.result import BoundQuery
+from millstream.sql.scope import NOTHING, BoundColumn, as_kind
 from millstream.sql.value import Value, nullable_as
 
 
-def set_operation(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
+def set_operation(
+    findings: Findings, node: exp.SetOperation, left: BoundQuery, right: BoundQuery
+) -> BoundQuery:
     rows = left.rows | right.rows
     reads = left.reads | right.reads
     keyword = keyword_before(findings.source, node.right)
@@ -45,12 +47,12 @@ def set_operation(findings: Findings, node: exp.SetOperation, left: Result, righ
     body: Body | None = None
     if not findings.diagnostics:
         body = set_body(node, left, right, columns)
-    return Result(columns, rows, left.open or right.open, left.origins, body, reads=reads)
+    return BoundQuery(columns, rows, left.open or right.open, left.origins, body, reads=reads)
 
 
 def _combined(
-    findings: Findings, node: exp.SetOperation, left: Bound, right: Bound, *, report: bool
-) -> Bound:
+    findings: Findings, node: exp.SetOperation, left: BoundColumn, right: BoundColumn, *, report: bool
+) -> BoundColumn:
     """Return the column of two; without `report`, columns stand next to the wrong ones."""
     type_ = common_type(left.type, right.type)
     if type_ is None and report:
@@ -65,10 +67,10 @@ def _combined(
     nullable = sides[0]
     if isinstance(node, exp.Union | exp.Intersect):
         nullable = any(sides) if isinstance(node, exp.Union) else all(sides)
-    return Bound(left.name, type_, nullable, left.sources | right.sources, texts=all_texts(cells))
+    return BoundColumn(left.name, type_, nullable, left.sources | right.sources, texts=all_texts(cells))
 
 
-def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Result) -> Result:
+def _by_name(findings: Findings, node: exp.SetOperation, left: BoundQuery, right: BoundQuery) -> BoundQuery:
     by_name = {column.name.lower(): column for column in right.columns}
     if "" in by_name or not all(column.name for column in left.columns):
         # Spark finds it by the text of its expression.
@@ -83,28 +85,28 @@ def _by_name(findings: Findings, node: exp.SetOperation, left: Result, right: Re
             message = f"only one side of UNION BY NAME has {names}"
             findings.report(node.right, "MS412", message, "select it on both sides")
     ordered = [by_name.get(column.name.lower(), column) for column in left.columns]
-    return Result(ordered, right.rows, right.open, body=right.body, reads=right.reads)
+    return BoundQuery(ordered, right.rows, right.open, body=right.body, reads=right.reads)
 
 
-def values(walk: Expressions, node: exp.Values) -> Result:
+def evaluate_values(evaluator: Evaluator, node: exp.Values) -> BoundQuery:
     """Return the columns of `values (1, 'a'), (2, 'b')`: col1, col2."""
     lines = [
-        walk.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
+        evaluator.values(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
     ]
     if len({len(line) for line in lines}) > 1:
         shortest, longest = min(map(len, lines)), max(map(len, lines))
         message = f"rows of VALUES have {shortest} to {longest} columns"
-        walk.findings.report(node, "MS412", message, "write as many values in each row")
-    columns: list[Bound] = []
+        evaluator.findings.report(node, "MS412", message, "write as many values in each row")
+    columns: list[BoundColumn] = []
     for index in range(len(lines[0])):
         cells = [line[index] for line in lines if index < len(line)]
-        type_ = common([cell.type for cell in cells])
+        type_ = common_type_of([cell.type for cell in cells])
         kinds = {cell.type for cell in cells} - {NULL, UNKNOWN}
         # VALUES does not cast texts.
         if type_ is None or (STRING in kinds and len(kinds) > 1):
             shown = " and ".join(dict.fromkeys(str(cell.type) for cell in cells))
             message = f"column {index + 1} of VALUES is {shown}"
-            walk.findings.report(node, "MS407", message, "cast to one type")
+            evaluator.findings.report(node, "MS407", message, "cast to one type")
         nullable = any(nullable_as(cell, type_ or UNKNOWN) for cell in cells)
-        columns.append(Bound(f"col{index + 1}", type_ or UNKNOWN, nullable, NOTHING))
-    return Result(columns)
+        columns.append(BoundColumn(f"col{index + 1}", type_ or UNKNOWN, nullable, NOTHING))
+    return BoundQuery(columns)

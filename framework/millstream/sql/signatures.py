@@ -8,7 +8,7 @@ from msgspec import Struct
 from millstream.sql.spark_functions import OTHERS, TABLE
 
 
-class Parameter(Struct, frozen=True):
+class SignatureParameter(Struct, frozen=True):
     word: str
     """A word of `millstream.sql.argument_types`."""
     optional: bool = False
@@ -20,11 +20,11 @@ class Parameter(Struct, frozen=True):
     """Whether all such arguments need a common type."""
 
 
-Form = tuple[Parameter, ...]
+Form = tuple[SignatureParameter, ...]
 """One list of parameters; `dateadd` has two."""
 
 
-class Signature(Struct, frozen=True):
+class FunctionSignature(Struct, frozen=True):
     name: str
     forms: tuple[Form, ...]
     result: str
@@ -62,11 +62,11 @@ def _arity(form: Form) -> tuple[int, int | None]:
 _PARAMETER = re.compile(r"(\[?)(#?)([a-z<>]+)(!?)(&?)((?:\.\.\.)?)\]?")
 
 
-def _parameter(text: str) -> Parameter:
+def _parameter(text: str) -> SignatureParameter:
     parts = _PARAMETER.fullmatch(text)
     assert parts, text
     optional, constant, word, not_null, alike, repeated = parts.groups()
-    return Parameter(word, bool(optional), bool(repeated), bool(constant), not not_null, bool(alike))
+    return SignatureParameter(word, bool(optional), bool(repeated), bool(constant), not not_null, bool(alike))
 
 
 def _form(text: str) -> Form:
@@ -77,16 +77,16 @@ _NULLS = {"!": "never", "?": "always"}
 
 
 @cache
-def signatures() -> dict[str, Signature]:
+def load_signatures() -> dict[str, FunctionSignature]:
     """Parse the table, once."""
-    table: dict[str, Signature] = {}
+    table: dict[str, FunctionSignature] = {}
     for line in TABLE.strip().splitlines():
         names, arguments, result, *rest = (part.strip() for part in line.split(" : "))
         flags = rest[0] if rest else ""
         symbols, _, word = flags.rpartition(" ") if flags.islower() or " " in flags else (flags, "", "")
         forms = tuple(_form(form) for form in arguments.split("|"))
         for name in names.split():
-            table[name] = Signature(
+            table[name] = FunctionSignature(
                 name=name,
                 forms=forms,
                 result=result,
@@ -98,7 +98,7 @@ def signatures() -> dict[str, Signature]:
                 nullable=word
                 or next((_NULLS[symbol] for symbol in symbols if symbol in _NULLS), "arguments"),
             )
-    anything = ((Parameter("any", optional=True, repeated=True),),)
+    anything = ((SignatureParameter("any", optional=True, repeated=True),),)
     for name in OTHERS.split():
-        table.setdefault(name, Signature(name, anything, "unknown", nullable="always"))
+        table.setdefault(name, FunctionSignature(name, anything, "unknown", nullable="always"))
     return table

@@ -25,7 +25,9 @@ def starts_relation(before: Token, following: Token) -> bool:
     return relation and before.token_type in {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 
 
-def watermark(tokens: list[Token], index: int, before: Token, clauses: list[WatermarkClause]) -> int | None:
+def read_watermark(
+    tokens: list[Token], index: int, before: Token, clauses: list[WatermarkClause]
+) -> int | None:
     """Return the index after `WATERMARK expression DELAY OF interval`."""
     position, depth = index + 1, 0
     while position < len(tokens) and (depth or tokens[position].text.lower() != "delay"):

@@ -9,14 +9,14 @@ import re
 
 from sqlglot import exp
 
-from millstream.core.expressions import Expression, Piece, Ref, quoted
+from millstream.core.expressions import Expression, Piece, Ref, quote_name
 from millstream.core.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
-from millstream.sql.clauses import NotSplitError, Part, SqlTokens
-from millstream.sql.expressions import Expressions
-from millstream.sql.reading import Reader, without_path
-from millstream.sql.scope import NOTHING, Joined
-from millstream.sql.token_roles import Marks
+from millstream.sql.clauses import FromRelation, NotSplitError, SqlTokens
+from millstream.sql.expressions import Evaluator
+from millstream.sql.reading import ExpressionReader, without_path
+from millstream.sql.scope import NOTHING, JoinedRelation
+from millstream.sql.token_roles import TokenRoles
 from millstream.sql.values import Source, SqlDiagnostic
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE, UNKNOWN)
@@ -34,40 +34,40 @@ def system_time(node: exp.Expr, sql: str) -> exp.Version | None:
 
 
 def valid_at(
-    walk: Expressions, version: exp.Version, joined: Joined
+    evaluator: Evaluator, version: exp.Version, joined: JoinedRelation
 ) -> tuple[tuple[int, int] | None, frozenset[Source]]:
     """Return where the time of a version is, and the lineage of the condition."""
     time, relation = version.expression, joined.relation
     if not isinstance(time, exp.Column):
         remedy = "compute it as a column in a subquery, and name that column"
-        walk.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a column", remedy)
+        evaluator.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a column", remedy)
         return None, NOTHING
-    value = walk.value(time)
+    value = evaluator.value(time)
     if value.type not in _TIMES:
         message = f"a version is valid at a time, and '{time.name}' is {value.type}"
-        walk.findings.report(time, "MS407", message, f"compare with cast({time.name} as timestamp)")
+        evaluator.findings.report(time, "MS407", message, f"compare with cast({time.name} as timestamp)")
         return None, NOTHING
     bounds = [relation.find(name) for name in (VALID_FROM, VALID_TO)]
     if not all(bounds) and not relation.open:
         message = f"'{relation.alias}' keeps no versions"
         remedy = "set `versions` of the table or of the reference topic, such as versions: 30 days"
-        walk.findings.report(version, "MS430", message, remedy)
+        evaluator.findings.report(version, "MS430", message, remedy)
         return None, NOTHING
     if not joined.on:
         remedy = "write JOIN … ON, and compare the key in ON"
-        walk.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a join with ON", remedy)
+        evaluator.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a join with ON", remedy)
         return None, NOTHING
     sources = value.sources.union(*(bound.sources for bound in bounds if bound is not None))
     start, stop = time.parts[0].meta.get("start"), time.parts[-1].meta.get("end")
     if start is None or stop is None:
-        walk.findings.marks.not_split(f"'{time.name}' has no position in the SQL")
+        evaluator.findings.marks.not_split(f"'{time.name}' has no position in the SQL")
         return None, sources
-    walk.findings.marks.as_of.add((start, stop + 1))
+    evaluator.findings.marks.as_of.add((start, stop + 1))
     return (start, stop + 1), sources
 
 
-def conditions(
-    source: SqlTokens, marks: Marks, joined: Joined, part: Part, reader: Reader
+def read_conditions(
+    source: SqlTokens, marks: TokenRoles, joined: JoinedRelation, part: FromRelation, reader: ExpressionReader
 ) -> tuple[Expression, ...]:
     """Return the conditions of a join with FOR SYSTEM_TIME AS OF, and mark where the text gets them."""
     if joined.as_of is None or part.on is None:
@@ -83,7 +83,7 @@ def conditions(
     begin, end = source.span(part.on)
     marks.skipped[source.tokens[first - _CLAUSE].start] = stop
     marks.opened.add(begin)
-    names = f"{quoted(alias)}.{VALID_FROM}", f"{quoted(alias)}.{VALID_TO}"
+    names = f"{quote_name(alias)}.{VALID_FROM}", f"{quote_name(alias)}.{VALID_TO}"
     both = (*_begun(names[0], written), " and ", *_not_ended(names[1], written))
     marks.closed[end] = (") and ", *both)
     return (
@@ -92,7 +92,7 @@ def conditions(
     )
 
 
-def unwritten(marks: Marks, sql: str) -> list[SqlDiagnostic]:
+def report_unwritten(marks: TokenRoles, sql: str) -> list[SqlDiagnostic]:
     """Report clauses in SQL that could not be split, which would run as they are."""
     remedy = "compare valid_from and valid_to with it in ON"
     message = "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from sqlglot import exp
 
 from millstream.core.expressions import Piece, Ref
-from millstream.sql.changing import is_special_time
+from millstream.sql.changing_functions import is_special_time
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
 
@@ -22,7 +22,7 @@ _OTHERS = (exp.Anonymous, exp.Predicate, exp.Connector, exp.Query)
 """Expressions within another one whose types are checked for themselves."""
 
 
-class Reference(Struct, gc=False):
+class ColumnRole(Struct, gc=False):
     """A column, seen from the SELECT that has it."""
 
     stop: int
@@ -46,7 +46,7 @@ class NamedRelation(Struct, gc=False):
     """The qualifier of its columns, if it has no written alias."""
 
 
-class Star(Struct, gc=False):
+class StarRole(Struct, gc=False):
     """`*` among the arguments of a call."""
 
     stop: int
@@ -55,32 +55,32 @@ class Star(Struct, gc=False):
     named: bool
 
 
-class Aggregated(Struct, gc=False):
+class AggregateRole(Struct, gc=False):
     scope: Scope
     function: str
     value: Value
 
 
-class Windowed(Struct, gc=False):
+class WindowRole(Struct, gc=False):
     scope: Scope
     partition: list[Value]
     order: tuple[Ref, ...] | None
     """The columns of its PARTITION BY and ORDER BY, if which of two equal rows comes first matters."""
 
 
-class Marks:
+class TokenRoles:
     """The meaning of tokens by their offset in the SQL."""
 
     def __init__(self, variant_paths: AbstractSet[int]) -> None:
         self.variant_paths = variant_paths
         """The last offsets of values before a `:path`, which is hidden from the parser."""
-        self.references: dict[int, Reference] = {}
+        self.references: dict[int, ColumnRole] = {}
         self.relations: dict[int, NamedRelation] = {}
         self.ctes: set[int] = set()
         """Where CTEs are read."""
-        self.stars: dict[int, Star] = {}
-        self.aggregates: dict[int, Aggregated] = {}
-        self.windows: dict[int, Windowed] = {}
+        self.stars: dict[int, StarRole] = {}
+        self.aggregates: dict[int, AggregateRole] = {}
+        self.windows: dict[int, WindowRole] = {}
         """Calls with OVER."""
         self.python: dict[int, str] = {}
         self.impure: set[int] = set()
@@ -137,7 +137,7 @@ class Marks:
         if start is None or stop is None:
             self.not_split(f"'{parts[-1].name}' has no position in the SQL")
             return
-        self.references[start] = Reference(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path, outer)
+        self.references[start] = ColumnRole(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path, outer)
 
     def relation(self, node: exp.Table, id_: str) -> None:
         """Mark a model, seed or topic, or a CTE if there is no id."""
@@ -157,7 +157,7 @@ class Marks:
         if start is None or stop is None or star.args.get("except_"):
             self.not_split("a star that can't be expanded")
         else:
-            self.stars[start] = Star(stop + 1, scope, columns, named)
+            self.stars[start] = StarRole(stop + 1, scope, columns, named)
 
     def field(self, node: exp.Expr, name: str, default: str) -> None:
         """Mark the name that an argument gives to a field."""
@@ -191,7 +191,7 @@ class Marks:
         if start is None:
             self.not_split("an aggregate has no position in the SQL")
         else:
-            self.aggregates[start] = Aggregated(scope, function, value)
+            self.aggregates[start] = AggregateRole(scope, function, value)
 
     def windowed(
         self, node: exp.Window, scope: Scope, partition: list[Value], order: list[exp.Expr] | None
@@ -205,7 +205,7 @@ class Marks:
             self.not_split("a window that is defined elsewhere")
         else:
             ordered = None if order is None else tuple(ref for part in order for ref in self._column(part))
-            self.windows[start] = Windowed(scope, partition, ordered)
+            self.windows[start] = WindowRole(scope, partition, ordered)
 
     def _column(self, node: exp.Expr) -> Iterator[Ref]:
         """Yield the column that an expression is, if it is nothing else."""

@@ -11,9 +11,9 @@ from sqlglot import TokenError
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
-from millstream.sql.literal_mistakes import bad_bytes, find_misread_literal
-from millstream.sql.mistakes import find_stray_token, find_unfinished_clause, start_of_unclosed
-from millstream.sql.streaming import WatermarkClause, starts_relation, variant_path, watermark
+from millstream.sql.literal_errors import bad_bytes, find_misread_literal
+from millstream.sql.streaming import WatermarkClause, read_watermark, starts_relation, variant_path
+from millstream.sql.syntax_errors import find_stray_token, find_unfinished_clause, start_of_unclosed
 from millstream.sql.values import SqlDiagnostic
 from millstream.sql.words import NAME_LIKE, is_call, is_name
 
@@ -31,7 +31,7 @@ class Tokens(Struct):
     """Offsets of the last token before each removed `:path`."""
 
 
-def tokenize(sql: str) -> Tokens | SqlDiagnostic:
+def tokenize_sql(sql: str) -> Tokens | SqlDiagnostic:
     """Return the tokens, or where a text or comment is not closed."""
     try:
         tokens = SPARK.tokenize(sql)
@@ -96,7 +96,7 @@ def _special(sql: str, tokens: list[Token], index: int, result: Tokens) -> int |
             if word == "stream" and starts_relation(preceding[-1], tokens[index + 1]):
                 return index + 1
             if word == "watermark":
-                return watermark(tokens, index, preceding[-1], result.watermarks)
+                return read_watermark(tokens, index, preceding[-1], result.watermarks)
     return None
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.core.types import Type
 from millstream.sql.casts import makes_nulls
-from millstream.sql.scope import NOTHING, Text, as_kind
+from millstream.sql.scope import NOTHING, ConstantText, as_kind
 from millstream.sql.values import Source
 
 
@@ -21,11 +21,11 @@ class Value(Struct, gc=False):
     literal: Any = None
     """The value of a literal; for an interval, its kind: days, time or months."""
     aggregate: bool = False
-    texts: tuple[Text, ...] = ()
+    texts: tuple[ConstantText, ...] = ()
     """If it is always one of some constant texts (or NULL): those."""
 
 
-def computed(
+def computed_value(
     type_: Type, values: list[Value], *, nullable: bool | None = None, aggregate: bool = False
 ) -> Value:
     """Return a value that is computed from others."""
@@ -48,6 +48,6 @@ def nullable_as(value: Value, target: Type) -> bool:
     return value.nullable or makes_nulls(value.type, target)
 
 
-def influences(values: list[Value]) -> frozenset[Source]:
+def merge_lineage(values: list[Value]) -> frozenset[Source]:
     """Return the lineage of all values."""
     return frozenset().union(*(value.sources for value in values))

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.core.types import Type
-from millstream.sql.query import Query
+from millstream.sql.query import SqlQuery
 
 Kind = Literal["direct", "computed", "filter", "join", "group", "order"]
 Source = tuple[str, str, Kind]
@@ -38,7 +38,7 @@ class ResultColumn(Struct, frozen=True):
     """Where its value comes from."""
 
 
-class Watermark(Struct, frozen=True):
+class SqlWatermark(Struct, frozen=True):
     """`WATERMARK expression DELAY OF interval` after a relation of a FROM clause."""
 
     relation: str
@@ -56,9 +56,9 @@ class Analysis(Struct, frozen=True):
     """Why the SQL is opaque to the optimizer."""
     open: bool = False
     """Whether there may be columns besides `columns`."""
-    watermarks: tuple[Watermark, ...] = ()
+    watermarks: tuple[SqlWatermark, ...] = ()
     diagnostics: tuple[SqlDiagnostic, ...] = ()
-    query: Query | None = None
+    query: SqlQuery | None = None
     """The SQL clause by clause; None if there are errors."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
-class Declaration(Struct, frozen=True):
+class StoreDeclaration(Struct, frozen=True):
     title: str
     """The store's name in messages."""
     options: type[Struct]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ByteType, DataType, DateType, IntegerType, LongType, ShortType, StringType
 
-from millstream.core.expressions import literal, quoted
+from millstream.core.expressions import quote_name, sql_literal
 
 _TYPES = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), DateType())
 """The types whose values Python compares as Spark does: strings by their letters' code points."""
@@ -32,7 +32,9 @@ def key_ranges(rows: DataFrame, names: Mapping[str, str], types: Mapping[str, Da
     }
     if not keys:
         return []
-    key_rows = rows.selectExpr(*(_comparable(quoted(key), row_types[key]) for key in keys.values())).collect()
+    key_rows = rows.selectExpr(
+        *(_comparable(quote_name(key), row_types[key]) for key in keys.values())
+    ).collect()
     columns = {name: [row[index] for row in key_rows] for index, name in enumerate(keys)}
     return [
         _range(name, row_types[keys[name]], values)
@@ -58,7 +60,7 @@ def _range(name: str, kind: DataType, key_values: Sequence[str | int | None]) ->
 
 def _literal(value: str | int, kind: DataType) -> str:
     if isinstance(value, str):
-        return literal(value)
+        return sql_literal(value)
     return (
         f"date_from_unix_date({value})" if kind == DateType() else f"cast({value} as {kind.simpleString()})"
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.values import Target
-from millstream.stores.registry import DEFAULT, configured, declaration, part
-from millstream.stores.tables.relations import Relation
+from millstream.stores.registry import DEFAULT, configured_stores, store_declaration, store_module
+from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ class LocalTables(Protocol):
     """The tables of one store on one target. Two are equal if they store tables in the same location."""
 
     def answer(
-        self, sql: str, relations: Mapping[str, Relation], /, *, zone: str, limit: int | None
+        self, sql: str, relations: Mapping[str, StoredRelation], /, *, zone: str, limit: int | None
     ) -> Answer | None:
         """Run a query that only reads tables of this store; None leaves it to DataFusion."""
 
-    def open(self, table: Relation, opened: OpenedTables) -> None:
+    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
         """Register a table in DataFusion. A missing table is skipped: its name may mean a column."""
 
     @property
@@ -59,9 +59,9 @@ def store_of(relation: str, model_store: str | None, target: Target) -> str:
     store: str = model_store or settings.get("store") or DEFAULT
     if relation.startswith("source."):
         return DEFAULT
-    if store in configured(settings):
+    if store in configured_stores(settings):
         return store
-    declared, name = declaration(store), relation.partition(".")[2]
+    declared, name = store_declaration(store), relation.partition(".")[2]
     message = (
         f"the table '{name}' is stored in {declared.title}, which target '{target.name}' does not configure"
     )
@@ -71,9 +71,11 @@ def store_of(relation: str, model_store: str | None, target: Target) -> str:
 
 
 def local_tables(store: str, target: Target, root: Path) -> LocalTables:
-    tables: LocalTables = part(store, "local").locate(target, root)
+    tables: LocalTables = store_module(store, "local").locate(target, root)
     return tables
 
 
 def all_local_tables(target: Target, root: Path) -> list[LocalTables]:
-    return [local_tables(store, target, root) for store in configured(target.settings.get("tables") or {})]
+    return [
+        local_tables(store, target, root) for store in configured_stores(target.settings.get("tables") or {})
+    ]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, MillstreamError, nearest
-from millstream.core.text import Text
+from millstream.core.errors import Diagnostic, MillstreamError, nearest_name
+from millstream.core.text import FileText
 from millstream.core.types import STRING
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
-from millstream.stores.tables.descriptions import description
-from millstream.stores.tables.relations import Relation, named_tables
+from millstream.stores.tables.descriptions import answer_description
+from millstream.stores.tables.relations import StoredRelation, named_tables
 from millstream.stores.tables.values import Answer
 from millstream.stores.tables.words import writing_word
 
@@ -25,7 +25,7 @@ class StoredProject(Struct, frozen=True):
 
     root: Path
     target: Target
-    relations: Mapping[str, Relation]
+    relations: Mapping[str, StoredRelation]
     seeds: Callable[[], Mapping[str, Seed]]
     """Reads the project's files; only called if a query names a seed."""
 
@@ -34,7 +34,7 @@ class StoredProject(Struct, frozen=True):
         zone = self.target.settings.get("timezone", "UTC")
         return zone.reveal() if isinstance(zone, Secret) else str(zone)
 
-    def tables(self, relation: Relation) -> LocalTables | None:
+    def tables(self, relation: StoredRelation) -> LocalTables | None:
         """Return the store of a table; None for a seed, which is a file of the project."""
         if relation.kind == "seed":
             return None
@@ -43,9 +43,9 @@ class StoredProject(Struct, frozen=True):
         )
 
 
-def answer(sql: str, project: StoredProject, limit: int | None = None) -> Answer:
+def run_query(sql: str, project: StoredProject, limit: int | None = None) -> Answer:
     """Run a query; only the tables that it names are opened."""
-    if (described := description(sql, project.relations)) is not None:
+    if (described := answer_description(sql, project.relations)) is not None:
         return described
     _check(sql)
     tables = [(table, project.tables(table)) for table in named_tables(sql, project.relations)]
@@ -62,19 +62,22 @@ def _check(sql: str) -> None:
         remedy = "write a query: millstream query 'select * from …'"
         raise MillstreamError(Diagnostic("MS845", "the query is empty", None, remedy))
     if (word := writing_word(sql)) is not None:
-        text = Text("query", sql)
+        text = FileText("query", sql)
         location = text.location(word.start, word.stop)
         message = f"'{word.name}' is not allowed: a query can only read"
         remedy = (
             "write a SELECT, `show tables` or `describe TABLE`; only models write, see `millstream build`"
         )
-        if close := nearest(word.name, ("select", "with", "values")):
+        if close := nearest_name(word.name, ("select", "with", "values")):
             remedy = f"did you mean '{close}'?"
         raise MillstreamError(Diagnostic("MS848", message, location, remedy, text.line(location.line)))
 
 
 def _run_in_datafusion(
-    sql: str, project: StoredProject, tables: list[tuple[Relation, LocalTables | None]], limit: int | None
+    sql: str,
+    project: StoredProject,
+    tables: list[tuple[StoredRelation, LocalTables | None]],
+    limit: int | None,
 ) -> Answer:
     from millstream.stores.tables.datafusion import OpenedTables
 

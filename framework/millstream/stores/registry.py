@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from millstream.stores.declaration import Declaration
+from millstream.stores.declaration import StoreDeclaration
 
 STORES = (
     "delta",
@@ -24,24 +24,24 @@ else:
     StoreName = Literal[STORES]
 
 
-def part(store: str, module: str) -> Any:
+def store_module(store: str, module: str) -> Any:
     return import_module(f"{__package__}.{store}.{module}")
 
 
 @cache
-def declaration(store: str) -> Declaration:
-    declared: Declaration = part(store, "declaration").DECLARATION
+def store_declaration(store: str) -> StoreDeclaration:
+    declared: StoreDeclaration = store_module(store, "declaration").DECLARATION
     return declared
 
 
-def configured(settings: Mapping[str, Any]) -> list[str]:
+def configured_stores(settings: Mapping[str, Any]) -> list[str]:
     """Return the stores that a target can use; `settings` are its `tables:`."""
-    return [store for store in STORES if all(settings.get(key) for key in declaration(store).required)]
+    return [store for store in STORES if all(settings.get(key) for key in store_declaration(store).required)]
 
 
 def choices_with_change_feed() -> str:
     """Return the options by which a table gets a store with a change feed, for remedies."""
-    return " or ".join(f"store: {store}" for store in STORES if declaration(store).change_feed)
+    return " or ".join(f"store: {store}" for store in STORES if store_declaration(store).change_feed)
 
 
 def jar_files() -> dict[str, Path]:

@@ -15,36 +15,36 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import DATE, TIMESTAMP, Type
-from millstream.plan.durations import parts
+from millstream.plan.durations import parse_duration
 from millstream.queries.values import TableOutput
 
 
-class Newest(Struct, frozen=True):
+class NewestTime(Struct, frozen=True):
     """The newest time that a table ever had, as text that can be cast to the column's type."""
 
     column: str
     time: str
 
 
-class Limit(Struct, frozen=True):
-    newest: Newest
+class RetentionLimit(Struct, frozen=True):
+    newest: NewestTime
     oldest: str
     """The oldest time that is kept."""
     type: Type
 
     def expired(self, relation: str = "") -> str:
         """Return the condition for rows that are too old, as Spark SQL."""
-        column = quoted(self.newest.column)
+        column = quote_name(self.newest.column)
         column = f"{relation}.{column}" if relation else column
         return f"({column} is null or {column} < cast('{self.oldest}' as {self.type}))"
 
 
 @contextmanager
 def with_retention(
-    rows: DataFrame, table: TableOutput, newest: Callable[[], Newest | None], *, local: bool
-) -> Iterator[tuple[DataFrame, Limit | None]]:
+    rows: DataFrame, table: TableOutput, newest: Callable[[], NewestTime | None], *, local: bool
+) -> Iterator[tuple[DataFrame, RetentionLimit | None]]:
     """Yield the rows of a batch that are not too old, and the limit for rows of the table.
 
     `newest` returns the newest time before the batch, if the table has one. Rows that are `local` are not
@@ -63,18 +63,18 @@ def with_retention(
             rows.unpersist()
 
 
-def newest_time(rows: DataFrame, table: TableOutput) -> Newest | None:
+def newest_time(rows: DataFrame, table: TableOutput) -> NewestTime | None:
     name, kind = _time(table)
-    row = rows.agg(f.max(quoted(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
-    return Newest(name, row[0]) if row and row[0] is not None else None
+    row = rows.agg(f.max(quote_name(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()
+    return NewestTime(name, row[0]) if row and row[0] is not None else None
 
 
-def _limit(rows: DataFrame, table: TableOutput, stored: Newest | None) -> Limit | None:
+def _limit(rows: DataFrame, table: TableOutput, stored: NewestTime | None) -> RetentionLimit | None:
     name, kind = _time(table)
-    newest = f.max(quoted(name))
+    newest = f.max(quote_name(name))
     if stored is not None:
         newest = f.greatest(newest, f.lit(stored.time).cast(str(kind)))
-    months, micros = parts(str(table.options["retention"]))
+    months, micros = parse_duration(str(table.options["retention"]))
     ago = f.expr(f"make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000)")
     time = f.col("newest")
     # An interval with a time can't be subtracted from a date.
@@ -82,7 +82,7 @@ def _limit(rows: DataFrame, table: TableOutput, stored: Newest | None) -> Limit 
     row = rows.agg(newest.alias("newest")).select(_text(time, kind), _text(oldest, kind)).first()
     if row is None or row[0] is None:
         return None
-    return Limit(Newest(name, row[0]), row[1], kind)
+    return RetentionLimit(NewestTime(name, row[0]), row[1], kind)
 
 
 def _time(table: TableOutput) -> tuple[str, Type]:

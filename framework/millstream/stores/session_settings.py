@@ -13,15 +13,15 @@ _FAST_PATHS = "spark.millstream.fastPaths"
 
 
 @contextmanager
-def using(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = change(session, settings)
+def use_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = change_settings(session, settings)
     try:
         yield
     finally:
-        restore(session, before)
+        restore_settings(session, before)
 
 
-def change(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str | None]:
+def change_settings(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str | None]:
     """Change settings, and return their earlier values."""
     before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():
@@ -29,7 +29,7 @@ def change(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str 
     return before
 
 
-def restore(session: SparkSession, before: Mapping[str, str | None]) -> None:
+def restore_settings(session: SparkSession, before: Mapping[str, str | None]) -> None:
     for name, value in before.items():
         if value is None:
             session.conf.unset(name)

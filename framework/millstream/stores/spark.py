@@ -20,7 +20,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
-from millstream.stores.registry import choices_with_change_feed, declaration, part
+from millstream.stores.registry import choices_with_change_feed, store_declaration, store_module
 
 KIND, COMMITTED, COMMITTED_AT = "_change_type", "_commit_version", "_commit_timestamp"
 """The columns of `StreamedTables.feed`, next to those of the table."""
@@ -28,7 +28,7 @@ MAINTAINED = "millstream/maintained"
 """The writer of differences of maintained tables."""
 
 
-class Batch(Struct, frozen=True):
+class TableBatch(Struct, frozen=True):
     writer: str
     """The query and its checkpoint, since each new checkpoint numbers batches from 0 again."""
     number: int
@@ -40,7 +40,7 @@ class Batch(Struct, frozen=True):
     """The rows are in the driver: reading them again gives the same rows."""
 
 
-class Version(Struct, frozen=True):
+class TableVersion(Struct, frozen=True):
     """A version of a table."""
 
     table: str
@@ -48,15 +48,15 @@ class Version(Struct, frozen=True):
     number: int
 
 
-class Copied(Struct, frozen=True):
+class CopiedRows(Struct, frozen=True):
     """The rows of a table in this process."""
 
-    version: Version
+    version: TableVersion
     rows: Any
     """An Arrow table; None for the version that was known."""
 
 
-class Noted(Struct, frozen=True):
+class StoredNote(Struct, frozen=True):
     """What is noted of the last differences that a table has."""
 
     number: int
@@ -73,7 +73,7 @@ class SparkTables(Protocol):
         With `changes`, the table gets a change feed.
         """
 
-    def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+    def merge(self, rows: DataFrame, table: TableOutput, batch: TableBatch) -> None:
         """Store the rows of a batch, one for each key. By `order_by`, no row replaces a newer one."""
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
@@ -100,7 +100,7 @@ class SparkTables(Protocol):
         Each batch that scans them sees the newest version.
         """
 
-    def copied(self, relation: str, cached_version: Version | None) -> Copied | None:
+    def copied(self, relation: str, cached_version: TableVersion | None) -> CopiedRows | None:
         """Return the rows of a table of few rows, if they are the same as those that Spark would read.
 
         Without Spark's jobs; the rows of a `cached_version` are not read again.
@@ -109,7 +109,7 @@ class SparkTables(Protocol):
     def size(self, session: SparkSession, relation: str) -> int:
         """Return the bytes of a table's newest version."""
 
-    def noted(self, session: SparkSession, table: TableOutput) -> Noted:
+    def noted(self, session: SparkSession, table: TableOutput) -> StoredNote:
         """Return the note of a maintained table that was committed with its newest differences."""
 
     def note(self, session: SparkSession, table: TableOutput, number: int, content: bytes) -> None:
@@ -132,7 +132,7 @@ class StreamedTables(SparkTables, Protocol):
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         """Return whether an offset of the stream is before the end of the rows with which it began."""
 
-    def newest(self, session: SparkSession, relation: str) -> Version:
+    def newest(self, session: SparkSession, relation: str) -> TableVersion:
         """Return the newest version of a table."""
 
     def record_changes(self, session: SparkSession, relation: str) -> None:
@@ -151,7 +151,7 @@ class StreamedTables(SparkTables, Protocol):
 
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:
-    tables: SparkTables = part(store, "spark").connect(target, root, session)
+    tables: SparkTables = store_module(store, "spark").connect(target, root, session)
     return tables
 
 
@@ -159,10 +159,10 @@ def streamed_tables(
     relation: str, store: str, target: Target, root: Path, session: SparkSession
 ) -> StreamedTables:
     """Return a store's tables, or refuse if the store has no change feed for `relation`."""
-    if declaration(store).change_feed:
-        tables: StreamedTables = part(store, "spark").connect(target, root, session)
+    if store_declaration(store).change_feed:
+        tables: StreamedTables = store_module(store, "spark").connect(target, root, session)
         return tables
     name = relation.partition(".")[2]
-    message = f"'{name}' is stored in {declaration(store).title}, which has no change feed"
+    message = f"'{name}' is stored in {store_declaration(store).title}, which has no change feed"
     remedy = f"give '{name}' {choices_with_change_feed()}, or look it up in a join"
     raise MillstreamError(Diagnostic("MS875", message, None, remedy))

@@ -11,7 +11,7 @@ import msgspec
 from millstream import __version__
 
 
-def digest(parts: Iterable[Any]) -> str | None:
+def digest_values(parts: Iterable[Any]) -> str | None:
     """Return a digest of values; None if their order is not known, as of keys that are not texts."""
     hashed = blake2b(__version__.encode(), digest_size=16)
     try:

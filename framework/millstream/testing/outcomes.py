@@ -15,7 +15,7 @@ from millstream.results.test_results import Status, TestResult
 from millstream.testing.data.result import DataTestResult, NotBuilt, describe_tolerance, is_tolerated
 from millstream.testing.session import TestSession
 from millstream.testing.styled_text import Line, plain_text
-from millstream.testing.units.verdict import Verdict
+from millstream.testing.units.verdict import UnitVerdict
 
 _INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661"}
 """Codes of errors in a test itself, not in what it tests."""
@@ -83,7 +83,7 @@ def outcome_of(session: TestSession, node: ManifestNode) -> TestOutcome:
         return TestOutcome(error.diagnostics)
 
 
-def unit_outcome(verdict: Verdict) -> TestOutcome:
+def unit_outcome(verdict: UnitVerdict) -> TestOutcome:
     expired = verdict.computed.expired if verdict.computed is not None else 0
     return TestOutcome(verdict.problems, verdict.lines, expired=expired)
 

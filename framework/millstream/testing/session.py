@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.checkpoints.environments import recorded
+from millstream.deploy.checkpoints.environments import restore_environment
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.project.folders import target_folder
 from millstream.project.values import UnitTest
@@ -28,13 +28,13 @@ from millstream.testing.spark import shared_spark
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.function_stubs import stub_functions
 from millstream.testing.units.read import read_overrides, read_unit_test
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.run import RunContext
 from millstream.testing.units.schema_ids import with_known_ids, written_ids
 from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import Overrides
-from millstream.testing.units.verdict import Verdict, judge
-from millstream.testing.variants import Options, Variant, compile_variant
+from millstream.testing.units.verdict import UnitVerdict, judge_test
+from millstream.testing.variants import ProjectOptions, Variant, compile_variant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,15 +45,15 @@ class TestSession:
 
     __test__ = False  # pytest must not collect it
 
-    def __init__(self, root: Path, options: Options | None = None) -> None:
+    def __init__(self, root: Path, options: ProjectOptions | None = None) -> None:
         self.root = root
-        self.options = options or Options()
+        self.options = options or ProjectOptions()
         self.files = YamlFiles(root)
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._spark: SparkSession | None = None
         self._registry = UsedRegistry()
-        self._variants: dict[str, tuple[Variant, Relations, StreamingChecks]] = {}
+        self._variants: dict[str, tuple[Variant, UnitRelations, StreamingChecks]] = {}
         self._lock = threading.RLock()
         self._starting = threading.Lock()
         self.coverage: list[tuple[str, RowCoverage]] | None = None
@@ -71,7 +71,7 @@ class TestSession:
     def nodes(self) -> Mapping[str, ManifestNode]:
         return self.main.compiled.manifest.nodes
 
-    def _variant(self, overrides: Overrides) -> tuple[Variant, Relations, StreamingChecks]:
+    def _variant(self, overrides: Overrides) -> tuple[Variant, UnitRelations, StreamingChecks]:
         """Return the project compiled for a test; tests with the same overrides share it.
 
         The relations are those of its unit tests.
@@ -82,7 +82,9 @@ class TestSession:
                 variant = compile_variant(self.root, self.options, overrides)
                 checks = StreamingChecks(variant.project, variant.compiled, self.spark, lambda: self._log)
                 catalog = with_known_ids(variant.relations.catalog)
-                relations = variant.relations if catalog is variant.relations.catalog else Relations(catalog)
+                relations = (
+                    variant.relations if catalog is variant.relations.catalog else UnitRelations(catalog)
+                )
                 self._variants[key] = variant, relations, checks
                 self._use_registry(written=self._registry.written | written_ids(catalog))
             return self._variants[key]
@@ -93,7 +95,7 @@ class TestSession:
         project = self.main.project
         return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
 
-    def judge(self, unit: UnitTest) -> Verdict:
+    def judge(self, unit: UnitTest) -> UnitVerdict:
         """Run a unit test; raise if the test itself is invalid."""
         variant, relations, checks = self._variant(replace(read_overrides(unit.body), functions={}))
         zone = ZoneInfo(str(variant.project.target.settings.get("timezone", "UTC")))
@@ -104,7 +106,7 @@ class TestSession:
         context = RunContext(project, relations, zone, self.spark, self._log, checks)
         nodes = variant.compiled.manifest.nodes
         try:
-            verdict = judge(context, test, nodes)
+            verdict = judge_test(context, test, nodes)
             if self.coverage is not None:
                 self.coverage.append((test.model, measure_coverage(context, test, nodes)))
         except MillstreamError as error:
@@ -127,8 +129,8 @@ class TestSession:
         main = self.main
         if main.project.target.environment is None:
             return main
-        compiled, target = recorded(main.compiled, main.project.target, self.root)
-        return Variant(replace(main.project, target=target), compiled, Relations(read_catalog(compiled)))
+        compiled, target = restore_environment(main.compiled, main.project.target, self.root)
+        return Variant(replace(main.project, target=target), compiled, UnitRelations(read_catalog(compiled)))
 
     @cached_property
     def stored(self) -> StoredRelations:

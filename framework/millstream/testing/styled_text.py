@@ -10,16 +10,16 @@ from millstream.core.errors import Diagnostic
 Style = Literal["", "bold", "red", "green", "dim", "bad", "good", "cyan"]
 
 
-class Piece(NamedTuple):
+class StyledPiece(NamedTuple):
     text: str
     style: Style = ""
 
 
-Line = tuple[Piece, ...]
+Line = tuple[StyledPiece, ...]
 
 
-def styled(text: str, style: Style = "") -> Line:
-    return (Piece(text, style),)
+def styled_line(text: str, style: Style = "") -> Line:
+    return (StyledPiece(text, style),)
 
 
 def plain_text(lines: Iterable[Line]) -> str:
@@ -31,24 +31,24 @@ def diagnostic_lines(diagnostic: Diagnostic) -> list[Line]:
     color: Style = "red" if diagnostic.severity == "error" else "cyan"
     lines: list[Line] = [
         (
-            Piece(f"{diagnostic.severity}[{diagnostic.code}]", color),
-            Piece(f": {_safe(diagnostic.message)}", "bold"),
+            StyledPiece(f"{diagnostic.severity}[{diagnostic.code}]", color),
+            StyledPiece(f": {_safe(diagnostic.message)}", "bold"),
         )
     ]
     location = diagnostic.location
     margin = " " * len(str(location.line)) if location else " "
     if location:
-        lines.append(styled(f"{margin}--> {location}", "dim"))
+        lines.append(styled_line(f"{margin}--> {location}", "dim"))
     if location and diagnostic.line:
         before = " " * (location.column - 1)
         caret = "^" * max(1, min(location.end, len(diagnostic.line) + 1) - location.column)
-        lines.append((Piece(f"{location.line} | ", "dim"), Piece(_safe(diagnostic.line))))
-        lines.append((Piece(f"{margin} | {before}", "dim"), Piece(caret, color)))
+        lines.append((StyledPiece(f"{location.line} | ", "dim"), StyledPiece(_safe(diagnostic.line))))
+        lines.append((StyledPiece(f"{margin} | {before}", "dim"), StyledPiece(caret, color)))
     for note in diagnostic.notes:
         suffix = f": {note.location}" if note.location else ""
-        lines.append(styled(f"{margin} = note: {_safe(note.message)}{suffix}"))
+        lines.append(styled_line(f"{margin} = note: {_safe(note.message)}{suffix}"))
     if diagnostic.help:
-        lines.append(styled(f"{margin} = help: {_safe(diagnostic.help)}"))
+        lines.append(styled_line(f"{margin} = help: {_safe(diagnostic.help)}"))
     return lines
 
 

@@ -17,11 +17,11 @@ from millstream.project.load import load_project
 from millstream.project.values import Project
 from millstream.project.variables import merge_variables
 from millstream.queries.topology import read_catalog
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.values import Overrides
 
 
-class Options(Struct, frozen=True):
+class ProjectOptions(Struct, frozen=True):
     """The command-line options that affect the whole project."""
 
     target: str | None = None
@@ -33,10 +33,10 @@ class Options(Struct, frozen=True):
 class Variant(Struct, frozen=True):
     project: Project
     compiled: Compiled
-    relations: Relations
+    relations: UnitRelations
 
 
-def compile_variant(root: Path, options: Options, overrides: Overrides) -> Variant:
+def compile_variant(root: Path, options: ProjectOptions, overrides: Overrides) -> Variant:
     profiles = Path(options.profiles_dir) if options.profiles_dir else None
     variables = _merge(options.vars, overrides.vars)
     with _environment(overrides.env):
@@ -47,7 +47,7 @@ def compile_variant(root: Path, options: Options, overrides: Overrides) -> Varia
         if errors := [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
         project = load_project(root, options.target, variables, profiles, options.environment)
-    return Variant(project, compiled, Relations(read_catalog(compiled)))
+    return Variant(project, compiled, UnitRelations(read_catalog(compiled)))
 
 
 def _merge(variables_yaml: str | None, overrides: Mapping[str, Any]) -> Any:

@@ -7,12 +7,12 @@ import sys
 RUN = """
 from millstream.cli.build_progress import build_progress
 from millstream.cli.output import OutputStyle
-from millstream.deploy.values import Setup
+from millstream.deploy.values import SetupStep
 
 with build_progress(OutputStyle(color=False, quiet={quiet}), 0.05) as progress:
-    progress.handle(Setup("catching up", "1,000 of 5,000 records"))
+    progress.handle(SetupStep("catching up", "1,000 of 5,000 records"))
     input()
-    progress.handle(Setup("catching up", "5,000 records", done=True))
+    progress.handle(SetupStep("catching up", "5,000 records", done=True))
 """
 
 

@@ -18,7 +18,7 @@ TIME = datetime(2024, 1, 1, 23, 30, tzinfo=timezone.utc)
 
 
 def rendered_table(columns, rows, width=None):
-    return "".join(text for text, _ in result_tables.table(columns, rows, width, BERLIN))
+    return "".join(text for text, _ in result_tables.format_table(columns, rows, width, BERLIN))
 
 
 def test_a_table_with_numbers_to_the_right():
@@ -89,7 +89,7 @@ def test_columns_that_do_not_fit_are_named():
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=8), st.integers(1, 80))
 def test_widths_never_pass_the_terminal(needed, width):
-    widths = result_tables.fitted(needed, width)
+    widths = result_tables.fit_widths(needed, width)
     assert all(cut <= full for cut, full in zip(widths, needed, strict=False))
     assert sum(widths) + 2 * (len(widths) - 1) <= max(width, 1)
     if sum(needed) + 2 * (len(needed) - 1) <= width:
@@ -104,19 +104,21 @@ def test_lines_fit_with_wide_characters(values, width):
 
 def test_csv_tells_null_from_an_empty_text():
     rows = [("", None, 'say "hi", ok', TIME), ("two\nlines", 1, " x", None)]
-    assert result_values.csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
+    assert result_values.format_csv(["a", "b", "c", "d,e"], rows, timezone.utc) == (
         'a,b,c,"d,e"\n"",,"say ""hi"", ok",2024-01-01 23:30:00Z\n"two\nlines",1," x",'
     )
 
 
 def test_records_keep_columns_of_one_name_apart():
-    assert result_values.records(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [{"n": 1, "n_2": 2, "n_2_2": 3}]
+    assert result_values.to_objects(["n", "n", "n_2"], [(1, 2, 3)], BERLIN) == [
+        {"n": 1, "n_2": 2, "n_2_2": 3}
+    ]
 
 
 def test_decimals_are_numbers_with_all_digits_for_programs(capfd):
     digits = "12345678901234567890.12345678901234567890"
     value = Decimal(digits)
-    (row,) = result_values.records(
+    (row,) = result_values.to_objects(
         ["d", "s", "l"], [(value, {"a": value, value: 1}, [Decimal("0E-16")])], BERLIN
     )
     print_json({"rows": [row]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.written import project
+from support.sql_plans import project
 
 EVENTS = "{{ source('shop', 'events') }}"
 MODELS = {

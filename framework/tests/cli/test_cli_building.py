@@ -5,14 +5,14 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from millstream.cli.build_progress import BuildProgress
-from millstream.cli.build_summary import phases, summary
+from millstream.cli.build_summary import format_build_summary, phase_seconds
 from millstream.cli.output import OutputStyle
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
-from millstream.deploy.values import Ended, Setup, Started
+from millstream.deploy.values import QueryStarted, RunEnded, SetupStep
 from millstream.engine.queries.results import (
-    Counts,
     QueryResult,
+    RecordCounts,
     StateRows,
     rows_of_states,
     sum_of_states,
@@ -20,32 +20,32 @@ from millstream.engine.queries.results import (
 from millstream.outputs.kinds import Sink
 from millstream.queries.values import (
     DeadLetters,
-    Memory,
-    Operator,
+    MemoryEstimate,
     Query,
-    Signature,
+    QuerySignature,
     SinkOutput,
+    StatefulOperator,
     ToKafka,
     TopicRead,
 )
 from millstream.results.results import ModelResult, RunResults, TableChanges
 from millstream.results.test_results import TestResult
-from millstream.testing.building import EndedTests
+from millstream.testing.build_tests import EndedTests
 from millstream.testing.outcomes import TestOutcome
-from millstream.testing.styled_text import styled
+from millstream.testing.styled_text import styled_line
 
 QUERY = Query(
     name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.plain", Sink("plain")),)), output_mode="append", signature=Signature((), ()),
-    memory=Memory(None, ""),
+    deliver=ToKafka((SinkOutput("model.plain", Sink("plain")),)), output_mode="append", signature=QuerySignature((), ()),
+    memory=MemoryEstimate(None, ""),
 )  # fmt: skip
 
 
 def test_skipped_records_are_shown_below_their_query(capfd):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
-    counts = Counts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
-    progress.handle(Started(QUERY))
-    progress.handle(Ended(QueryResult("events_topics", "success", 5000, 1.5, counts=counts)))
+    counts = RecordCounts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
+    progress.handle(QueryStarted(QUERY))
+    progress.handle(RunEnded(QueryResult("events_topics", "success", 5000, 1.5, counts=counts)))
     progress.console.file.close()
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].split() == ["✓", "plain", "5,000", "rows", "read", "1.5", "s"]
@@ -58,8 +58,8 @@ def test_skipped_records_are_shown_below_their_query(capfd):
 
 def lines_of(capfd, query, result):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
-    progress.handle(Started(query))
-    progress.handle(Ended(result))
+    progress.handle(QueryStarted(query))
+    progress.handle(RunEnded(result))
     progress.console.file.close()
     return capfd.readouterr().err.splitlines()
 
@@ -68,7 +68,7 @@ def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
     query = replace(
         QUERY, name="orders_dead_letters", deliver=ToKafka((DeadLetters("source.orders", "bad"),))
     )
-    counts = Counts(dead_letters={"source.orders": 12})
+    counts = RecordCounts(dead_letters={"source.orders": 12})
     line, *more = lines_of(
         capfd, query, QueryResult("orders_dead_letters", "success", 10_000, 2.0, counts=counts)
     )
@@ -82,9 +82,9 @@ def test_one_row_is_no_rows(capfd):
 
 
 def test_what_expired_is_shown_by_state(capfd):
-    totals = Operator("totals", "aggregate", (), models=("model.totals", "model.plain"), number=1)
+    totals = StatefulOperator("totals", "aggregate", (), models=("model.totals", "model.plain"), number=1)
     operators = (totals, replace(totals, kind="join", number=0))
-    query = replace(QUERY, output_mode="update", signature=Signature((), operators))
+    query = replace(QUERY, output_mode="update", signature=QuerySignature((), operators))
     assert rows_of_states(query, (0, 0)) == ()
     expired = rows_of_states(query, (1, 1204))
     assert [state.operator for state in expired] == ["join", "aggregate"]
@@ -99,12 +99,12 @@ def test_what_expired_is_shown_by_state(capfd):
 
 
 def test_late_rows_and_closed_windows_are_shown(capfd):
-    windows = Operator("minutes", "aggregate", (), models=("model.minutes",))
+    windows = StatefulOperator("minutes", "aggregate", (), models=("model.minutes",))
     source = TopicRead("events", "source.web.events", "events")
     query = replace(
         QUERY,
         sources=(source,),
-        signature=Signature((), (windows,)),
+        signature=QuerySignature((), (windows,)),
         delays=(("source.web.events", "1 minute"),),
     )
     result = QueryResult(
@@ -141,11 +141,11 @@ def test_lines_fit_on_a_narrow_terminal(monkeypatch, capfd):
 
 def test_a_stage_is_shown_when_it_begins_and_when_it_is_done(capfd):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
-    progress.handle(Setup("topics"))
+    progress.handle(SetupStep("topics"))
     for count in (1000, 2000):
-        progress.handle(Setup("topics", f"{count} records in events"))
+        progress.handle(SetupStep("topics", f"{count} records in events"))
     assert [task.description for task in progress.progress.tasks] == ["topics: 2000 records in events"]
-    progress.handle(Setup("topics", "1 created", done=True))
+    progress.handle(SetupStep("topics", "1 created", done=True))
     assert progress.progress.tasks == []
     progress.console.file.close()
     first, last = capfd.readouterr().err.splitlines()
@@ -164,7 +164,7 @@ def test_tests_are_shown_below_one_another_with_what_failed(capfd):
     diagnostic = Diagnostic(
         "MS660", "data test 'unique_totals_user': 1 row fails", Location("m.yml", 3, 5, 9)
     )
-    failed = TestOutcome((diagnostic,), (styled("    user: a, rows: 2"),))
+    failed = TestOutcome((diagnostic,), (styled_line("    user: a, rows: 2"),))
     warned = TestOutcome((replace(diagnostic, severity="warning"),))
 
     def do(progress):
@@ -193,11 +193,11 @@ def test_data_tests_are_shown_below_the_line_of_their_query(capfd):
     )
 
     def do(progress):
-        progress.handle(Started(QUERY))
+        progress.handle(QueryStarted(QUERY))
         progress.test_query("events_topics")
         progress.hold("events_topics", EndedTests("plain", "test", (TestOutcome(), failed), 0.5))
         progress.hold_unchanged("events_topics", "data test", 1)
-        progress.handle(Ended(QueryResult("events_topics", "success", 9, 1.5)))
+        progress.handle(RunEnded(QueryResult("events_topics", "success", 9, 1.5)))
 
     lines = [line for line in progress_lines(capfd, do) if line.lstrip()[:1] in {"✓", "✗", "e"}]
     assert [line.split() for line in lines[:2]] == [
@@ -211,9 +211,11 @@ def test_data_tests_are_shown_below_the_line_of_their_query(capfd):
 
 @pytest.mark.parametrize("seconds", [10.04, 10.05, 33.349])
 def test_the_times_of_phases_add_up(seconds):
-    durations = phases(5.0, (8.14, 9.26, 14.11), seconds)
+    durations = phase_seconds(5.0, (8.14, 9.26, 14.11), seconds)
     assert sum(durations.values()) == pytest.approx(round(seconds, 1))
-    text, _ = summary(RunResults("build", "shop", "local", "", 1.0, ()), (), seconds, phases=durations)
+    text, _ = format_build_summary(
+        RunResults("build", "shop", "local", "", 1.0, ()), (), seconds, phases=durations
+    )
     assert text.startswith(
         f"0 models built; {seconds:.1f} s (start 3.1 s, unit tests 1.2 s, models and data tests 4.8 s, end "
     )
@@ -225,7 +227,7 @@ def test_one_summary_counts_models_and_tests():
         results = RunResults("build", "shop", "local", "", 1.0, models_run)
         ended = [TestResult(f"test.t{n}", "test", status, 0.1, "m.yml", 1) for n, status in enumerate(tests)]
         ended = [replace(test, unchanged=n < unchanged) for n, test in enumerate(ended)]
-        return summary(results, ended, 9.04, **options)
+        return format_build_summary(results, ended, 9.04, **options)
 
     assert line(["success"] * 2, ["pass"] * 3) == ("2 models built; 3 tests passed; 9.0 s", "bold green")
     assert line(["success"], []) == ("1 model built; 9.0 s", "bold green")

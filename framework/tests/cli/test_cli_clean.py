@@ -11,8 +11,8 @@ from support.kafka import pid_told_by, user
 from support.terminal import all_shown
 
 from millstream.local.broker import broker_status
-from millstream.local.holders import signed
-from millstream.local.locks import lock, opened
+from millstream.local.holders import hold_lock
+from millstream.local.locks import acquire_lock, open_lock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
 
@@ -117,8 +117,8 @@ def test_a_target_path_that_is_more_than_that(run, built, path):
 
 
 def test_a_build_that_runs(run, built):
-    with opened(built / ".millstream/local/build.lock") as handle:
-        lock(handle, 1)
+    with open_lock(built / ".millstream/local/build.lock") as handle:
+        acquire_lock(handle, 1)
         result = run("clean")
         assert (result.code, "error[MS874]: another command is using the target 'local'" in result.err) == (
             2,
@@ -131,9 +131,9 @@ def test_a_build_that_runs(run, built):
 def test_a_command_that_runs_is_named(run, built, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/usr/bin/millstream", "run", "--vars", "{password: swordfish}"])
     lock_file = built / ".millstream/local/build.lock"
-    with opened(lock_file) as handle:
-        lock(handle, 1)
-        with signed(handle):
+    with open_lock(lock_file) as handle:
+        acquire_lock(handle, 1)
+        with hold_lock(handle):
             output = run("clean").err
     assert re.search(
         rf"`millstream run` \(process {os.getpid()}, since \d\d:\d\d:\d\d\) is using the target 'local'",

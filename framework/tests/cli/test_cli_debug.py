@@ -6,7 +6,7 @@ import socket
 import pytest
 from support.postgres import free_port
 
-from millstream.cli.commands.debug import Check, flat, java, line
+from millstream.cli.commands.debug import DebugCheck, check_java, flatten_settings, format_check
 from millstream.core.byte_sizes import size_in_words
 from millstream.project.secrets import Secret
 
@@ -118,7 +118,7 @@ def test_java_by_its_own_word(tmp_path, monkeypatch, says, state, finding):
     program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    check = java()
+    check = check_java()
     assert check.state == state
     assert finding in check.finding
 
@@ -133,11 +133,11 @@ def test_without_java_there_is_a_warning_with_a_remedy(run, shop, monkeypatch, t
 
 def test_options_of_spark_are_named_as_spark_names_them():
     settings = {"spark": {"spark.driver.host": "h", "driver.memory": "2g"}}
-    assert dict(flat(settings)) == {"spark.driver.host": "h", "spark.driver.memory": "2g"}
+    assert dict(flatten_settings(settings)) == {"spark.driver.host": "h", "spark.driver.memory": "2g"}
 
 
 def test_what_is_named_like_a_secret_is_masked_wherever_it_came_from():
-    assert dict(flat({"a": {"sasl_password": "x", "user": "ann"}, "b": Secret("y")})) == {
+    assert dict(flatten_settings({"a": {"sasl_password": "x", "user": "ann"}, "b": Secret("y")})) == {
         "a.sasl_password": "****",
         "a.user": "ann",
         "b": "****",
@@ -145,7 +145,7 @@ def test_what_is_named_like_a_secret_is_masked_wherever_it_came_from():
 
 
 def test_a_remedy_stands_below_its_check():
-    assert line(Check("Java", "bad", "not found", "install it")).plain == (
+    assert format_check(DebugCheck("Java", "bad", "not found", "install it")).plain == (
         "✗ Java       not found\n             install it"
     )
 

@@ -5,8 +5,14 @@ import time
 import msgspec
 import pytest
 
-from millstream.cli.diagnostics import as_data, excerpt, render, summary, with_lines
-from millstream.core.errors import Diagnostic, Note
+from millstream.cli.diagnostics import (
+    as_data,
+    cut_excerpt,
+    render_diagnostic,
+    summarize_diagnostics,
+    with_lines,
+)
+from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.text import Location
 
 DIAGNOSTIC = Diagnostic(
@@ -15,12 +21,15 @@ DIAGNOSTIC = Diagnostic(
     Location("models/a.sql", 12, 8, 13),
     "did you mean 'amount'?",
     "select amout from x",
-    (Note("the macro is called here", Location("models/b.sql", 3, 1, 4)), Note("it has two columns")),
+    (
+        DiagnosticNote("the macro is called here", Location("models/b.sql", 3, 1, 4)),
+        DiagnosticNote("it has two columns"),
+    ),
 )
 
 
 def test_text_shows_place_line_caret_notes_and_remedy():
-    assert render(DIAGNOSTIC).plain == (
+    assert render_diagnostic(DIAGNOSTIC).plain == (
         "error[MS402]: there is no column 'amout'\n"
         "  --> models/a.sql:12:8\n"
         "   |\n"
@@ -35,12 +44,13 @@ def test_text_shows_place_line_caret_notes_and_remedy():
 def test_without_a_place_there_is_no_gutter():
     diagnostic = Diagnostic("MS701", "there is no command 'x'", None, "see `millstream --help`")
     assert (
-        render(diagnostic).plain == "error[MS701]: there is no command 'x'\n  = help: see `millstream --help`"
+        render_diagnostic(diagnostic).plain
+        == "error[MS701]: there is no command 'x'\n  = help: see `millstream --help`"
     )
 
 
 def test_without_a_line_there_is_no_caret():
-    assert "^" not in render(msgspec.structs.replace(DIAGNOSTIC, line="")).plain
+    assert "^" not in render_diagnostic(msgspec.structs.replace(DIAGNOSTIC, line="")).plain
 
 
 @pytest.mark.parametrize(
@@ -57,11 +67,11 @@ def test_without_a_line_there_is_no_caret():
     ],
 )
 def test_carets_stand_below_what_they_mean(line, column, end, shown, before, carets):
-    assert excerpt(line, column, end, 40) == (shown, before, carets)
+    assert cut_excerpt(line, column, end, 40) == (shown, before, carets)
 
 
 def test_a_line_that_is_too_long_is_cut_around_the_caret():
-    line, before, carets = excerpt("a" * 500 + "WRONG" + "b" * 500, 501, 506, 40)
+    line, before, carets = cut_excerpt("a" * 500 + "WRONG" + "b" * 500, 501, 506, 40)
     assert line.startswith("…aaa")
     assert line.endswith("bbb…")
     assert line[before : before + carets] == "WRONG"
@@ -71,14 +81,14 @@ def test_a_line_that_is_too_long_is_cut_around_the_caret():
 @pytest.mark.parametrize(("column", "head", "tail"), [(1, "WRONG", "…"), (996, "…", "WRONG")])
 def test_a_cut_line_has_no_ellipsis_at_its_own_ends(column, head, tail):
     text = "WRONG" + "a" * 995 if column == 1 else "a" * 995 + "WRONG"
-    line, before, carets = excerpt(text, column, column + 5, 40)
+    line, before, carets = cut_excerpt(text, column, column + 5, 40)
     assert line.startswith(head)
     assert line.endswith(tail)
     assert line[before : before + carets] == "WRONG"
 
 
 def test_a_span_wider_than_the_terminal_is_underlined_as_far_as_it_is_shown():
-    line, before, carets = excerpt("x" * 1000, 1, 1001, 40)
+    line, before, carets = cut_excerpt("x" * 1000, 1, 1001, 40)
     assert before + carets <= 40
     assert len(line) <= 40
 
@@ -86,7 +96,7 @@ def test_a_span_wider_than_the_terminal_is_underlined_as_far_as_it_is_shown():
 def test_a_line_of_a_megabyte_is_shown_at_once():
     text = "a" * 1_000_000
     start = time.perf_counter()
-    line, _, _ = excerpt(text, 500_000, 500_001, 100)
+    line, _, _ = cut_excerpt(text, 500_000, 500_001, 100)
     assert time.perf_counter() - start < 0.5
     assert len(line) <= 100
 
@@ -95,7 +105,7 @@ def test_the_users_text_is_no_markup_and_sends_nothing_to_the_terminal():
     diagnostic = Diagnostic(
         "MS402", "[red]x[/red] \x1b[31m", Location("a\x07.sql", 1, 1, 2), "", "[b]\x1b]0;t\x07"
     )
-    text = render(diagnostic).plain
+    text = render_diagnostic(diagnostic).plain
     assert "[red]x[/red] ␛[31m" in text
     assert "[b]␛]0;t␇" in text
     assert "\x1b" not in text
@@ -105,13 +115,13 @@ def test_the_users_text_is_no_markup_and_sends_nothing_to_the_terminal():
 def test_the_order_of_the_shown_characters_is_that_of_the_file():
     location = Location("a.sql", 1, 8, 9)
     diagnostic = Diagnostic("MS402", "column '\u202ex' is unknown", location, "", "select \u202ex -- \u2066y")
-    text = render(diagnostic).plain
+    text = render_diagnostic(diagnostic).plain
     assert "column '\\u202ex' is unknown" in text
     assert "select \\u202ex -- \\u2066y" in text
 
 
 def test_half_characters_can_be_written():
-    render(Diagnostic("MS102", "file \udcff", None)).plain.encode("utf-8")
+    render_diagnostic(Diagnostic("MS102", "file \udcff", None)).plain.encode("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +133,7 @@ def test_half_characters_can_be_written():
     ],
 )
 def test_summary_counts(severities, models, said):
-    assert summary([Diagnostic("MS1", "x", severity=s) for s in severities], models) == said
+    assert summarize_diagnostics([Diagnostic("MS1", "x", severity=s) for s in severities], models) == said
 
 
 def test_data_has_every_part():

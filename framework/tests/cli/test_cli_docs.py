@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from millstream.cli.group import millstream
-from millstream.docs.exporters import exporters
+from millstream.docs.exporters import installed_exporters
 
 
 def test_generate_makes_a_site_in_the_target_folder(run, shop: Path):
@@ -64,7 +64,7 @@ def test_alerts_use_the_thresholds_of_the_chosen_target(run, shop: Path):
 
 def test_every_format_is_a_value_of_the_option():
     option = next(param for param in millstream.get_command(None, "docs").params if param.name == "output")
-    assert {*exporters()} == set(option.type.choices) - {"text", "json"}
+    assert {*installed_exporters()} == set(option.type.choices) - {"text", "json"}
 
 
 def test_mistakes_of_the_project_are_told_and_no_site_is_made(run, shop: Path):

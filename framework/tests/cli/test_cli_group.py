@@ -14,7 +14,7 @@ import click
 import pytest
 from support.terminal import all_shown
 
-from millstream.cli.failures import guarded
+from millstream.cli.failures import run_guarded
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.compile import compile_project
@@ -94,7 +94,7 @@ def test_outside_of_a_project_the_remedy_is_init(run, tmp_path, monkeypatch):
 
 def test_an_unexpected_exception_apologizes_without_a_traceback(capsys, monkeypatch):
     monkeypatch.delenv("MILLSTREAM_TRACEBACK", raising=False)
-    assert guarded(lambda: 1 // 0, []) == 2
+    assert run_guarded(lambda: 1 // 0, []) == 2
     said = capsys.readouterr().err
     assert said.startswith("error[MS900]: ")
     assert "ZeroDivisionError" in said
@@ -108,7 +108,7 @@ def test_a_report_has_the_file_and_no_secrets(run, shop, capsys, monkeypatch):
     monkeypatch.setenv("SHOP_PASSWORD", "swordfish")
     monkeypatch.setattr("millstream.sql.binder.Binder.__init__", lambda *_: 1 // 0)
     (shop / "models/broken.sql").write_text("select 'swordfish' as x\n-- api_token: hunter2\n")
-    assert guarded(lambda: compile_project(shop), ["compile", "--project-dir", str(shop)]) == 2
+    assert run_guarded(lambda: compile_project(shop), ["compile", "--project-dir", str(shop)]) == 2
     said = capsys.readouterr().err
     assert "internal error in Millstream while analyzing models/broken.sql: ZeroDivisionError" in said
     report = Path(re.search(r"report it with (\S+),", said)[1])
@@ -121,12 +121,12 @@ def test_a_report_has_the_file_and_no_secrets(run, shop, capsys, monkeypatch):
 
 def test_the_traceback_is_shown_when_asked_for(capsys, monkeypatch):
     monkeypatch.setenv("MILLSTREAM_TRACEBACK", "1")
-    guarded(lambda: 1 // 0, [])
+    run_guarded(lambda: 1 // 0, [])
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_an_unexpected_exception_is_json_too(capsys):
-    assert guarded(lambda: 1 // 0, ["compile", "--output", "json"]) == 2
+    assert run_guarded(lambda: 1 // 0, ["compile", "--output", "json"]) == 2
     assert json.loads(capsys.readouterr().out)["diagnostics"][0]["code"] == "MS900"
 
 
@@ -138,7 +138,7 @@ def test_the_line_of_an_unexpected_exception_has_no_secrets(capsys, monkeypatch,
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # of the report
     secret = "sword fish" * 40  # longer than what is shown of a message
     monkeypatch.setenv("SHOP_PASSWORD", secret)
-    assert guarded(fail, arguments) == 2
+    assert run_guarded(fail, arguments) == 2
     said = "".join(capsys.readouterr())
     assert "can't connect with **** as shop" in said
     assert "fish" not in said
@@ -148,7 +148,7 @@ def test_an_interrupt_is_one_line_and_130(capsys):
     def stop():
         raise click.Abort
 
-    assert guarded(stop, []) == 130
+    assert run_guarded(stop, []) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from millstream.cli.tree import tree
-from millstream.compile.lineage.draw import diagram
+from millstream.cli.tree import draw_lineage
+from millstream.compile.lineage.draw import draw_diagram
 from millstream.compile.lineage.find import find_end, lineage_of, whole_graph
-from millstream.compile.lineage.values import Edge, End, Lineage
+from millstream.compile.lineage.values import Lineage, LineageEdge, LineageEnd
 from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
-from millstream.core.diagram import dot, mermaid
+from millstream.core.diagram import write_dot, write_mermaid
 from millstream.core.errors import MillstreamError
 
 
@@ -48,11 +48,11 @@ SHOP = manifest(
 
 
 def lines(lineage: Lineage) -> list[str]:
-    return tree(lineage).plain.splitlines()
+    return draw_lineage(lineage).plain.splitlines()
 
 
 def test_nodes_above_and_below():
-    assert lines(lineage_of(SHOP, End("model.b"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd("model.b"))) == [
         "model.b",
         "upstream",
         "└── model.a",
@@ -63,7 +63,7 @@ def test_nodes_above_and_below():
 
 
 def test_what_was_drawn_is_not_drawn_again():
-    assert lines(lineage_of(SHOP, End("model.c"), downstream=False)) == [
+    assert lines(lineage_of(SHOP, LineageEnd("model.c"), downstream=False)) == [
         "model.c",
         "upstream",
         "├── model.a",
@@ -74,14 +74,14 @@ def test_what_was_drawn_is_not_drawn_again():
 
 
 def test_depth_limits_the_steps():
-    assert lines(lineage_of(SHOP, End("model.b"), downstream=False, depth=1))[1:] == [
+    assert lines(lineage_of(SHOP, LineageEnd("model.b"), downstream=False, depth=1))[1:] == [
         "upstream",
         "└── model.a",
     ]
 
 
 def test_a_column_with_the_kinds_of_its_influences():
-    assert lines(lineage_of(SHOP, End("model.c", "total"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd("model.c", "total"))) == [
         "model.c.total",
         "upstream",
         "└── direct model.b.total",
@@ -92,12 +92,14 @@ def test_a_column_with_the_kinds_of_its_influences():
 
 
 def test_what_a_column_decides_downstream():
-    lineage = lineage_of(SHOP, End("source.web.clicks", "kind"))
-    assert lineage.downstream == (Edge(End("source.web.clicks", "kind"), End("model.a"), "filter"),)
+    lineage = lineage_of(SHOP, LineageEnd("source.web.clicks", "kind"))
+    assert lineage.downstream == (
+        LineageEdge(LineageEnd("source.web.clicks", "kind"), LineageEnd("model.a"), "filter"),
+    )
 
 
 def test_a_values_way_downstream():
-    assert lines(lineage_of(SHOP, End("source.web.clicks", "amount"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd("source.web.clicks", "amount"))) == [
         "source.web.clicks.amount",
         "downstream",
         "└── direct model.a.amount",
@@ -120,12 +122,14 @@ def test_the_whole_graph_begins_at_its_tops_and_leaves_tests_out():
 
 def test_a_deep_graph_needs_no_deep_stack():
     deep = manifest(*(node(f"model.m{i}", [f"model.m{i - 1}"] if i else []) for i in range(3000)))
-    assert len(lines(lineage_of(deep, End("model.m2999")))) == 3001
+    assert len(lines(lineage_of(deep, LineageEnd("model.m2999")))) == 3001
 
 
 def test_mermaid_escapes_names():
-    lineage = Lineage(None, (), (Edge(End('model."a"'), End("model.b", "x#1"), "filter"),))
-    assert mermaid(diagram(lineage)).splitlines() == [
+    lineage = Lineage(
+        None, (), (LineageEdge(LineageEnd('model."a"'), LineageEnd("model.b", "x#1"), "filter"),)
+    )
+    assert write_mermaid(draw_diagram(lineage)).splitlines() == [
         "flowchart LR",
         '  n0["model.#34;a#34;"]',
         '  n1["model.b.x#35;1"]',
@@ -134,19 +138,19 @@ def test_mermaid_escapes_names():
 
 
 def test_dot_escapes_names():
-    lineage = Lineage(None, (), (Edge(End('model."a"'), End("model.b\\")),))
-    assert '  "model.\\"a\\"" -> "model.b\\\\";' in dot(diagram(lineage)).splitlines()
+    lineage = Lineage(None, (), (LineageEdge(LineageEnd('model."a"'), LineageEnd("model.b\\")),))
+    assert '  "model.\\"a\\"" -> "model.b\\\\";' in write_dot(draw_diagram(lineage)).splitlines()
 
 
 @pytest.mark.parametrize(
     ("name", "end"),
     [
-        ("a", End("model.a")),
-        ("model.a", End("model.a")),
-        ("clicks", End("source.web.clicks")),
-        ("web.clicks", End("source.web.clicks")),
-        ("a.AMOUNT", End("model.a", "amount")),
-        ("source.web.clicks.kind", End("source.web.clicks", "kind")),
+        ("a", LineageEnd("model.a")),
+        ("model.a", LineageEnd("model.a")),
+        ("clicks", LineageEnd("source.web.clicks")),
+        ("web.clicks", LineageEnd("source.web.clicks")),
+        ("a.AMOUNT", LineageEnd("model.a", "amount")),
+        ("source.web.clicks.kind", LineageEnd("source.web.clicks", "kind")),
     ],
 )
 def test_names_that_people_use(name, end):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.cli.failures import guarded
+from millstream.cli.failures import run_guarded
 
 PROGRAM = f"{sys.executable} -m millstream"
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -56,7 +56,7 @@ def test_other_errors_of_the_system_are_not_excused(capsys):
     def fail():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "x.sql")
 
-    assert guarded(fail, []) == 2
+    assert run_guarded(fail, []) == 2
     assert capsys.readouterr().err.startswith("error[MS900]: ")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from millstream.cli.reference import DOCS, PAGES
 from millstream.core.codes import PARTS, all_codes
-from millstream.stores.registry import STORES, part
+from millstream.stores.registry import STORES, store_module
 
 PACKAGE = Path(__file__).resolve().parents[2] / "millstream"
 
@@ -31,5 +31,5 @@ def test_every_code_in_the_source_has_a_row():
 
 def test_no_two_errors_have_the_same_code():
     parts = [import_module(f"millstream.core.codes.{name}").CODES for name in PARTS]
-    parts += [part(store, "codes").CODES for store in STORES]
+    parts += [store_module(store, "codes").CODES for store in STORES]
     assert sum(map(len, parts)) == len(all_codes())

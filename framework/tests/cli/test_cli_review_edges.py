@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.reviews import commit, git, repository
 
-from millstream.review.edited_lines import shown
+from millstream.review.edited_lines import hide_secrets
 from millstream.review.wording import options_sentences
 
 CONFIG = "{{ config(materialized='table', unique_key='user_id', tags=['money']) }}\n"
@@ -227,7 +227,7 @@ def test_an_option_with_the_name_of_a_secret():
     ],
 )
 def test_a_line_without_what_is_secret(line, seen):
-    assert shown(line) == seen
+    assert hide_secrets(line) == seen
 
 
 def test_a_token_of_the_environment_within_sql(shop, run, monkeypatch):

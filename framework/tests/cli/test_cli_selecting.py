@@ -11,8 +11,8 @@ from support.shops import PROFILES, PROJECT, SOURCES, TOTALS
 
 from millstream.cli.group import millstream
 from millstream.cli.jobs import compiled_job
-from millstream.cli.multi_value_options import repeated
-from millstream.cli.options import Changes, Common, SelectionRequest
+from millstream.cli.multi_value_options import repeat_options
+from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions
 from millstream.cli.output import OutputStyle
 
 SINK = "{{{{ config(materialized='sink'{more}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
@@ -49,7 +49,7 @@ def called(*arguments):
     ],
 )
 def test_an_option_takes_all_values_up_to_the_next_one(arguments, means):
-    assert [*repeated(arguments.split(), NAMES)] == means.split()
+    assert [*repeat_options(arguments.split(), NAMES)] == means.split()
 
 
 @pytest.mark.parametrize("flags", [("plain", "kinds"), ("plain", "--select", "kinds"), ("plain kinds",)])
@@ -153,8 +153,8 @@ def test_dead_letters_of_a_query_that_is_not_selected_are_not_silent(three):
     sources.write_text(sources.read_text().replace("topics:", "on_bad_record: dead_letter\n    topics:", 1))
 
     def warnings(*select):
-        common = Common(three, None, None, None, "", OutputStyle())
-        _, _, diagnostics = compiled_job(common, three, SelectionRequest(select), Changes())
+        common = CommonOptions(three, None, None, None, "", OutputStyle())
+        _, _, diagnostics = compiled_job(common, three, SelectionRequest(select), StateOptions())
         return [diagnostic for diagnostic in diagnostics if diagnostic.code == "MS614"]
 
     (warning,) = warnings("totals")

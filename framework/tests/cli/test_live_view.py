@@ -15,15 +15,15 @@ from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
-from millstream.deploy.values import Batched, Machine, Running, Setup, Waiting
-from millstream.engine.queries.batch import Batch
-from millstream.ops.query_status import QueryStatus, Watcher
+from millstream.deploy.values import BatchCompleted, MachineUsage, QueryRunning, QueryWaiting, SetupStep
+from millstream.engine.queries.batch import BatchResult
+from millstream.ops.query_status import QueryStatus, RunWatcher
 from millstream.queries.topology import compiled_topology, physical_of
 
 
 def lines(view, *seen):
     out = io.StringIO()
-    Console(file=out, width=160).print(view.shown(seen, "topics", Machine(at_once=2, cores=2)))
+    Console(file=out, width=160).print(view.shown(seen, "topics", MachineUsage(at_once=2, cores=2)))
     return out.getvalue().splitlines()
 
 
@@ -31,7 +31,7 @@ def status(name="totals", **fields):
     return QueryStatus(name, (name,), status="running", started=time.time() - 37, **fields)
 
 
-BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, latency=3.25, state_rows=7)
+BUSY = BatchResult(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, latency=3.25, state_rows=7)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ BUSY = Batch(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250}, lat
         ({"last": BUSY}, 12, "batch: 12 s"),
         ({"last": BUSY}, 1, "running"),
         # Nothing to read.
-        ({"last": Batch(1, 10, 1.0)}, 12, "running"),
+        ({"last": BatchResult(1, 10, 1.0)}, 12, "running"),
         ({"caught_up": True}, 12, "running"),
     ],
 )
@@ -86,12 +86,12 @@ def test_it_says_that_queries_take_turns():
 def test_what_a_run_does_before_its_queries_run(monkeypatch):
     clock = time.monotonic()
     said = []
-    with run_progress(OutputStyle(), Watcher()) as progress:
+    with run_progress(OutputStyle(), RunWatcher()) as progress:
         for second, stage in (
             (1, None),
-            (2, Setup("Spark")),
+            (2, SetupStep("Spark")),
             (14, None),
-            (15, Setup("Spark", "4.2.0", done=True)),
+            (15, SetupStep("Spark", "4.2.0", done=True)),
         ):
             monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda now=clock + second: now)
             if stage is not None:
@@ -124,15 +124,15 @@ def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
 
 
 def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
-    with run_progress(OutputStyle(json=True), Watcher()) as progress:
+    with run_progress(OutputStyle(json=True), RunWatcher()) as progress:
         query = physical_query("totals", "source.web.events", "events")
-        progress.handle(Waiting(query))
-        progress.handle(Running(query))
+        progress.handle(QueryWaiting(query))
+        progress.handle(QueryRunning(query))
         clock = time.monotonic()
         for number, second in enumerate((0, 1, 2, 70)):
             monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda now=clock + second: now)
-            batch = Batch(number, 10, 1.0, late=number + 1, watermark="2026-01-01T00:00:10.000Z")
-            progress.handle(Batched("totals", batch))
+            batch = BatchResult(number, 10, 1.0, late=number + 1, watermark="2026-01-01T00:00:10.000Z")
+            progress.handle(BatchCompleted("totals", batch))
     said = [
         event for event in map(json.loads, capfd.readouterr().out.splitlines()) if event["event"] == "late"
     ]
@@ -153,10 +153,12 @@ def test_late_rows_come_with_the_delay(shop, capfd):
         "select user_id, at from {{ source('web', 'clicks') }}"
     )
     (query,) = physical_of(compiled_topology(compile_project(shop))).queries
-    with run_progress(OutputStyle(), Watcher()) as progress:
-        progress.handle(Waiting(query))
-        progress.handle(Running(query))
-        progress.handle(Batched(query.name, Batch(1, 10, 1.0, late=50, watermark="2026-01-01T00:00:10.000Z")))
+    with run_progress(OutputStyle(), RunWatcher()) as progress:
+        progress.handle(QueryWaiting(query))
+        progress.handle(QueryRunning(query))
+        progress.handle(
+            BatchCompleted(query.name, BatchResult(1, 10, 1.0, late=50, watermark="2026-01-01T00:00:10.000Z"))
+        )
     (line,) = (line for line in capfd.readouterr().err.splitlines() if "late" in line)
     assert line.partition(" ")[2] == (
         "totals: 50 rows dropped as late: older than the watermark, 2026-01-01T00:00:10.000Z; to keep such rows, "

@@ -4,9 +4,9 @@ import json
 import os
 from datetime import datetime, timezone
 
-from millstream.cli.output import print_json, printable
+from millstream.cli.output import print_json, terminal_escaper
 from millstream.cli.records import text_lines
-from millstream.kafka.readings import ShownRecord
+from millstream.kafka.topic_decoding import ShownRecord
 
 
 def test_names_of_headers_have_no_control_characters():
@@ -29,8 +29,8 @@ def test_json_has_no_control_characters(capsys):
 def test_lines_for_programs_are_harmless_on_a_terminal(tmp_path):
     controller, terminal = os.openpty()
     with os.fdopen(controller), os.fdopen(terminal, "w") as screen, (tmp_path / "rows.csv").open("w") as file:
-        assert printable(screen)("a\x1b]0;t\x07,\x9bb\n") == "a\\x1b]0;t\\x07,\\x9bb\n"
-        assert printable(file)("a\x1b]0;t\x07,\x9bb\n") == "a\x1b]0;t\x07,\x9bb\n"
+        assert terminal_escaper(screen)("a\x1b]0;t\x07,\x9bb\n") == "a\\x1b]0;t\\x07,\\x9bb\n"
+        assert terminal_escaper(file)("a\x1b]0;t\x07,\x9bb\n") == "a\x1b]0;t\x07,\x9bb\n"
 
 
 def test_nothing_changes_the_order_in_which_a_line_is_shown(capsys):

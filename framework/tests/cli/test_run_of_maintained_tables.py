@@ -6,30 +6,34 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
-from millstream.deploy.values import Batched, Running, Waiting
-from millstream.engine.queries.batch import Batch
-from millstream.ops.metrics import Identity, exposition
-from millstream.ops.query_status import Watcher
-from millstream.queries.values import Memory, PerBatch, Query, Signature
+from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
+from millstream.engine.queries.batch import BatchResult
+from millstream.ops.metrics import RunIdentity, expose_metrics
+from millstream.ops.query_status import RunWatcher
+from millstream.queries.values import MemoryEstimate, PerBatch, Query, QuerySignature
 from millstream.results.results import TableChanges
 
 QUERY = Query(
     name="kinds", kind="single", models=("model.kinds",), sources=(), reads=(), steps=(), sql="",
-    deliver=PerBatch("batch", ()), output_mode="update", memory=Memory(None, ""), signature=Signature((), ()),
+    deliver=PerBatch("batch", ()), output_mode="update", memory=MemoryEstimate(None, ""), signature=QuerySignature((), ()),
 )  # fmt: skip
 BATCHES = (
-    Batch(0, 0, 1.0, changes={"kinds": TableChanges(computed=2, inserted=2)}),
-    Batch(1, 0, 1.0, changes={"kinds": TableChanges(touched=3, computed=2, updated=1, deleted=1)}),
-    Batch(2, 0, 1.0, changes={"kinds": TableChanges(touched=1, computed=1)}),
-    Batch(3, 0, 1.0, changes={"kinds": TableChanges()}),
+    BatchResult(0, 0, 1.0, changes={"kinds": TableChanges(computed=2, inserted=2)}),
+    BatchResult(1, 0, 1.0, changes={"kinds": TableChanges(touched=3, computed=2, updated=1, deleted=1)}),
+    BatchResult(2, 0, 1.0, changes={"kinds": TableChanges(touched=1, computed=1)}),
+    BatchResult(3, 0, 1.0, changes={"kinds": TableChanges()}),
 )
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_a_batch_did_is_said(capfd, as_json):
-    watcher = Watcher()
+    watcher = RunWatcher()
     progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
-    for event in (Waiting(QUERY), Running(QUERY), *(Batched("kinds", batch) for batch in BATCHES)):
+    for event in (
+        QueryWaiting(QUERY),
+        QueryRunning(QUERY),
+        *(BatchCompleted("kinds", batch) for batch in BATCHES),
+    ):
         progress.handle(event)
     progress.console.file.close()
     said = capfd.readouterr()
@@ -46,7 +50,7 @@ def test_what_a_batch_did_is_said(capfd, as_json):
             "kinds: 3 keys touched, 2 rows computed, 1 updated, 1 deleted in 1.0 s",
             "kinds: 1 key touched, 1 row computed, nothing stored in 1.0 s",
         ]
-    metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()
+    metrics = expose_metrics(watcher, RunIdentity("shop", "local"))[0].decode().splitlines()
     labels = 'model="kinds",query="kinds"'
     assert f"millstream_touched_keys_total{{{labels}}} 4.0" in metrics
     assert f"millstream_computed_rows_total{{{labels}}} 5.0" in metrics

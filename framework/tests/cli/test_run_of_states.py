@@ -6,18 +6,25 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
-from millstream.deploy.values import Batched, Running, Waiting
-from millstream.engine.queries.batch import Batch
-from millstream.ops.metrics import Identity, exposition
-from millstream.ops.query_status import Watcher
+from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
+from millstream.engine.queries.batch import BatchResult
+from millstream.ops.metrics import RunIdentity, expose_metrics
+from millstream.ops.query_status import RunWatcher
 from millstream.outputs.kinds import Sink
-from millstream.queries.values import Memory, Operator, Query, Signature, SinkOutput, ToKafka
+from millstream.queries.values import (
+    MemoryEstimate,
+    Query,
+    QuerySignature,
+    SinkOutput,
+    StatefulOperator,
+    ToKafka,
+)
 from millstream.results.state_stats import OperatorState
 
 QUERY = Query(
     name="visits", kind="stateful", models=("model.visits",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.visits", Sink("visits")),)), output_mode="append", memory=Memory(None, ""),
-    signature=Signature((), (Operator("visits", "stateful", (), models=("model.visits",)),)),
+    deliver=ToKafka((SinkOutput("model.visits", Sink("visits")),)), output_mode="append", memory=MemoryEstimate(None, ""),
+    signature=QuerySignature((), (StatefulOperator("visits", "stateful", (), models=("model.visits",)),)),
 )  # fmt: skip
 LOADED = {
     "rocksdbNumLoadedFromDfs": 4,
@@ -25,9 +32,11 @@ LOADED = {
     "rocksdbSstFileSize": 81_400_000,
 }
 BATCHES = (
-    Batch(4, 10, 1.0, operators=(OperatorState("transformWithState", 5, 50, expired=3, figures=LOADED),)),
-    Batch(5, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50, expired=1),)),
-    Batch(6, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50),)),
+    BatchResult(
+        4, 10, 1.0, operators=(OperatorState("transformWithState", 5, 50, expired=3, figures=LOADED),)
+    ),
+    BatchResult(5, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50, expired=1),)),
+    BatchResult(6, 0, 1.0, operators=(OperatorState("transformWithState", 4, 50),)),
 )
 ENDED = (
     "stopped after 10 rows; all completed batches are saved, and the next run continues; "
@@ -37,9 +46,13 @@ ENDED = (
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
-    watcher = Watcher()
+    watcher = RunWatcher()
     progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
-    for event in (Waiting(QUERY), Running(QUERY), *(Batched("visits", batch) for batch in BATCHES)):
+    for event in (
+        QueryWaiting(QUERY),
+        QueryRunning(QUERY),
+        *(BatchCompleted("visits", batch) for batch in BATCHES),
+    ):
         progress.handle(event)
     progress.show_end()
     progress.console.file.close()
@@ -56,7 +69,7 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
             "visits: 0 rows in 1.0 s, 0/s, 1 key of state expired",
             ENDED,
         ]
-    metrics = exposition(watcher, Identity("shop", "local"))[0].decode().splitlines()
+    metrics = expose_metrics(watcher, RunIdentity("shop", "local"))[0].decode().splitlines()
     labels = '{query="visits",step="0 transformWithState"}'
     assert f"millstream_expired_rows_total{labels} 4.0" in metrics
     assert f"millstream_state_restore_seconds{labels} 1.5" in metrics

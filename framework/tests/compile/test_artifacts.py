@@ -7,7 +7,7 @@ import pytest
 from millstream.compile.artifacts import artifact_path, write_artifacts
 from millstream.compile.manifest import Compiled, Manifest, ManifestNode
 from millstream.core.errors import MillstreamError
-from millstream.core.target_folder import claim
+from millstream.core.target_folder import claim_folder
 from millstream.project.secrets import Secret
 
 
@@ -74,7 +74,7 @@ def test_secrets_do_not_reach_the_manifest(tmp_path):
 @pytest.mark.parametrize("path", ["target", "target/compiled/models", "target/manifest.json"])
 def test_what_is_in_the_way_is_named(tmp_path, path):
     if path != "target":
-        claim(tmp_path, "target")
+        claim_folder(tmp_path, "target")
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     if path.endswith(".json"):
         (tmp_path / path).mkdir()

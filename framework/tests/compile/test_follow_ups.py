@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.dependent_models import FILES
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic

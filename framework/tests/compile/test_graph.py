@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.compile.graph import Graph, Node, build_graph, find_cycles, reach
-from millstream.core.cycles import cycles
+from millstream.compile.graph import Graph, GraphNode, build_graph, find_cycles, walk_graph
+from millstream.core.cycles import shortest_cycles
 from millstream.core.errors import MillstreamError
 from millstream.core.text import Location
 
 
-def models(edges: Mapping[str, list[str]]) -> dict[str, Node]:
+def models(edges: Mapping[str, list[str]]) -> dict[str, GraphNode]:
     """Make models of `{child: parents}`."""
     return {
-        f"model.{name}": Node(
+        f"model.{name}": GraphNode(
             id=f"model.{name}",
             kind="model",
             name=name,
@@ -56,9 +56,9 @@ def test_what_nobody_defines_is_left_out():
 def test_depth_limits_ancestors_and_descendants():
     dag = graph({"a": [], "b": ["a"], "c": ["b"], "d": ["c", "a"]})
     assert dag.ancestors("model.d") == {"model.a", "model.b", "model.c"}
-    assert reach(("model.d",), dag.parents, 1) == {"model.a", "model.c"}
-    assert reach(("model.a",), dag.children, 1) == {"model.b", "model.d"}
-    assert reach(("model.a",), dag.children, 0) == frozenset()
+    assert walk_graph(("model.d",), dag.parents, 1) == {"model.a", "model.c"}
+    assert walk_graph(("model.a",), dag.children, 1) == {"model.b", "model.d"}
+    assert walk_graph(("model.a",), dag.children, 0) == frozenset()
 
 
 def test_a_cycle_is_shown_as_a_path_with_files_at_the_ref():
@@ -94,7 +94,7 @@ def test_all_independent_cycles_are_reported_by_their_shortest_path():
         "f": ["f", "e"],
         "g": ["f"],
     }
-    paths = cycles(edges)
+    paths = shortest_cycles(edges)
     assert paths == [("b", "c"), ("d", "e"), ("f",)]
 
 
@@ -126,7 +126,7 @@ def test_cycles_agree_with_mutual_reachability(rows):
     knots = {frozenset(m for m in edges if m in reachable[n] and n in reachable[m]) for n in edges} - {
         frozenset()
     }
-    paths = cycles(edges)
+    paths = shortest_cycles(edges)
     for cycle in paths:
         assert all(b in edges[a] for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
     assert sum(len(cycle) > 1 for cycle in paths) == sum(len(knot) > 1 for knot in knots)

@@ -7,8 +7,8 @@ import cProfile
 import pstats
 
 import pytest
-from support.growing import FORMS, Inputs, of_length
-from support.written import project
+from support.growing_sql import FORMS, Inputs, of_length
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.queries.topology import compiled_topology, physical_of

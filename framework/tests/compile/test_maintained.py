@@ -2,7 +2,7 @@
 
 import pytest
 from support.runs import job_of
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.engine.queries.service import Service, service_of

@@ -7,7 +7,7 @@ from support.shops import PROFILES, UNOPTIMIZED, Shop
 from millstream.compile import compile_project
 from millstream.plan.nodes import RECORD_TIME, Aggregate, Output, Project, TopicScan
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 EVENTS = "from {{ source('web', 'events') }}"
 TRACED = f"select id, filter(_headers, h -> h.key = 'trace')[0].value as trace {EVENTS}"
@@ -206,7 +206,7 @@ def test_only_a_state_that_has_the_time_does_not_fit(tmp_path, options, sql, rea
         profiles,
     )
     after = signature_of(tmp_path / "after", config.format(options, sql), profiles)
-    decided = verdict(before, after)
+    decided = compare_signatures(before, after)
     if profiles == PROFILES:
         assert decided.reasons == reasons
     assert decided.kind == ("rebuild" if reasons else "same"), decided

@@ -2,7 +2,7 @@
 
 import pytest
 from support.spark import SPARK_WARNINGS
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.core.expressions import Expression

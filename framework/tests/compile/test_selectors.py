@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.compile.graph import Graph, Node, build_graph
-from millstream.compile.selectors import SelectionContext, check_selectors, select
+from millstream.compile.graph import Graph, GraphNode, build_graph
+from millstream.compile.selectors import SelectionContext, check_selectors, select_nodes
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location
 
@@ -15,7 +15,7 @@ from millstream.core.text import Location
 def model(name, *parents, folder="", tags=(), **config):
     parts = tuple(folder.split("/")) if folder else ()
     path = "/".join(("models", *parts, f"{name}.sql"))
-    return Node(
+    return GraphNode(
         id=f"model.{name}",
         kind="model",
         name=name,
@@ -29,7 +29,7 @@ def model(name, *parents, folder="", tags=(), **config):
 
 def check(name, *parents, kind="test", generic="", **config):
     node = model(name, *parents, **config)
-    return Node(
+    return GraphNode(
         id=f"{kind}.{name}",
         kind=kind,
         name=name,
@@ -42,7 +42,7 @@ def check(name, *parents, kind="test", generic="", **config):
 
 
 def other(kind, id_, name, *parents, path="models/shop.yml"):
-    return Node(id=id_, kind=kind, name=name, path=path, fqn=("shop", name), depends_on=parents)
+    return GraphNode(id=id_, kind=kind, name=name, path=path, fqn=("shop", name), depends_on=parents)
 
 
 NODES = (
@@ -72,7 +72,7 @@ def short(ids):
 
 
 def chosen(*terms, exclude=(), tests=False, selectors=None, selector=None, context=None):
-    selection = select(
+    selection = select_nodes(
         GRAPH,
         terms,
         exclude,
@@ -91,7 +91,7 @@ def mistakes(*terms, **options) -> tuple[Diagnostic, ...]:
 
 
 def warnings(*terms, **options) -> tuple[Diagnostic, ...]:
-    return select(GRAPH, terms, **options).diagnostics
+    return select_nodes(GRAPH, terms, **options).diagnostics
 
 
 MARTS = {"profile", "report"}
@@ -208,11 +208,11 @@ def test_exclude_alone_is_subtracted_from_everything():
 
 
 def test_nothing_asked_selects_everything_in_topological_order():
-    assert select(GRAPH).ids == GRAPH.order
+    assert select_nodes(GRAPH).ids == GRAPH.order
 
 
 def test_ids_are_in_topological_order():
-    assert select(GRAPH, ["report", "+sessions"]).ids == (
+    assert select_nodes(GRAPH, ["report", "+sessions"]).ids == (
         "source.shop.events",
         "model.stg_events",
         "model.sessions",
@@ -402,7 +402,10 @@ def test_a_buildable_test_may_read_any_source():
     graph = build_graph({node.id: node for node in nodes})
     for mode, tests in (("buildable", {"test.both"}), ("cautious", set())):
         selectors = {"s": {"method": "fqn", "value": "a", "indirect_selection": mode}}
-        assert short(select(graph, selectors=selectors, selector="s", with_tests=True).ids) == {"a", *tests}
+        assert short(select_nodes(graph, selectors=selectors, selector="s", with_tests=True).ids) == {
+            "a",
+            *tests,
+        }
 
 
 def test_operators_on_a_selector_bring_only_their_own_tests():
@@ -528,7 +531,7 @@ def test_an_empty_yaml_selector_is_a_warning():
 @given(st.text(alphabet="ab+@,:.* 1[]!/\\-", max_size=12))
 def test_any_text_is_selected_by_or_reported(text):
     try:
-        select(GRAPH, [text], [text])
+        select_nodes(GRAPH, [text], [text])
     except MillstreamError as error:
         for diagnostic in error.diagnostics:
             assert diagnostic.location
@@ -607,7 +610,7 @@ def naive(graph, union, far):
 def test_selection_equals_a_naive_computation(graph, included, excluded):
     far = distances(graph)
     expected = naive(graph, included, far) - (naive(graph, excluded, far) if excluded else set())
-    selection = select(graph, [written(included)], [written(excluded)] if excluded else [])
+    selection = select_nodes(graph, [written(included)], [written(excluded)] if excluded else [])
     assert set(selection.ids) == expected
     assert list(selection.ids) == sorted(selection.ids, key=graph.order.index)
 
@@ -630,7 +633,7 @@ def test_five_thousand_nodes_are_selected_in_a_fifth_of_a_second(terms):
     best = 9.0
     for _ in range(3):
         start = time.process_time()
-        selection = select(graph, terms)
+        selection = select_nodes(graph, terms)
         best = min(best, time.process_time() - start)
         assert len(selection.ids) == 5000
     assert best < 0.2

@@ -6,7 +6,7 @@ import pytest
 from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from support.schema_cases import CLOSED, INTEGER, STRING, field, object_, record
 
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 SOURCE = "sources:\n  - name: shop\n    topics:\n      - name: events\n        columns:\n          - {name: a, type: string}\n          - {name: b, type: string}\n"
 MODEL = "{{{{ config(materialized='sink', topic='orders', {options}) }}}}\nselect {columns} from {{{{ source('shop', 'events') }}}}\n"
@@ -22,7 +22,7 @@ def project(tmp_path, monkeypatch):
             "pyproject.toml": '[tool.millstream]\nname = "shop"\n',
             "models/sources.yml": SOURCE,
             "models/orders.sql": MODEL.format(options=options, columns=columns),
-            "schemas/registry/orders-value.json": encode(subject),
+            "schemas/registry/orders-value.json": encode_subject(subject),
             **files,
         }
         for path, text in texts.items():
@@ -102,7 +102,7 @@ def test_keys(run, project, tmp_path):
         "key='a', key_format='avro', key_framing='confluent'",
     )
     pins = Subject("orders-key", "FULL", (version_of(1, 8, "AVRO", '"int"'),))
-    (tmp_path / "schemas/registry/orders-key.json").write_text(encode(pins))
+    (tmp_path / "schemas/registry/orders-key.json").write_text(encode_subject(pins))
     reported = problems(run)
     assert {code for code, _ in reported} == {"MS128"}
     assert all("not FULL compatible with subject 'orders-key': " in message for _, message in reported)

@@ -6,7 +6,7 @@ from support.schema_cases import CLOSED, INTEGER, STRING, field, object_, record
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 SOURCE = "sources:\n  - name: shop\n    topics:\n      - name: events\n        columns:\n          - {name: a, type: string}\n          - {name: b, type: string}\n"
 MODEL = "{{{{ config(materialized='sink', topic='orders', {options}) }}}}\nselect {columns} from {{{{ source('shop', 'events') }}}}\n"
@@ -27,7 +27,7 @@ def sink(tmp_path, monkeypatch):
         for name, (kind, *versions) in pins.items():
             numbered = tuple(version_of(n, 6 + n, kind, text) for n, text in enumerate(versions, 1))
             subject = name.replace("_", "-")
-            texts[f"schemas/registry/{subject}.json"] = encode(Subject(subject, "BACKWARD", numbered))
+            texts[f"schemas/registry/{subject}.json"] = encode_subject(Subject(subject, "BACKWARD", numbered))
         for path, text in texts.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)

@@ -2,11 +2,11 @@
 
 import pytest
 from support.runs import job_of
-from support.written import project
+from support.sql_plans import project
 
 from millstream.deploy.topics_needed import written_topics
 from millstream.queries.values import PerBatch
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
 SUMS = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('orders') }} group by type"
@@ -30,7 +30,7 @@ def query(root, out):
 def test_an_edit_leaves_records_as_they_are_until_the_sink_is_rebuilt(tmp_path, edit):
     out, kind = EDITS[edit]
     before, after = query(tmp_path, OUT), query(tmp_path, out)
-    assert verdict(before.signature, after.signature).kind == kind
+    assert compare_signatures(before.signature, after.signature).kind == kind
 
 
 def test_a_sink_over_a_table_follows_it_batch_by_batch(tmp_path):
@@ -64,8 +64,8 @@ def test_an_edit_of_a_sink_that_sends_changes_needs_a_rebuild(tmp_path):
     }
     for edited, kind in edits.items():
         after = query(tmp_path, edited)
-        assert verdict(before.signature, after.signature).kind == kind
-        assert verdict(after.signature, before.signature).kind == kind
+        assert compare_signatures(before.signature, after.signature).kind == kind
+        assert compare_signatures(after.signature, before.signature).kind == kind
 
 
 def test_a_sink_that_sends_changes_shares_no_query_and_its_topic_is_not_compacted(tmp_path):

@@ -1,7 +1,7 @@
 """SQL in YAML may use `var()` and `env_var()`, as every value; errors in it are still at their line."""
 
 import pytest
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.queries.topology import read_catalog

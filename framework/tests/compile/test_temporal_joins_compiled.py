@@ -2,12 +2,12 @@
 
 import pytest
 from support.runs import job_of
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.queries.emit.steps import SqlView, TemporalView
 from millstream.queries.values import TableOutput
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 PLANS = """      - name: plans
         table: true
@@ -219,7 +219,7 @@ def test_what_an_edit_means_for_the_state(name, tmp_path):
     sql = SQL.replace("p.price as", "q.price as") if name == "another alias" else SQL
     old = query_of(written(tmp_path / "old")).signature
     new = query_of(written(tmp_path / "new", sql.replace(before, after))).signature
-    change = verdict(old, new)
+    change = compare_signatures(old, new)
     assert change.kind == kind, change.reasons
 
 
@@ -236,4 +236,4 @@ SETTINGS = {
 def test_an_edit_of_the_reference_topic_rebuilds(name, tmp_path):
     old = query_of(written(tmp_path / "old")).signature
     new = query_of(written(tmp_path / "new", plans=PLANS.replace(*SETTINGS[name]))).signature
-    assert verdict(old, new).kind == "rebuild"
+    assert compare_signatures(old, new).kind == "rebuild"

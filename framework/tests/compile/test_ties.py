@@ -1,6 +1,6 @@
 """A window function over rows whose order is not unique is reported, and no other one."""
 
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from support.written import project
+from support.sql_plans import project
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project

@@ -4,11 +4,11 @@ import re
 
 import pytest
 from support.runs import job_of
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
-from millstream.queries.values import Versions
-from millstream.queries.verdict import verdict
+from millstream.queries.values import RowVersions
+from millstream.queries.verdict import compare_signatures
 
 EVENTS, USERS = "{{ source('shop', 'events') }}", "{{ source('shop', 'users') }}"
 TABLE = f"{{{{ config(materialized='table', unique_key='user_id') }}}} select user_id, type, at from {EVENTS}"
@@ -55,7 +55,7 @@ def test_what_keeps_versions(name, tmp_path):
     assert [str(c.type) for c in versions_table.columns if c.name in {"valid_from", "valid_to"}] == [
         "timestamp"
     ] * 2
-    assert versions_table.versions == Versions(("user_id",), keep, replaces)
+    assert versions_table.versions == RowVersions(("user_id",), keep, replaces)
     assert "order_by" not in versions_table.options
 
 
@@ -63,7 +63,7 @@ def test_versions_of_a_reference_topic(tmp_path):
     sql = f"{{{{ config(materialized='sink') }}}} select e.type, u.segment from {EVENTS} as e join {USERS} as u on u.user_id = e.user_id and u.valid_to is null"
     users = table(tmp_path, sql, "users")
     assert [column.name for column in users.columns] == ["user_id", "segment", "valid_from", "valid_to"]
-    assert (users.keys, users.versions) == (("user_id", "valid_from"), Versions(("user_id",), "7 days"))
+    assert (users.keys, users.versions) == (("user_id", "valid_from"), RowVersions(("user_id",), "7 days"))
 
 
 READERS = {
@@ -181,7 +181,7 @@ def test_what_an_edit_means(name, tmp_path):
         signatures += [
             query.signature for query in queries if any(t.model == "model.m" for t in query.tables)
         ]
-    assert verdict(*signatures).kind == kind
+    assert compare_signatures(*signatures).kind == kind
 
 
 TIMES = {

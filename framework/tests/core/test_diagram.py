@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from millstream.core.diagram import Diagram, Edge, Group, Node, dot, mermaid
+from millstream.core.diagram import Diagram, DiagramEdge, DiagramGroup, DiagramNode, write_dot, write_mermaid
 
 TEXTS = [
     "a \"quoted\" 'name'",
@@ -20,18 +20,24 @@ TEXTS = [
 ]
 DIAGRAM = Diagram(
     (
-        Node("orders", ("orders", "x" * 200), heading=True, shape="store", tip="topic orders\nkey: id"),
-        Node("b", ("b",), shape="state", style="changed", notes=(("state", "a row"),)),
-        Node("c", ("c",), shape="hexagon"),
+        DiagramNode(
+            "orders", ("orders", "x" * 200), heading=True, shape="store", tip="topic orders\nkey: id"
+        ),
+        DiagramNode("b", ("b",), shape="state", style="changed", notes=(("state", "a row"),)),
+        DiagramNode("c", ("c",), shape="hexagon"),
     ),
-    (Edge("orders", "b", "filter"), Edge("b", "c", line="added"), Edge("orders", "c", line="removed")),
-    (Group("query one", ("b",)),),
+    (
+        DiagramEdge("orders", "b", "filter"),
+        DiagramEdge("b", "c", line="added"),
+        DiagramEdge("orders", "c", line="removed"),
+    ),
+    (DiagramGroup("query one", ("b",)),),
     {"changed": "fill:#fff", "unused": "fill:#000"},
 )
 
 
 def test_mermaid():
-    assert mermaid(DIAGRAM).splitlines() == [
+    assert write_mermaid(DIAGRAM).splitlines() == [
         "flowchart LR",
         '  subgraph q0["query one"]',
         '    n1[["b<br/>state: a row"]]:::changed',
@@ -46,7 +52,7 @@ def test_mermaid():
 
 
 def test_dot():
-    assert dot(DIAGRAM).splitlines() == [
+    assert write_dot(DIAGRAM).splitlines() == [
         "digraph topology {",
         "  rankdir=LR;",
         '  node [shape=box, fontname="sans-serif"];',
@@ -65,8 +71,8 @@ def test_dot():
 
 def everywhere(text: str) -> Diagram:
     """Put a text wherever a user's can stand."""
-    node = Node(text, (text, text), heading=True, notes=((text, text),), tip=text)
-    return Diagram((node,), (Edge(text, text, text),), (Group(text, (text,)),))
+    node = DiagramNode(text, (text, text), heading=True, notes=((text, text),), tip=text)
+    return Diagram((node,), (DiagramEdge(text, text, text),), (DiagramGroup(text, (text,)),))
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -79,7 +85,7 @@ def test_no_text_is_syntax_of_mermaid_or_html(text):
         r"  end",
         rf"  n0 -->\|{label}\| n0",
     ]
-    diagram_lines = mermaid(everywhere(text)).split("\n")
+    diagram_lines = write_mermaid(everywhere(text)).split("\n")
     assert [re.fullmatch(*pair) is not None for pair in zip(lines, diagram_lines, strict=True)] == [
         True
     ] * 5, diagram_lines
@@ -99,7 +105,7 @@ def test_no_text_is_syntax_of_dot(text):
         rf"  {quoted} -> {quoted} \[label={quoted}\];",
         r"\}",
     ]
-    diagram_lines = dot(everywhere(text)).split("\n")
+    diagram_lines = write_dot(everywhere(text)).split("\n")
     assert [re.fullmatch(*pair) is not None for pair in zip(lines, diagram_lines, strict=True)] == [
         True
     ] * 9, diagram_lines
@@ -107,7 +113,7 @@ def test_no_text_is_syntax_of_dot(text):
 
 @pytest.mark.parametrize("text", [TEXTS[0], TEXTS[1], TEXTS[4], TEXTS[6]])
 def test_a_text_is_shown_as_it_was_written(text):
-    shown = re.search(r"<b>(.*)</b>", mermaid(everywhere(text)))
+    shown = re.search(r"<b>(.*)</b>", write_mermaid(everywhere(text)))
     assert shown
     assert re.sub(r"#(\d+);", lambda match: chr(int(match[1])), shown[1]) == text
-    assert f'label="{text.replace(chr(34), chr(92) + chr(34))}"' in dot(everywhere(text))
+    assert f'label="{text.replace(chr(34), chr(92) + chr(34))}"' in write_dot(everywhere(text))

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from millstream.core.own_folder import make_folder
-from millstream.engine.spark.log import configuration
+from millstream.engine.spark.log import write_log_config
 from millstream.engine.spark.target_lock import target_lock
 from millstream.stores.files import LocalFiles
 
@@ -16,7 +16,7 @@ def lock(folder):
 
 
 def log(folder):
-    configuration(folder / "log")
+    write_log_config(folder / "log")
 
 
 def checkpoint(folder):

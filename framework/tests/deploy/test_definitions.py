@@ -6,7 +6,7 @@ from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
-from millstream.deploy.planning.definitions import definition_of, is_same, what_runs
+from millstream.deploy.planning.definitions import definition_of, is_same, running_project
 from millstream.deploy.planning.records import new_record
 from millstream.queries.topology import compiled_topology, physical_of, read_catalog
 
@@ -22,7 +22,7 @@ def test_all_queries_of_the_example():
         for query in physical.queries
     ]
     for saved in (None, (manifest, read_catalog(compiled))):
-        running = what_runs(records, manifest, saved)
+        running = running_project(records, manifest, saved)
         again = physical_of(compiled_topology(running))
         assert [query.signature for query in again.queries] == [query.signature for query in physical.queries]
         unread = manifest.nodes.keys() - running.manifest.nodes.keys()
@@ -37,4 +37,4 @@ def test_all_queries_of_the_example():
 def test_a_record_without_a_definition():
     compiled = compile_project(EXAMPLE, use_cache=False)
     (query, *_) = physical_of(compiled_topology(compiled)).queries
-    assert what_runs([new_record("example", query, {})], compiled.manifest, None) is None
+    assert running_project([new_record("example", query, {})], compiled.manifest, None) is None

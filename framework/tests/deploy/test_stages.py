@@ -6,11 +6,19 @@ from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.stages import Compare, Refuse, Swap, chain, name_of, rebuilt, stages
+from millstream.deploy.planning.stages import (
+    Compare,
+    Refuse,
+    Swap,
+    name_of,
+    plan_stages,
+    rebuilt_queries,
+    stages_of_query,
+)
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 
-ALL = Accepted(everything=True)
+ALL = AcceptedModels(everything=True)
 SOURCES = """
 sources:
   - name: web
@@ -58,9 +66,9 @@ def deployment_of(plan, **more):
 def planned(plan, deployed, intent, models=None):
     """Return the names of the stages of the query that stores each model."""
     selected = [query for query in plan.queries if models is None or models & query.stored.keys()]
-    planned_stages = stages(selected, deployed, intent, plan.queries, plan.lock)
+    planned_stages = plan_stages(selected, deployed, intent, plan.queries, plan.lock)
     return {
-        model.partition(".")[2]: " ".join(map(name_of, chain(planned_stages, query.name)))
+        model.partition(".")[2]: " ".join(map(name_of, stages_of_query(planned_stages, query.name)))
         for query in selected
         for model in query.stored
     }
@@ -102,7 +110,9 @@ def test_a_model_that_joins_a_query_gets_what_that_has_read(physical):
 def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
     before, plan = deployment_of(physical(MODELS)), physical(EDITED)
     assert planned(plan, before, Update())["totals"] == "refuse"
-    (refusal,) = (s for s in stages(plan.queries, before, Update(), plan.queries) if isinstance(s, Refuse))
+    (refusal,) = (
+        s for s in plan_stages(plan.queries, before, Update(), plan.queries) if isinstance(s, Refuse)
+    )
     assert (refusal.diagnostic.code, refusal.diagnostic.help) == (
         "MS870",
         "rebuild it alongside the running version, then swap: millstream apply",
@@ -115,12 +125,12 @@ def test_other_rows_below_a_state_continue_when_that_is_accepted(physical):
     before, plan = deployment_of(physical(MODELS)), physical(FILTERED)
     assert planned(plan, before, Update())["totals"] == "refuse"
     assert planned(plan, before, Apply())["totals"] == "rebuild compare swap"
-    for accepted in (Accepted(mixed=frozenset({"model.totals"})), ALL):
+    for accepted in (AcceptedModels(mixed=frozenset({"model.totals"})), ALL):
         assert planned(plan, before, Update(accepted=accepted))["totals"] == "continue start"
         assert planned(plan, before, Apply(accepted=accepted))["totals"] == "continue start"
     for accepted in (
-        Accepted(stored=frozenset({"model.totals"})),
-        Accepted(mixed=frozenset({"model.clean"})),
+        AcceptedModels(stored=frozenset({"model.totals"})),
+        AcceptedModels(mixed=frozenset({"model.clean"})),
     ):
         assert planned(plan, before, Update(accepted=accepted))["totals"] == "refuse"
         assert planned(plan, before, Apply(accepted=accepted))["totals"] == "rebuild compare swap"
@@ -135,7 +145,7 @@ def test_a_checkpoint_that_has_read_nothing_binds_nobody(physical):
 def test_an_apply_rebuilds_what_does_not_fit_compares_it_and_keeps_a_way_back(physical):
     before, plan = deployment_of(physical(MODELS)), physical(EDITED)
     intent = Apply({"model.totals": ("user_id",)}, accept_differences=True)
-    first, *rest = stages(plan.queries, before, intent, plan.queries)
+    first, *rest = plan_stages(plan.queries, before, intent, plan.queries)
     (totals,) = (query.name for query in plan.queries if "model.totals" in query.stored)
     assert (first.replaced, first.created) == ((totals,), ())
     assert Compare(totals, {"model.totals": ("user_id",)}, accept_differences=True) in rest
@@ -174,10 +184,10 @@ def test_queries_that_share_a_state_from_now_on_are_swapped_together(physical):
     kept_apart = physical(MODELS | {"largest": largest}, alone.lock)
     together = physical(MODELS | {"largest": largest})
     assert len(kept_apart.queries) == len(together.queries) + 1
-    planned_stages = stages(
+    planned_stages = plan_stages(
         together.queries, deployment_of(kept_apart), Regroup(), together.queries, together.lock
     )
     *_, last = planned_stages
     assert isinstance(last, Swap)
-    assert last.queries == rebuilt(planned_stages) != ()
+    assert last.queries == rebuilt_queries(planned_stages) != ()
     assert last.lock == together.lock

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from support.plan_text import plan_text
-from support.written import project as write
+from support.sql_plans import project as write
 
 from millstream.compile import compile_project
 from millstream.plan.nodes import Decode, Node, Plan, SeedScan, TableScan

@@ -11,17 +11,17 @@ from random import Random
 
 import pytest
 from generator import project as generated
-from support.written import project as written
+from support.sql_plans import project as written
 
 from millstream.compile import compile_project
-from millstream.core.diagram import dot, mermaid
+from millstream.core.diagram import write_dot, write_mermaid
 from millstream.core.errors import Diagnostic
-from millstream.explain.explanation import About, explain
-from millstream.explain.formats.diagram import diagram
+from millstream.explain.explanation import ExplanationContext, explain_plans
+from millstream.explain.formats.diagram import draw_diagram
 from millstream.explain.formats.json import as_data
 from millstream.explain.formats.kafka_streams import kafka_streams
-from millstream.explain.formats.text import text
-from millstream.explain.opaque import unsupported
+from millstream.explain.formats.text import format_explanation
+from millstream.explain.opaque import find_opaque
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
 from millstream.queries.topology import compiled_topology, hints_of, physical_of
@@ -68,21 +68,21 @@ def explained(folder: Path, models: dict[str, str], target: str = "all") -> list
         return wrong + explained(folder, left, target)
     topology = compiled_topology(compiled)
     physical = physical_of(topology)
-    explanation = explain(
+    explanation = explain_plans(
         topology.optimized,
-        About(
+        ExplanationContext(
             hints=hints_of(topology.catalog),
             queries=tuple(
                 explain_query(query, topology.catalog, StateStores()) for query in physical.queries
             ),
             separations=tuple(map(explain_separation, physical.separations)),
-            unsupported=unsupported(topology.catalog, compiled, "target", None),
+            unsupported=find_opaque(topology.catalog, compiled, "target", None),
         ),
     )
     for drawing in (explanation.written, explanation.optimized):
-        assert all(draw(diagram(drawing)) for draw in (dot, mermaid))
+        assert all(draw(draw_diagram(drawing)) for draw in (write_dot, write_mermaid))
         assert kafka_streams(drawing)
-    assert text(explanation, sql=True)
+    assert format_explanation(explanation, sql=True)
     assert as_data(explanation)
     return []
 

@@ -14,9 +14,9 @@ from harness import Project, as_written, by_plan, differences, prepare
 from support.spark import SPARK_WARNINGS
 
 from millstream.plan.nodes import Filter
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import NAMES, chosen
-from millstream.plan.walk import rewrite
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import NAMES, select_rules
+from millstream.plan.walk import rewrite_plan
 
 pytestmark = SPARK_WARNINGS
 
@@ -67,7 +67,7 @@ def check(spark, seed: int, *, each_rule: bool) -> str:
         return f"as written: {said}"
     rules = [list(NAMES), "all", *([name] for name in NAMES if each_rule)]
     for names in rules:
-        optimized = optimize(compiled.plan, chosen(names))
+        optimized = optimize_plan(compiled.plan, select_rules(names))
         if optimized.steps and (
             said := differences(expected, by_plan(spark, optimized.plan), optimized.plan)
         ):
@@ -91,11 +91,11 @@ def test_projects(spark, first):
 def test_a_wrong_rule_would_be_found(spark):
     def keep_all(plan, context):
         """Drop every filter."""
-        return rewrite(plan, lambda node, _: node.input if isinstance(node, Filter) else node), ()
+        return rewrite_plan(plan, lambda node, _: node.input if isinstance(node, Filter) else node), ()
 
     compiled = Project({"m": "select type from {{ source('shop', 'events') }} where type = 'a'"})
     prepare(spark, {"events": ["('u', 'b', 'p', 1D, 1L, null, null)"]})
     expected = as_written(spark, compiled)
     assert differences(expected, by_plan(spark, compiled.plan), compiled.plan) == ""
-    wrong = optimize(compiled.plan, [keep_all]).plan
+    wrong = optimize_plan(compiled.plan, [keep_all]).plan
     assert "extra" in differences(expected, by_plan(spark, wrong), wrong)

@@ -12,8 +12,8 @@ import pytest
 from harness import Project, as_written, by_plan, differences, prepare
 from support.spark import SPARK_WARNINGS
 
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import NAMES, chosen
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import NAMES, select_rules
 
 pytestmark = SPARK_WARNINGS
 
@@ -95,7 +95,7 @@ def check(spark, sql: str) -> str | None:
     expected = as_written(spark, compiled)
     for name, plan in (
         ("as written", compiled.plan),
-        ("all", optimize(compiled.plan, chosen(list(NAMES))).plan),
+        ("all", optimize_plan(compiled.plan, select_rules(list(NAMES))).plan),
     ):
         if said := differences(expected, by_plan(spark, plan), plan):
             return f"{name}: {said}\n{sql}"

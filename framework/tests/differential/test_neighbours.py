@@ -3,13 +3,13 @@
 import pytest
 from generator import project as generated
 from msgspec.structs import replace
-from support.written import project as written
+from support.sql_plans import project as written
 
 from millstream.compile import compile_project
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import compiled_topology, physical_settings
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 EVENTS = "{{ source('shop', 'events') }}"
 TOTALS = "{{ config(materialized='table', unique_key='user_id') }} "
@@ -81,7 +81,7 @@ def disturbed(folder, seed):
     all_states = states(folder / "all", models)
     for number, rest in enumerate(without_one(models)):
         for model, signature in states(folder / str(number), rest).items():
-            if (comparison := verdict(all_states[model], signature)).kind != "same":
+            if (comparison := compare_signatures(all_states[model], signature)).kind != "same":
                 return f"{seed}: {model} without {models.keys() - rest.keys()}: {comparison.reasons}"
     return ""
 

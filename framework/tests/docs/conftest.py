@@ -12,12 +12,12 @@ from millstream.compile.manifest import Compiled
 from millstream.docs.export import exported_project
 from millstream.docs.exporters.project import ExportedProject
 from millstream.docs.generate import site_of
-from millstream.docs.site_input import Material, gather
+from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import Site
 from millstream.docs.write import write_site
 from millstream.results.results import ModelResult, RunResults, write_results
 from millstream.results.test_results import (
-    Missed,
+    MissedPath,
     ModelCoverage,
     TestResult,
     TestResults,
@@ -114,8 +114,8 @@ def compiled_nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
 
 
 @pytest.fixture(scope="session")
-def nasty(compiled_nasty: tuple[Path, Compiled]) -> Material:
-    return gather(*compiled_nasty, "target")
+def nasty(compiled_nasty: tuple[Path, Compiled]) -> SiteInput:
+    return gather_input(*compiled_nasty, "target")
 
 
 @pytest.fixture(scope="session")
@@ -142,7 +142,7 @@ def _write_tests(root: Path, checksum: str) -> None:
     test = TestResult(
         "test.not_null_totals_user", "test", "pass", 0.1, "models/all.yml", 9, ran="2026-01-02T05:00:00"
     )
-    missed = (Missed(f"no row: else of {NASTY}", 2), Missed("no row is dropped: amount > 3", 0))
+    missed = (MissedPath(f"no row: else of {NASTY}", 2), MissedPath("no row is dropped: amount > 3", 0))
     coverage = (ModelCoverage("model.totals", "models/totals.sql", 1, 4, 2, missed, checksum=checksum),)
     first = TestResults("test", "nasty", "local", "2026-01-02T04:00:00", 1.0, (unit,), coverage, "0.1.0")
     second = TestResults("test", "nasty", "local", "2026-01-02T05:00:00", 1.0, (test,), (), "0.1.0")
@@ -155,8 +155,8 @@ def compiled_example() -> Compiled:
 
 
 @pytest.fixture(scope="session")
-def example(compiled_example: Compiled) -> Material:
-    return gather(EXAMPLE, compiled_example, "nowhere")
+def example(compiled_example: Compiled) -> SiteInput:
+    return gather_input(EXAMPLE, compiled_example, "nowhere")
 
 
 @pytest.fixture(scope="session")
@@ -165,7 +165,7 @@ def exported_example(compiled_example: Compiled) -> ExportedProject:
 
 
 @pytest.fixture(scope="session")
-def nasty_values(nasty: Material) -> Site:
+def nasty_values(nasty: SiteInput) -> Site:
     return site_of(nasty)
 
 
@@ -177,7 +177,7 @@ def nasty_site(nasty_values: Site, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def example_values(example: Material) -> Site:
+def example_values(example: SiteInput) -> Site:
     return site_of(example)
 
 

@@ -15,8 +15,8 @@ from support.shops import Shop
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.docs.export import exported_project
-from millstream.docs.exporters import export
-from millstream.docs.exporters.alerts.rules import Watched, alerts_of
+from millstream.docs.exporters import write_document
+from millstream.docs.exporters.alerts.rules import AlertSubject, alerts_of
 from millstream.results.run_metrics import RUN_METRICS
 from millstream.results.thresholds import Thresholds
 
@@ -139,7 +139,7 @@ def project(tmp_path_factory):
 def rules(project, tmp_path_factory):
     """Return the file of rules, and its alerts by name."""
     file = tmp_path_factory.mktemp("rules") / "alerts.yml"
-    file.write_text(export("alerts", project))
+    file.write_text(write_document("alerts", project))
     (group,) = yaml.safe_load(file.read_text())["groups"]
     return file, {rule["alert"]: rule for rule in group["rules"]}
 
@@ -202,7 +202,7 @@ def judge(tests, file, folder):
 
 def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, project):
     file = tmp_path / "alerts.yml"
-    file.write_text(export("alerts", replace(project, name=PROJECT, target=TARGET)))
+    file.write_text(write_document("alerts", replace(project, name=PROJECT, target=TARGET)))
     promtool("check", "rules", file)
     run = f"millstream_run{{project={json.dumps(PROJECT)},target={json.dumps(TARGET, ensure_ascii=False)}}}"
     alert = {
@@ -234,7 +234,7 @@ def test_texts_of_users_reach_people_as_they_are_written(rules, tmp_path, projec
 
 
 def test_every_alert_names_a_command_that_exists():
-    watched = Watched("shop", TARGET, *LIMITS, ("fresh",))
+    watched = AlertSubject("shop", TARGET, *LIMITS, ("fresh",))
     above, names = click.Context(millstream, **millstream.context_settings), set()
     for alert in alerts_of(watched):
         text = alert.description.replace('{{ "{{" }}', "{{")
@@ -250,26 +250,28 @@ def test_every_alert_names_a_command_that_exists():
 
 
 def test_the_thresholds_of_the_target_decide():
-    alerts = {alert.name: alert for alert in alerts_of(Watched("shop", "local"))}
+    alerts = {alert.name: alert for alert in alerts_of(AlertSubject("shop", "local"))}
     assert not {"MillstreamLag", "MillstreamNotFresh"} & {*alerts}
     assert (alerts["MillstreamStale"].severity, " > 900 " in alerts["MillstreamStale"].expression) == (
         "warning",
         True,
     )
     (stale,) = (
-        alert for alert in alerts_of(Watched("shop", "local", *LIMITS)) if alert.name == "MillstreamStale"
+        alert
+        for alert in alerts_of(AlertSubject("shop", "local", *LIMITS))
+        if alert.name == "MillstreamStale"
     )
     assert (stale.severity, " > 300 " in stale.expression) == ("critical", True)
 
 
 def test_expressions_name_metrics_that_a_run_has():
     metrics = {metric.series for metric in RUN_METRICS}
-    for alert in alerts_of(Watched("shop", "local", *LIMITS, ("fresh",))):
+    for alert in alerts_of(AlertSubject("shop", "local", *LIMITS, ("fresh",))):
         named = set(re.findall(r"millstream_\w+", alert.expression))
         assert named <= metrics, alert.name
 
 
 def test_the_guide_lists_all_alerts():
     guide = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
-    alerts = [alert.name for alert in alerts_of(Watched("shop", "local", *LIMITS, ("fresh",)))]
+    alerts = [alert.name for alert in alerts_of(AlertSubject("shop", "local", *LIMITS, ("fresh",)))]
     assert re.findall(r"^\| `(Millstream\w+)` \|", guide, re.MULTILINE) == alerts

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
-from millstream.docs.site_input import Material
+from millstream.docs.site_input import SiteInput
 from millstream.docs.values import Site
 
 PAGES = {
@@ -571,7 +571,7 @@ def test_the_page_runs_no_script_but_its_own(shop: Watched):
     )
 
 
-def test_highlighting_loses_no_character(shop: Watched, example: Material):
+def test_highlighting_loses_no_character(shop: Watched, example: SiteInput):
     names = [name for name in example.written if name.startswith(("model.", "function."))]
     for name in names:
         shop.open(f"#/page/{name}")

@@ -11,9 +11,9 @@ from support.shops import Shop
 
 from millstream.compile import compile_project
 from millstream.docs.export import exported_project
-from millstream.docs.exporters import export
-from millstream.docs.exporters.grafana import panels_of, plain
-from millstream.docs.exporters.promql import quoted
+from millstream.docs.exporters import write_document
+from millstream.docs.exporters.grafana import escape_variables, panels_of
+from millstream.docs.exporters.promql import quote_promql
 from millstream.results.run_metrics import RUN_METRICS
 
 COST = "Costs $10, $query, ${model:raw} and [[instance]] <b>"
@@ -39,7 +39,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dashboard(project):
-    return json.loads(export("grafana", project))
+    return json.loads(write_document("grafana", project))
 
 
 def expressions(dashboard):
@@ -163,16 +163,16 @@ def test_grafana_finds_no_variables_in_texts_of_users(project, dashboard):
     assert variable.search(COST)
     assert not variable.search(panel["description"])
     assert panel["description"].startswith(COST.replace("$", "$\u2060").replace("[[", "[\u2060[")[:12])
-    assert plain("$5 [x] $") == "$\u20605 [x] $"
+    assert escape_variables("$5 [x] $") == "$\u20605 [x] $"
     name = 'a "$query" \\ [[b]]'
-    dashboard_ = json.loads(export("grafana", replace(project, name=name)))
+    dashboard_ = json.loads(write_document("grafana", replace(project, name=name)))
     queries = [
         variable["query"]["query"]
         for variable in dashboard_["templating"]["list"]
         if variable["type"] == "query"
     ]
-    assert quoted(name) == r'"a \"\x24query\" \\ [\x5bb]]"'
-    assert f"label_values(millstream_run{{project={quoted(name)}}}, target)" in queries
+    assert quote_promql(name) == r'"a \"\x24query\" \\ [\x5bb]]"'
+    assert f"label_values(millstream_run{{project={quote_promql(name)}}}, target)" in queries
 
 
 def test_panels_say_when_they_have_no_data(project, dashboard):

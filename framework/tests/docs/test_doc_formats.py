@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from millstream.docs.export import of_text
-from millstream.docs.exporters import export, exporters
+from millstream.docs.exporters import installed_exporters, write_document
 from millstream.docs.exporters.project import ExportedProject
 
 
@@ -31,12 +31,12 @@ def references(value):
 
 @pytest.fixture(scope="module")
 def asyncapi(exported_example: ExportedProject):
-    return json.loads(export("asyncapi", exported_example))
+    return json.loads(write_document("asyncapi", exported_example))
 
 
 @pytest.fixture(scope="module")
 def events(exported_example: ExportedProject):
-    return [json.loads(line) for line in export("openlineage", exported_example).splitlines()]
+    return [json.loads(line) for line in write_document("openlineage", exported_example).splitlines()]
 
 
 def test_asyncapi_has_the_shape_of_version_3(asyncapi):
@@ -115,21 +115,21 @@ def test_openlineage_inputs_are_outputs_of_other_events_or_sources(events):
 
 
 def test_mermaid_has_a_node_for_each_relation_and_no_tests(exported_example: ExportedProject):
-    text = export("mermaid", exported_example)
+    text = write_document("mermaid", exported_example)
     assert text.startswith("flowchart LR\n")
     assert '["model.hourly_user_metrics"]' in text
     assert "test." not in text
 
 
 def test_the_badge_is_an_image_with_a_name(exported_nasty: ExportedProject):
-    root = ET.fromstring(export("badge", exported_nasty))
+    root = ET.fromstring(write_document("badge", exported_nasty))
     assert root.attrib["aria-label"] == "millstream: 5 models · 40 % described · 20 % tested"
     assert root.attrib["role"] == "img"
 
 
-@pytest.mark.parametrize("name", exporters())
+@pytest.mark.parametrize("name", installed_exporters())
 def test_no_format_has_a_secret_or_a_path(name: str, exported_nasty: ExportedProject):
-    text = export(name, exported_nasty)
+    text = write_document(name, exported_nasty)
     assert "hunter2" not in text
     assert "9092" not in text
     assert "/tmp" not in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.docs.exporters import GROUP, export, exporters
+from millstream.docs.exporters import GROUP, installed_exporters, write_document
 from millstream.docs.exporters.project import ExportedProject
 
 PAGE = (Path(__file__).parents[3] / "docs/exporters.md").read_text(encoding="utf-8")
@@ -68,22 +68,22 @@ def registered(tmp_path, monkeypatch):
 
     def register(points, code):
         install(tmp_path, "other", points, code)
-        exporters.cache_clear()
+        installed_exporters.cache_clear()
 
     yield register
     sys.modules.pop("other", None)
-    exporters.cache_clear()
+    installed_exporters.cache_clear()
 
 
 def test_names_of_formats_stay_what_they_are(registered):
-    names = [*exporters()]
+    names = [*installed_exporters()]
     registered(
         "text = other:write\nbadge = other:write\nmine = other:write", "def write(project): return 'x'"
     )
-    assert [*exporters()] == [*names, "mine"]
+    assert [*installed_exporters()] == [*names, "mine"]
     project = ExportedProject("p", "t", "1", {}, None)
-    assert export("badge", project).startswith("<svg")
-    assert export("mine", project) == "x"
+    assert write_document("badge", project).startswith("<svg")
+    assert write_document("mine", project) == "x"
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_names_of_formats_stay_what_they_are(registered):
 def test_an_exporter_that_fails_is_named(registered, code, said):
     registered("mine = other:write", code)
     with pytest.raises(MillstreamError, match=re.escape(f"MS713: the exporter 'mine' (other:write) {said}")):
-        export("mine", ExportedProject("p", "t", "1", {}, None))
+        write_document("mine", ExportedProject("p", "t", "1", {}, None))

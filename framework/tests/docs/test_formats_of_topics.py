@@ -6,7 +6,7 @@ import pytest
 from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from cli.conftest import write
 
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 PROTO = 'syntax = "proto3"; package shop; message Order { int64 id = 1; }'
@@ -28,7 +28,7 @@ SINKS = {
 
 def pinned(subject, number, schema):
     version = version_of(1, number, "AVRO", json.dumps(schema))
-    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "FULL", (version,)))}
+    return {f"schemas/registry/{subject}.json": encode_subject(Subject(subject, "FULL", (version,)))}
 
 
 @pytest.fixture

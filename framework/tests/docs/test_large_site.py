@@ -8,7 +8,7 @@ from support.browser import Watched, watched
 
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.docs.generate import site_of
-from millstream.docs.site_input import Material
+from millstream.docs.site_input import SiteInput
 from millstream.docs.write import write_site
 
 pytestmark = pytest.mark.long
@@ -40,7 +40,7 @@ def large(browser: Browser, tmp_path_factory: pytest.TempPathFactory):
     )
     models = [model(folder, number) for folder in range(len(FOLDERS)) for number in range(PER_FOLDER)]
     nodes = {node.id: node for node in (source, *models)}
-    write_site(folder, site_of(Material(Manifest(1, "0.1.0", "big", "local", nodes, {}), {}, {})))
+    write_site(folder, site_of(SiteInput(Manifest(1, "0.1.0", "big", "local", nodes, {}), {}, {})))
     with watched(browser, folder) as site:
         yield site
 

@@ -9,21 +9,21 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
 from millstream.docs.generate import files_of_texts, site_of
-from millstream.docs.outcomes import outcomes, reached
-from millstream.docs.site_input import Material, gather
-from millstream.docs.values import Code, Site
-from millstream.docs.write import chunk, site_files, write_site
+from millstream.docs.outcomes import entry_results, test_coverage
+from millstream.docs.site_input import SiteInput, gather_input
+from millstream.docs.values import EntrySql, Site
+from millstream.docs.write import data_script, site_files, write_site
 from millstream.results.test_results import TestResult, TestResults
 
 EXAMPLE = Path(__file__).resolve().parents[3]
-MATERIAL = Material(Manifest(1, "0.1.0", "p", "t", {}, {}), {}, {})
+MATERIAL = SiteInput(Manifest(1, "0.1.0", "p", "t", {}, {}), {}, {})
 
 
 def entry(site: Site, id_: str):
     return next(number for number, candidate in enumerate(site.start.entries) if candidate.id == id_)
 
 
-def test_everything_has_an_entry_a_page_columns_and_texts(example: Material, example_values: Site):
+def test_everything_has_an_entry_a_page_columns_and_texts(example: SiteInput, example_values: Site):
     site = example_values
     ids = {entry.id for entry in site.start.entries}
     assert set(example.manifest.nodes) <= ids
@@ -90,7 +90,7 @@ def test_each_stage_names_what_is_new_and_what_is_gone(example_values: Site):
         assert set(stage.gone) == names(before) - names(stage)
 
 
-def test_health_finds_what_is_missing(nasty: Material):
+def test_health_finds_what_is_missing(nasty: SiteInput):
     site = site_of(nasty)
     ids = {check.name: {site.start.entries[n].id for n in check.entries} for check in site.start.health}
     names = {"model.__proto__", "model.constructor", "model.totals_of"}
@@ -101,7 +101,7 @@ def test_health_finds_what_is_missing(nasty: Material):
     assert "model.totals" in ids["columns"]
 
 
-def test_results_of_models_and_tests_are_told(nasty: Material):
+def test_results_of_models_and_tests_are_told(nasty: SiteInput):
     site = site_of(nasty)
     result = site.pages[entry(site, "model.totals")].result
     assert result is not None
@@ -116,7 +116,7 @@ def test_results_of_models_and_tests_are_told(nasty: Material):
     assert unit.details == "- <b>a</b>  1\n+ <b>a</b>  2\nin ./macros/f.py, ~/x.py"
 
 
-def test_what_a_build_read_is_told_of_sources_and_queries(nasty: Material):
+def test_what_a_build_read_is_told_of_sources_and_queries(nasty: SiteInput):
     site = site_of(nasty)
     source = site.pages[entry(site, "source.web.clicks")].result
     assert source is not None
@@ -128,7 +128,7 @@ def test_what_a_build_read_is_told_of_sources_and_queries(nasty: Material):
 
 def test_rows_of_users_are_not_told():
     """A data test's rows come from tables and topics; a unit test's from its file."""
-    by_test = outcomes(
+    by_test = entry_results(
         replace(
             MATERIAL,
             tests=TestResults(
@@ -147,7 +147,7 @@ def test_rows_of_users_are_not_told():
     assert set(by_test) == {"test.a", "test.b"}
 
 
-def test_what_unit_tests_reach_of_a_model(nasty: Material):
+def test_what_unit_tests_reach_of_a_model(nasty: SiteInput):
     site = site_of(nasty)
     coverage = site.pages[entry(site, "model.totals")].coverage
     assert coverage is not None
@@ -155,16 +155,16 @@ def test_what_unit_tests_reach_of_a_model(nasty: Material):
     assert [branch.line for branch in coverage.missed] == [2, 0]
 
 
-def test_lines_that_may_have_moved_are_not_marked(nasty: Material):
+def test_lines_that_may_have_moved_are_not_marked(nasty: SiteInput):
     manifest = nasty.manifest
     nodes = {id_: replace(node, checksum="another") for id_, node in manifest.nodes.items()}
-    coverage = reached(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
+    coverage = test_coverage(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
     assert coverage.stale
     assert [branch.line for branch in coverage.missed] == [0, 0]
 
 
-def test_health_tells_of_what_failed_only_where_something_ran(nasty: Material):
-    def names(material: Material) -> dict[str, set[str]]:
+def test_health_tells_of_what_failed_only_where_something_ran(nasty: SiteInput):
+    def names(material: SiteInput) -> dict[str, set[str]]:
         site = site_of(material)
         return {check.name: {site.start.entries[n].id for n in check.entries} for check in site.start.health}
 
@@ -174,7 +174,7 @@ def test_health_tells_of_what_failed_only_where_something_ran(nasty: Material):
     assert not {"failed", "failing", "uncovered"} & set(names(replace(nasty, results=None, tests=None)))
 
 
-def test_tests_show_their_lines_and_what_they_ask(nasty: Material, example_values: Site):
+def test_tests_show_their_lines_and_what_they_ask(nasty: SiteInput, example_values: Site):
     site = site_of(nasty)
     unit = site.code[entry(site, "unit_test.totals.sums")].written
     assert unit.startswith("- name: sums\n  model: totals")
@@ -184,38 +184,38 @@ def test_tests_show_their_lines_and_what_they_ask(nasty: Material, example_value
     assert sql == "select *\nfrom models.hourly_user_metrics\nwhere `user_id` is null"
 
 
-def test_a_chunk_can_be_put_into_a_page(nasty: Material):
+def test_a_chunk_can_be_put_into_a_page(nasty: SiteInput):
     for name, content in site_files(site_of(nasty)):
         if name.startswith("data/"):
             assert b"<" not in content
 
 
 def test_a_chunk_is_a_call_with_json():
-    text = chunk("pages-0", {"a": "</script>\u2028é"}).decode()
+    text = data_script("pages-0", {"a": "</script>\u2028é"}).decode()
     match = re.fullmatch(r"millstreamData\((.*)\);\n", text)
     assert match is not None
     assert json.loads(f"[{match[1]}]") == ["pages-0", {"a": "</script>\u2028é"}]
     assert "\u2028" not in text
 
 
-def test_no_secret_is_written(nasty: Material):
+def test_no_secret_is_written(nasty: SiteInput):
     everything = b"".join(content for _, content in site_files(site_of(nasty)))
     assert b"hunter2" not in everything
     assert b"****" in everything
 
 
-def test_no_absolute_path_is_written(example_values: Site, nasty: Material):
+def test_no_absolute_path_is_written(example_values: Site, nasty: SiteInput):
     for site in (example_values, site_of(nasty)):
         everything = b"".join(content for name, content in site_files(site) if name.startswith("data/"))
         for folder in (Path.home(), EXAMPLE, Path(__import__("tempfile").gettempdir())):
             assert str(folder).encode() + b"/" not in everything or str(folder) == "/"
 
 
-def test_the_same_project_gives_the_same_files(nasty: Material):
+def test_the_same_project_gives_the_same_files(nasty: SiteInput):
     assert dict(site_files(site_of(nasty))) == dict(site_files(site_of(nasty)))
 
 
-def test_chunks_of_an_older_site_go(nasty: Material, tmp_path: Path):
+def test_chunks_of_an_older_site_go(nasty: SiteInput, tmp_path: Path):
     write_site(tmp_path, site_of(nasty))
     (tmp_path / "data" / "pages-77.js").write_text("millstreamData('pages-77', []);")
     (tmp_path / "data" / "notes.js").write_text("mine")
@@ -228,7 +228,7 @@ def test_chunks_of_an_older_site_go(nasty: Material, tmp_path: Path):
 def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
     from millstream.compile import compile_project
 
-    material = gather(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere", plan=plan)
+    material = gather_input(EXAMPLE, compile_project(EXAMPLE, use_cache=False), "nowhere", plan=plan)
     site = site_of(material)
     assert bool(site.topologies) is there
     assert bool(site.start.plan) is not there
@@ -236,7 +236,13 @@ def test_the_plan_is_left_out_when_asked(plan: bool | None, there: bool):
 
 
 def test_files_of_texts_are_small():
-    texts = [Code("a" * 100_000), Code("b" * 100_000), Code("c" * 400_000), Code("d"), Code("e")]
+    texts = [
+        EntrySql("a" * 100_000),
+        EntrySql("b" * 100_000),
+        EntrySql("c" * 400_000),
+        EntrySql("d"),
+        EntrySql("e"),
+    ]
     assert files_of_texts(texts) == (0, 2, 3)
-    assert files_of_texts([Code("a")] * 250) == (0, 100, 200)
+    assert files_of_texts([EntrySql("a")] * 250) == (0, 100, 200)
     assert files_of_texts([]) == ()

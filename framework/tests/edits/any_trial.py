@@ -20,12 +20,12 @@ from support.runs import built, job_of, received, statuses, table_rows
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import kept_form
-from millstream.deploy.planning.stages import fit
+from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
-from millstream.project.spark_settings import flat
-from millstream.queries.memory import Memory
+from millstream.project.spark_settings import flatten_settings
+from millstream.queries.memory import MemoryEstimate
 
 HALF = 60
 """How many events there are when the project is edited."""
@@ -139,7 +139,7 @@ class Teller:
 
     def _tell(self, trial: Trial, after) -> None:
         running = Deployed({query.name: new_record("", query, {}) for query in self._before.physical.queries})
-        reused = kept_form(after.topology, after.physical, running, self._before.catalog)
+        reused = running_form(after.topology, after.physical, running, self._before.catalog)
         now = by_model(reused.physical)
         ran = executed(structs.replace(after, topology=reused.topology, physical=reused.physical), self._root)
         trial.planned = frozenset(now.keys() & self._queries.keys())
@@ -148,7 +148,7 @@ class Teller:
             if model not in now:
                 continue
             record = running.records[query.name]
-            kind = fit(now[model], record, running).kind
+            kind = judge_checkpoint(now[model], record, running).kind
             if model in changed or kind != "same":
                 trial.verdicts[model] = kind
         below = {model for model, above in UPSTREAM.items() if above & changed}
@@ -175,7 +175,7 @@ def executed(job, root: Path) -> dict[str, object]:
     for model, query in by_model(job.physical).items():
         read = [source.relation for source in (*query.sources, *query.reads)]
         forms[model] = (
-            structs.replace(query, signature=None, memory=Memory(None, "")),
+            structs.replace(query, signature=None, memory=MemoryEstimate(None, "")),
             python if query.functions or query.decoders or query.encoders or "zz_totals" in query.sql else {},
             seeds if any(relation.startswith("seed.") for relation in read) else {},
             [job.catalog.topics.get(relation) for relation in read],
@@ -238,7 +238,7 @@ class Batch:
 
         def configured():
             spark = create()
-            for name, value in flat(settings):
+            for name, value in flatten_settings(settings):
                 if name.startswith("spark.sql.") and spark.conf.isModifiable(name):
                     spark.conf.set(name, str(value).lower() if isinstance(value, bool) else value)
             return spark

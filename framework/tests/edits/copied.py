@@ -2,12 +2,12 @@
 
 from msgspec import structs
 
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import chosen
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import select_rules
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 STRICTNESS = ("same", "stored", "mixed", "rebuild")
 
@@ -15,7 +15,7 @@ STRICTNESS = ("same", "stored", "mixed", "rebuild")
 def in_one_query(topology):
     """Return a query for each model, as if all copied the states below the topics that they read."""
     catalog = topology.catalog
-    plan = optimize(topology.written, chosen("all"), hints_of(catalog, one_query=True)).plan
+    plan = optimize_plan(topology.written, select_rules("all"), hints_of(catalog, one_query=True)).plan
     settings = structs.replace(physical_settings(catalog), grouping="off")
     references = reference_outputs(plan, catalog.references)
     tables = reference_outputs(topology.written, catalog.topics)
@@ -32,7 +32,7 @@ def readers_of(writer, queries):
 def less_strict(writer, before, after):
     """Return the verdict of a writer, and less strict ones of models that have its states."""
     verdicts = {
-        model: verdict(before[model].signature, after[model].signature).kind
+        model: compare_signatures(before[model].signature, after[model].signature).kind
         for model in readers_of(writer, before)
         if model in after
     }

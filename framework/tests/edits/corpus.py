@@ -7,8 +7,8 @@ that give wrong rows from then on.
 """
 
 from edits.bases import EVENTS, OTHERS, edits, table
-from edits.equal import EQUAL
-from edits.more import MORE
+from edits.equal_edits import EQUAL
+from edits.more_edits import MORE
 
 SUMS = table(
     "user",

@@ -10,7 +10,7 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
-from millstream.queries.verdict import Accepted, verdict
+from millstream.queries.verdict import AcceptedModels, compare_signatures
 
 pytestmark = SPARK_WARNINGS
 
@@ -30,7 +30,7 @@ def test_rows_after_an_edit_that_was_accepted(tmp_path, broker, first_spark):
     write(shop, CHOSEN, "after")
     new = by_model(job_of(shop.root).physical)
     verdicts = {
-        name_of(edit): verdict(old[model].signature, new[model].signature)
+        name_of(edit): compare_signatures(old[model].signature, new[model].signature)
         for edit in CHOSEN
         for model in [f"model.{name_of(edit)}"]
     }
@@ -56,7 +56,7 @@ def test_rows_after_an_edit_that_was_accepted(tmp_path, broker, first_spark):
 
 def accepting(verdicts):
     """Accept of each model what its verdict says, and no more."""
-    return Accepted(
+    return AcceptedModels(
         stored=frozenset(model for verdict in verdicts for model in verdict.stored),
         mixed=frozenset(model for verdict in verdicts for model in verdict.mixed),
     )

@@ -7,7 +7,7 @@ from edits.test_edited_projects import queries
 from support.shops import Shop
 
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.stages import fit
+from millstream.deploy.planning.stages import judge_checkpoint
 
 SOURCE = "sources: [{{name: s, topics: [{{name: pairs, {}}}]}}]"
 CSV = "format: csv, columns: [{}]"
@@ -83,7 +83,7 @@ def test_how_old_records_are_read(tmp_path, before, after, verdict, reason):
         topic = f"format: {name}, schema: schemas/r.{SUFFIXES[name]}" if name else text
         shop.write("models/s.yml", SOURCE.format(topic))
         versions.append(queries(shop)["model.sums"])
-    actual = fit(versions[1], new_record("", versions[0], {}), Deployed({}))
+    actual = judge_checkpoint(versions[1], new_record("", versions[0], {}), Deployed({}))
     assert actual.kind == verdict, actual
     assert reason in " ".join(actual.reasons)
 
@@ -116,7 +116,9 @@ def test_how_old_keys_are_read(tmp_path, format_, before, after):
     for text in (before, before, after):
         shop.write(path, text)
         versions.append(queries(shop)["model.sums"])
-    verdicts = [fit(version, new_record("", versions[0], {}), Deployed({})).kind for version in versions]
+    verdicts = [
+        judge_checkpoint(version, new_record("", versions[0], {}), Deployed({})).kind for version in versions
+    ]
     assert verdicts == ["same", "same", "rebuild"]
 
 
@@ -137,4 +139,4 @@ def test_a_field_more_makes_old_records_bad(tmp_path, on_bad, verdict):
     for text in (ordered("a", "b"), ordered("a", "b", "c")):
         shop.write("schemas/r.avsc", text)
         versions.append(queries(shop)["model.sums"])
-    assert fit(versions[1], new_record("", versions[0], {}), Deployed({})).kind == verdict
+    assert judge_checkpoint(versions[1], new_record("", versions[0], {}), Deployed({})).kind == verdict

@@ -15,11 +15,11 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 from millstream.deploy.checkpoints.deployed import deployed_at
-from millstream.deploy.planning.definitions import what_runs
+from millstream.deploy.planning.definitions import running_project
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import kept_form
-from millstream.deploy.planning.stages import fit
+from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.local.broker import shared_broker
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
@@ -53,7 +53,7 @@ def by_model(physical):
 
 
 def verdict_of(before, after, model):
-    verdict = fit(after[model], new_record("", before[model], {}), Deployed({}))
+    verdict = judge_checkpoint(after[model], new_record("", before[model], {}), Deployed({}))
     return verdict.kind
 
 
@@ -64,7 +64,7 @@ def test_the_verdict_of_each_edit(tmp_path):
     write(shop, edits, "after")
     new = job_of(shop.root)
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
-    reused = kept_form(new.topology, new.physical, running, old.catalog)
+    reused = running_form(new.topology, new.physical, running, old.catalog)
     before, after = by_model(old.physical), by_model(reused.physical)
     verdicts = {edit.name: verdict_of(before, after, f"model.{edit.model}") for edit in edits}
     assert verdicts == {edit.name: edit.verdict for edit in edits}
@@ -117,7 +117,7 @@ def running(shop):
     """Return the texts of the models that run, according to the records of their queries."""
     checkpoints = checkpoints_of(load_project(shop.root, None, None, None).target, shop.root)
     records = deployed_at(LocalFiles(), checkpoints).records
-    return models_in(what_runs(records.values(), compile_project(shop.root).manifest, None))
+    return models_in(running_project(records.values(), compile_project(shop.root).manifest, None))
 
 
 def pairs(number):
@@ -184,7 +184,7 @@ def test_another_isolation_level(tmp_path):
         shop.source(options=f"{{isolation.level: {level}}}")
         read.append(queries(shop))
     assert {name: verdict_of(*read, f"model.{name}") for name in STATES} == verdicts
-    sums = fit(read[1]["model.sums"], new_record("", read[0]["model.sums"], {}), Deployed({}))
+    sums = judge_checkpoint(read[1]["model.sums"], new_record("", read[0]["model.sums"], {}), Deployed({}))
     expected = "the isolation level of web.events is read_uncommitted instead of not set"
     assert sums.reasons == (expected,)
 
@@ -201,7 +201,7 @@ def test_another_version_of_python(tmp_path, monkeypatch):
     after = queries(shop)
     verdicts = {model: verdict_of(before, after, model) for model in before}
     assert {model for model, kind in verdicts.items() if kind != "same"} == {"model.calls"}
-    calls = fit(after["model.calls"], new_record("", before["model.calls"], {}), Deployed({}))
+    calls = judge_checkpoint(after["model.calls"], new_record("", before["model.calls"], {}), Deployed({}))
     assert "Python is version 3.99 instead of" in calls.reasons[0]
 
 

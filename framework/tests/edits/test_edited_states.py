@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from edits import more
+from edits import more_edits
 from edits.corpus import EDITS, MACROS
 from support.runs import built, create_topics, job_of, send, statuses, table_rows
 from support.shops import Shop
@@ -12,8 +12,8 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import kept_form
-from millstream.queries.verdict import verdict
+from millstream.deploy.planning.reuse_running import running_form
+from millstream.queries.verdict import compare_signatures
 
 pytestmark = SPARK_WARNINGS
 
@@ -49,8 +49,8 @@ def write(shop, edits, side):
     shop.write("profiles.yml", PROFILES)
     shop.more(OTHERS)
     shop.write("macros/parts.py", MACROS)
-    shop.write("macros/more.py", more.MACROS)
-    shop.write("seeds/kinds.csv", more.KINDS_CSV)
+    shop.write("macros/more.py", more_edits.MACROS)
+    shop.write("seeds/kinds.csv", more_edits.KINDS_CSV)
     for edit in edits:
         shop.model(name_of(edit), getattr(edit, side))
 
@@ -68,10 +68,10 @@ def test_the_verdict_of_each_edit(tmp_path):
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
     before, after = (
         by_model(old.physical),
-        by_model(kept_form(new.topology, new.physical, running, old.catalog).physical),
+        by_model(running_form(new.topology, new.physical, running, old.catalog).physical),
     )
     verdicts = {
-        edit.name: verdict(before[model].signature, after[model].signature).kind
+        edit.name: compare_signatures(before[model].signature, after[model].signature).kind
         for edit in EDITS
         for model in [f"model.{name_of(edit)}"]
     }

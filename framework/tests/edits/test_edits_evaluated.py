@@ -13,14 +13,14 @@ from random import Random
 import pytest
 from edits.copied import in_one_query, less_strict
 from edits.rewrites import SAME, rewritten
-from support.evaluated import NO_CHANGE, Evaluated, Generator, Item, Model, Select, bag, files, inputs
+from support.evaluated_edits import NO_CHANGE, Evaluated, Generator, Item, Model, Select, bag, files, inputs
 from support.reviews import written
 
 from millstream.compile import compile_project
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import kept_form
-from millstream.deploy.planning.stages import fit
+from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.queries.topology import compiled_topology, physical_of
 
 EDITS = int(os.environ.get("MILLSTREAM_EVALUATED_EDITS", "100"))
@@ -102,10 +102,12 @@ def verdicts(before, after):
     """Return the verdict of each table."""
     first = physical_of(before)
     running = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    reused = kept_form(after, physical_of(after, first.lock), running, before.catalog, Update())
+    reused = running_form(after, physical_of(after, first.lock), running, before.catalog, Update())
     now = {output.model: query for query in reused.physical.queries for output in query.outputs}
     return {
-        output.model.removeprefix("model."): fit(now[output.model], running.records[query.name], running).kind
+        output.model.removeprefix("model."): judge_checkpoint(
+            now[output.model], running.records[query.name], running
+        ).kind
         for query in first.queries
         for output in query.outputs
         if output.model in now

@@ -17,7 +17,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.deploy.planning.intents import Update
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.local.broker import shared_broker
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = SPARK_WARNINGS
 
@@ -66,7 +66,7 @@ def framed(id_, schema, *rows):
 def pins(topic, *schemas):
     versions = tuple(version_of(n, n, "AVRO", json.dumps(schema)) for n, schema in enumerate(schemas, 1))
     subject = f"{topic}-value"
-    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "NONE", versions))}
+    return {f"schemas/registry/{subject}.json": encode_subject(Subject(subject, "NONE", versions))}
 
 
 def messages(folder, text, *rows):

@@ -17,8 +17,8 @@ from millstream.core.decoding import from_json
 from millstream.deploy.planning.definitions import definition_of
 from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import with_kept
-from millstream.deploy.planning.stages import rebuilt, stages
+from millstream.deploy.planning.reuse_running import reuse_running_state
+from millstream.deploy.planning.stages import plan_stages, rebuilt_queries
 from millstream.deploy.stages.roll_back import roll_back
 from millstream.queries.topology import physical_of
 
@@ -174,8 +174,10 @@ def rebuilt_models(root, grouping, step):
         shop.model(corpus.name_of(edit), edit.after)
     new = job_of(shop.root)
     running = Deployed(records, old.physical.lock)
-    reused = with_kept(new.topology, physical_of(new.topology, running.lock), running, Apply())
-    planned = rebuilt(stages(reused.physical.queries, reused.running, Apply(), reused.physical.queries))
+    reused = reuse_running_state(new.topology, physical_of(new.topology, running.lock), running, Apply())
+    planned = rebuilt_queries(
+        plan_stages(reused.physical.queries, reused.running, Apply(), reused.physical.queries)
+    )
     names = {edit.name: f"model.{corpus.name_of(edit)}" for edit in EDITS}
     stored = {model for query in reused.physical.queries if query.name in planned for model in query.stored}
     return {name for name, model in names.items() if model in stored}, len(records)

@@ -13,7 +13,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.deploy.stages.roll_back import roll_back
-from millstream.deploy.values import Compared
+from millstream.deploy.values import TableCompared
 from millstream.engine.queries.tables import Tables
 from millstream.stores.files import LocalFiles
 
@@ -32,7 +32,7 @@ def totals(shop):
 
 
 def compared(events):
-    return [event for event in events if isinstance(event, Compared)]
+    return [event for event in events if isinstance(event, TableCompared)]
 
 
 def went_back(shop, spark):
@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
     shop.send(event(4, value=1.0))
     results, events = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "success"}
-    assert compared(events) == [Compared("model.totals", ("events",), 2)]
+    assert compared(events) == [TableCompared("model.totals", ("events",), 2)]
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)}
     went_back(shop, first_spark)
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
@@ -232,7 +232,7 @@ def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postg
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
     _, events = built(shop.root, first_spark, intent=ANY)
-    assert compared(events) == [Compared("model.totals", ("events",), 2)]
+    assert compared(events) == [TableCompared("model.totals", ("events",), 2)]
     query = 'select "user", total, events from totals order by 1'
     assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
     went_back(shop, first_spark)

@@ -166,15 +166,15 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     from support.runs import job_of
-    from millstream.runner.commands.build import build
-    from millstream.deploy.values import Setup
+    from millstream.runner.commands.build import build_models
+    from millstream.deploy.values import SetupStep
 
     def tell(event):
-        if isinstance(event, Setup) and event.name == "backfill of kinds" and event.done:
+        if isinstance(event, SetupStep) and event.name == "backfill of kinds" and event.done:
             os.kill(os.getpid(), signal.SIGKILL)
 
     root = Path(sys.argv[1])
-    build(job_of(root), root / ".millstream", tell)
+    build_models(job_of(root), root / ".millstream", tell)
 """
 
 

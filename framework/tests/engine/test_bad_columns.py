@@ -7,7 +7,7 @@ from random import Random
 
 import fastavro
 import pytest
-from support.bad import columns_of
+from support.bad_columns import columns_of
 from support.damage import (
     FLAT,
     KINDS,
@@ -29,7 +29,7 @@ from support.damage import (
 from support.protobuf_spark import compiled
 from support.protobufs import messages_of
 
-from millstream.core.expressions import Expression, joined, render
+from millstream.core.expressions import Expression, join_pieces, render_sql
 from millstream.core.types import STRING, Field, parse_type
 from millstream.formats.protobuf import protobuf_format
 from millstream.formats.registry import Encoding, format_of
@@ -57,7 +57,7 @@ class Case:
 
     def sql(self, names):
         rows = self.decode([field for field in self.fields if field.name in names]).rows
-        return render(Expression(joined(rows), STRING))
+        return render_sql(Expression(join_pieces(rows), STRING))
 
 
 def values_of(random, write, wrong, others):

@@ -24,10 +24,10 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import FullRefresh, Update
-from millstream.deploy.values import DiagnosticEvent, Ended, Setup
+from millstream.deploy.values import DiagnosticEvent, RunEnded, SetupStep
 from millstream.engine.spark.target_lock import target_lock
-from millstream.queries.verdict import Accepted
-from millstream.runner.commands.build import build
+from millstream.queries.verdict import AcceptedModels
+from millstream.runner.commands.build import build_models
 
 pytestmark = SPARK_WARNINGS
 
@@ -214,7 +214,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
     results, events = built(
-        shop.root, first_spark, intent=Update(accepted=Accepted(stored=frozenset({"model.totals"})))
+        shop.root, first_spark, intent=Update(accepted=AcceptedModels(stored=frozenset({"model.totals"})))
     )
     assert (statuses(results), problems(events)) == ({"totals": "success"}, [])
     rows = {
@@ -252,7 +252,7 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     _, events = built(shop.root, first_spark)
     assert problems(events)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
-    built(shop.root, first_spark, intent=Update(accepted=Accepted(mixed=frozenset({"model.totals"}))))
+    built(shop.root, first_spark, intent=Update(accepted=AcceptedModels(mixed=frozenset({"model.totals"}))))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 1.0,
@@ -349,7 +349,7 @@ def test_a_missing_topic_is_reported_before_anything_is_started(shop):
     shop.model("totals", TOTALS)
     events = []
     with pytest.raises(MillstreamError, match="MS872"):
-        build(job_of(shop.root), shop.root / ".millstream", events.append)
+        build_models(job_of(shop.root), shop.root / ".millstream", events.append)
     assert events == []
 
 
@@ -384,13 +384,17 @@ def test_a_build_can_wait_for_another_one(shop, first_spark):
 
         def tell(event):
             events.append(event)
-            if isinstance(event, Setup) and event.said.startswith("waiting until"):
+            if isinstance(event, SetupStep) and event.said.startswith("waiting until"):
                 other.stdin.close()
 
-        build(structs.replace(job_of(shop.root), wait=True), shop.root / ".millstream", tell, first_spark)
+        build_models(
+            structs.replace(job_of(shop.root), wait=True), shop.root / ".millstream", tell, first_spark
+        )
         assert other.wait() == 0
-    assert f"(process {other.pid}, since " in next(event.said for event in events if isinstance(event, Setup))
-    assert [event.result.status for event in events if isinstance(event, Ended)] == ["success"]
+    assert f"(process {other.pid}, since " in next(
+        event.said for event in events if isinstance(event, SetupStep)
+    )
+    assert [event.result.status for event in events if isinstance(event, RunEnded)] == ["success"]
 
 
 def test_a_checkpoint_of_another_project(shop, first_spark):

@@ -11,7 +11,7 @@ from support.temporal import JOINED, START, TOPICS, Traffic
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.samples.compute import Question, compute, with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
 from millstream.runner.samples.states import StateReader
 from millstream.stores.files import LocalFiles
 
@@ -43,8 +43,8 @@ def computed(shop, spark, model, last):
     """Return what `show --compute` would, over at most some records of each partition."""
     job = job_of(shop.root)
     catalog = with_ancestors(job.catalog, frozenset((f"model.{model}",)))
-    question = Question(job.project, catalog, f"model.{model}", None, last, "spark.log")
-    result = compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
+    question = SampleRequest(job.project, catalog, f"model.{model}", None, last, "spark.log")
+    result = compute_rows(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
     return {row[0]: row[result.columns.index("price")] for row in result.rows}
 
 

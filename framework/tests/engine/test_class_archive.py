@@ -15,7 +15,7 @@ from support.archives import awaited
 from millstream.engine.spark import class_archive
 from millstream.engine.spark.class_archive import ClassArchives, class_archives
 from millstream.local.archive import Archive
-from millstream.local.java import java
+from millstream.local.java import find_java
 
 NAMES = (
     "java/util/BitSet",
@@ -27,7 +27,7 @@ NAMES = (
 )
 COMMAND = """
 import os, signal, time
-from millstream.local.archive_making import _ending_with_command
+from millstream.local.archive_threads import _ending_with_command
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # shells start background processes without it
 with _ending_with_command(["sleep", "600"], os.environ) as process:
     print(process.pid, flush=True)
@@ -62,7 +62,7 @@ def loaded_from(file, spark):
     path = spark._jvm.java.lang.System.getProperty("java.class.path")
     names_file = file.with_suffix(".txt")
     names_file.write_text("\n".join(NAMES))
-    command = [str(java().program), "-Xshare:on", "-Xlog:class+load", f"-XX:SharedArchiveFile={file}"]
+    command = [str(find_java().program), "-Xshare:on", "-Xlog:class+load", f"-XX:SharedArchiveFile={file}"]
     log = subprocess.run(
         [*command, "-cp", path, "millstream.spark.ClassLoading", "0", "9", str(names_file)],
         capture_output=True, text=True, check=True,
@@ -168,7 +168,7 @@ def test_spark_gets_the_option_as_it_is(folder):
         f"spark.driver.extraJavaOptions=-Da=b {options}",
     ]
     output = subprocess.run(
-        [str(java().program), *launcher, *submit, "app.py"],
+        [str(find_java().program), *launcher, *submit, "app.py"],
         env=os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
         capture_output=True,
         text=True,

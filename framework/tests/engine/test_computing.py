@@ -6,8 +6,7 @@ from support.runs import built, job_of
 from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.samples.compute import Question, with_ancestors
-from millstream.runner.samples.compute import compute as compute_model
+from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -56,9 +55,9 @@ def compute(events, first_spark):
         job = job_of(events.root)
         ids = frozenset(f"model.{name}" for name in (model, *needed))
         catalog = with_ancestors(job.catalog, ids)
-        question = Question(job.project, catalog, f"model.{model}", limit, last, "spark.log")
+        question = SampleRequest(job.project, catalog, f"model.{model}", limit, last, "spark.log")
         admin = admin_of(Cluster(events.bootstrap, embedded=True))
-        return compute_model(question, admin, first_spark)
+        return compute_rows(question, admin, first_spark)
 
     return call
 

@@ -51,7 +51,7 @@ from support.protobufs import messages_of
 from support.runs import built, create_topics, headers, problems, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -313,7 +313,7 @@ def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_pa
     ]
     shop.write(
         "schemas/registry/avro_framed-value.json",
-        encode(Subject("avro_framed-value", "NONE", tuple(versions))),
+        encode_subject(Subject("avro_framed-value", "NONE", tuple(versions))),
     )
     topics = {"web": "", "skips": ""}
     for name, case in formats.items():

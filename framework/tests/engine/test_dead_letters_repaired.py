@@ -16,7 +16,7 @@ from support.shops import event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -131,7 +131,7 @@ def test_letters_of_binary_formats_are_replayed_byte_by_byte(shop, first_spark):
     shop.write("schemas/row.proto", PROTO)
     for subject, schema, id_ in (("avros-value", AVRO, 7), ("avros-key", "long", 8)):
         pin = Subject(subject, "NONE", (version_of(1, id_, "AVRO", json.dumps(schema)),))
-        shop.write(f"schemas/registry/{subject}.json", encode(pin))
+        shop.write(f"schemas/registry/{subject}.json", encode_subject(pin))
     sink = "{{ config(materialized='sink') }} select id, name"
     shop.model("avro_rows", f"{sink}, k from {{{{ source('web', 'avros') }}}}")
     shop.model("proto_rows", f"{sink} from {{{{ source('web', 'protos') }}}}")

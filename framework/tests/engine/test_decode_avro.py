@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from support.avro import comparable
 from support.avro_spark import call
-from support.bad import plain, reason_of
+from support.bad_columns import plain, reason_of
 
 from millstream.formats.avro.binary import double_bytes, long_bytes
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of
 from millstream.formats.avro.parse import parse_schema
-from millstream.formats.sql import ddl
+from millstream.formats.sql import fields_to_ddl
 from millstream.formats.values import UnfitError
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -143,7 +143,7 @@ def decoded(first_spark):
             call(
                 "decode_avro",
                 column,
-                ddl(columns_of(parse_schema(schema))),
+                fields_to_ddl(columns_of(parse_schema(schema))),
                 schema,
                 "plain",
                 json.dumps(writer),

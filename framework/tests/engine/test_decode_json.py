@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from pyspark.errors import SparkRuntimeException
-from support.bad import plain, reason_of
+from support.bad_columns import plain, reason_of
 
 from millstream.core.types import Field, parse_type
 from millstream.formats.json_values import read_object

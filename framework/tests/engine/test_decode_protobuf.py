@@ -12,9 +12,9 @@ from support.registry import gateway
 
 from millstream.engine.spark.registry import UsedRegistry, use_registry
 from millstream.formats.format import SchemaFiles
-from millstream.formats.protobuf import Schema, files, protobuf_format
+from millstream.formats.protobuf import ProtobufSchema, files, protobuf_format
 from millstream.formats.values import UnfitError
-from millstream.kafka.registry.settings import Address
+from millstream.kafka.registry.settings import RegistryAddress
 
 WRITTEN = {"items-value": 258}
 
@@ -122,7 +122,7 @@ FRAMED = {
 
 
 def test_framing(first_spark, order):
-    framed = Schema(order.descriptors, order.message, "confluent")
+    framed = ProtobufSchema(order.descriptors, order.message, "confluent")
     rows = decoded(first_spark, FRAMED, framed, order_fields(order))
     for expected, row in zip(FRAMED.values(), rows, strict=True):
         assert (row["_bad"] or "").startswith(expected) if expected else row["_bad"] is None
@@ -140,7 +140,7 @@ MOVED = {
 
 def test_messages_that_other_schemas_have_elsewhere(first_spark, order):
     places = ((7, "0"), (8, "1.3"), (9, ""))
-    framed = Schema(order.descriptors, order.message, "confluent", message_positions=places)
+    framed = ProtobufSchema(order.descriptors, order.message, "confluent", message_positions=places)
     rows = decoded(first_spark, MOVED, framed, order_fields(order))
     assert [row["_bad"] for row in rows] == list(MOVED.values())
 
@@ -180,7 +180,7 @@ REGISTERED = {
 
 def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first_spark, tmp_path):
     texts = list(REGISTERED.values())
-    sets = [files.compiled(SchemaFiles("s.proto", {"s.proto": text})) for text in texts]
+    sets = [files.compile_files(SchemaFiles("s.proto", {"s.proto": text})) for text in texts]
     positions = [
         files.place_of(b64encode(descriptor_set).decode(), "shop.Outer.Order") for descriptor_set in sets
     ]
@@ -196,11 +196,11 @@ def test_messages_are_where_schemas_that_only_the_registry_knows_have_them(first
         return 200, json.dumps(answers[number]).encode()
 
     declared = files.read_files(SchemaFiles("s.proto", {"s.proto": texts[0]}, (), "shop.Outer.Order"))
-    schema = Schema(
+    schema = ProtobufSchema(
         b64decode(declared.essence), "shop.Outer.Order", "confluent", message_positions=((99, "1.0"),)
     )
     with gateway("", answer=answer) as url:
-        use_registry(first_spark, UsedRegistry(Address(url), WRITTEN))
+        use_registry(first_spark, UsedRegistry(RegistryAddress(url), WRITTEN))
         for number, position in enumerate([*positions, positions[2]]):
             values = {framed(number, position): None for position in sorted({*positions, "0"} - {""})}
             reasons = [row["_bad"] for row in decoded(first_spark, values, schema, declared.columns)]
@@ -268,7 +268,7 @@ def test_editions(first_spark, tmp_path):
 
 
 def test_nested_messages_have_several_indexes(first_spark, order):
-    item = Schema(order.descriptors, "shop.Order.Item", "confluent", 258, "items-value")
+    item = ProtobufSchema(order.descriptors, "shop.Order.Item", "confluent", 258, "items-value")
     prefix = b"\0\0\0\x01\x02\x04\x02\x00"  # two indexes: 1 and 0
     ((row),) = decoded(
         first_spark,
@@ -314,7 +314,7 @@ def broken(random, value):
 @pytest.mark.parametrize("framing", ["plain", "confluent"])
 def test_broken_values_are_bad_or_what_the_runtime_reads(first_spark, order, framing):
     random = Random(framing)
-    schema = Schema(order.descriptors, order.message, framing)
+    schema = ProtobufSchema(order.descriptors, order.message, framing)
     prefix = b"\0\0\0\0\x07\x02\x02" if framing == "confluent" else b""
     values = []
     while len(values) < 400:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.bad import plain
+from support.bad_columns import plain
 
 from millstream.core.types import Field, parse_type
 from millstream.formats.registry import Encoding, format_of

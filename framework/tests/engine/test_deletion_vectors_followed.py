@@ -9,7 +9,7 @@ from support.runs import built, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark import small_tables
 
 pytestmark = SPARK_WARNINGS
 
@@ -40,7 +40,7 @@ def test_what_follows_a_table_with_marks_sees_each_change(shop, first_spark, mon
     dice, totals, sent = random.Random(3), {}, 0
     for turn in range(3):
         if turn == 1:  # what follows the table has begun to do so
-            monkeypatch.setattr(small, "LARGEST", -1)
+            monkeypatch.setattr(small_tables, "LARGEST", -1)
         events = []
         for _ in range([80, 40, 10][turn]):
             user, sent = f"u{dice.randrange(90)}", sent + 1

@@ -4,7 +4,7 @@ import pytest
 from support.protobuf_spark import SHARED, compiled, encoding, order_schema
 
 from millstream.core.types import STRING, Field, parse_type
-from millstream.formats.protobuf import Schema
+from millstream.formats.protobuf import ProtobufSchema
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_values_that_a_message_cant_hold_are_refused_with_their_field(first_spar
         row = first_spark.sql(f"select {value} as a")
         fields = [Field("a", parse_type(row.schema["a"].dataType.simpleString()))]
         with pytest.raises(Exception, match=r"encode_protobuf") as error:
-            row.selectExpr(encoding(Schema(file, f"M{index}"), fields)).collect()
+            row.selectExpr(encoding(ProtobufSchema(file, f"M{index}"), fields)).collect()
         assert f"encode_protobuf: {reason}" in str(error.value)
 
 

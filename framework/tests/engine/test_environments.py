@@ -19,11 +19,11 @@ from confluent_kafka.admin import (
 from deltalake import DeltaTable
 from support.postgres import rows
 from support.runs import create_topics, received, send, statuses
-from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
+from support.secured_kafka import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.shops import PROJECT, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.cli.environments import decided
+from millstream.cli.environments import defer_unchanged
 from millstream.cli.group import millstream
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
@@ -31,14 +31,14 @@ from millstream.deploy.checkpoints.files import local_lock
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.values import Job
 from millstream.kafka.clients import admin_of
-from millstream.kafka.cluster import revealed
-from millstream.kafka.offsets import bounds
+from millstream.kafka.cluster import reveal_options
+from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.settings import producer_config
-from millstream.kafka.topics import Topic, create_missing, user_topics
+from millstream.kafka.topics import TopicConfig, create_missing, user_topics
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.runner.commands.build import build
+from millstream.runner.commands.build import build_models
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
@@ -116,7 +116,7 @@ class Checkout:
             compiled.diagnostics
         )
         project = load_project(self.root, None, None, None, self.environment)
-        compiled, project = decided(self.root, compiled, project)
+        compiled, project = defer_unchanged(self.root, compiled, project)
         topology = compiled_topology(compiled)
         lock = local_lock(checkpoints_of(project.target, self.root))
         return Job(
@@ -142,7 +142,7 @@ class Checkout:
 
     def build(self, spark, **options):
         events = []
-        results = build(self.job(**options), self.root / ".millstream", events.append, spark)
+        results = build_models(self.job(**options), self.root / ".millstream", events.append, spark)
         assert set(statuses(results).values()) <= {"success"}, events
         return set(statuses(results))
 
@@ -326,8 +326,8 @@ def test_a_user_who_may_only_read_production(tmp_path, secured_port, first_spark
     monkeypatch.setenv("KAFKA_PASSWORD", "r")
     production = checkout(tmp_path, SECURED.format(port=secured_port))
     root = admin_of(cluster_of(secured_port))
-    create_missing(root, [Topic(production.names["events"], 1)])
-    login = revealed(producer_config(cluster_of(secured_port)))
+    create_missing(root, [TopicConfig(production.names["events"], 1)])
+    login = reveal_options(producer_config(cluster_of(secured_port)))
     producer = Producer(login)
     for number in range(12):
         key, value = event(number, "ab"[number % 2], float(number))
@@ -364,5 +364,6 @@ def ends(root):
     """Return how many records each topic has received."""
     names = user_topics(root)
     return {
-        name: sum(b.end for (topic, _), b in bounds(root, names).items() if topic == name) for name in names
+        name: sum(b.end for (topic, _), b in topic_bounds(root, names).items() if topic == name)
+        for name in names
     }

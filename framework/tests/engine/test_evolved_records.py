@@ -12,7 +12,7 @@ from support.runs import built, create_topics, problems, received, send, statuse
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -177,7 +177,7 @@ class Case(Struct):
 def pins_of(subject, kind, *versions):
     """Return the file of a subject, with versions of ids and schemas."""
     pinned = [version_of(number, id_, kind, text) for number, (id_, text) in enumerate(versions, 1)]
-    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "NONE", tuple(pinned)))}
+    return {f"schemas/registry/{subject}.json": encode_subject(Subject(subject, "NONE", tuple(pinned)))}
 
 
 def cases(folder):

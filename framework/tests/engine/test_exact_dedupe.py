@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from support.long import BUILDS
+from support.micro_batches import streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import streamed
 
 from millstream.engine.queries.deduplicated import exactly_deduplicated
 from millstream.queries.emit.steps import DedupeView

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from confluent_kafka import Producer
-from support.committed import committed
+from support.committed_records import committed
 from support.exactly_once import MODELS, Traffic, check_once, write_models
 from support.runs import built, create_topics, problems, statuses
 from support.shops import Shop, event

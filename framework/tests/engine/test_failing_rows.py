@@ -12,7 +12,7 @@ from support.shops import POSTGRES, UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import Failed, LeftOut
+from millstream.deploy.values import LeftOut, QueryFailed
 from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = SPARK_WARNINGS
@@ -90,11 +90,11 @@ def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spar
     small(shop, strict="error")
     shop.send(event(1), event(2, kind="y", value=20.0))
     with running(shop.root, first_spark) as going:
-        failed = going.until(lambda: going.of(Failed))
+        failed = going.until(lambda: going.of(QueryFailed))
         assert {event.diagnostic.code for event in failed} == {"MS863"}
         shop.send(event(2, kind="y", value=2.0))
         going.until(lambda: kinds(shop, "strict") == ["x", "y"])
-    assert {event.query for event in going.of(Failed)} == {"strict"}
+    assert {event.query for event in going.of(QueryFailed)} == {"strict"}
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from support.shops import SHARE, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.engine.python import functions
-from millstream.engine.queries.small_batches import evaluated
+from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.session_settings import fast_path_settings
@@ -77,9 +77,9 @@ def test_a_session_follows_the_setting(shop, first_spark, setting):
     session = first_spark.newSession()
     for name, value in fast_path_settings(project.target).items():
         session.conf.set(name, value)
-    functions.register(session, project, ["share"])
+    functions.register_functions(session, project, ["share"])
     rows = session.sql("select share(value) from values (1.0D), (2.0D) as t(value)")
     assert ("ArrowEvalPython" in rows._jdf.queryExecution().executedPlan().toString()) == (setting == "off")
-    with evaluated(rows) as computed:
+    with evaluate_batch(rows) as computed:
         assert computed.few == (setting == "on")
         assert sorted(row[0] for row in computed.rows.collect()) == [0.5, 1.0]

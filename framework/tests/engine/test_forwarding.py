@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from millstream.core.user_code import Source
-from millstream.deploy.live.function_logs import receiving
+from millstream.core.user_code import SourceFile
+from millstream.deploy.live.function_logs import receive_logs
 from millstream.engine.python import forwarding
 from millstream.engine.python.forwarding import LogAddress, forwards
-from millstream.engine.python.worker import Called, located_call
+from millstream.engine.python.worker import SqlFunction, located_call
 
 PATIENCE = 30
 logger = logging.getLogger("shop")
@@ -33,7 +33,7 @@ def received():
 
 @pytest.fixture
 def address(received):
-    with receiving("127.0.0.1", "127.0.0.1", received.put) as address:
+    with receive_logs("127.0.0.1", "127.0.0.1", received.put) as address:
         yield address._replace(models=("plain",))
 
 
@@ -53,7 +53,7 @@ def worker():
 
 
 def test_a_record_has_its_function_and_row(address, received):
-    located = located_call(Called(Source("macros/f.py", FILE, "1"), "logs", pa.int64(), log=address))
+    located = located_call(SqlFunction(SourceFile("macros/f.py", FILE, "1"), "logs", pa.int64(), log=address))
     places = pa.array([{"user": "a"}, None, {"user": "c"}])
     with worker():
         assert located(places, pa.array([1, 2, 3])).to_pylist() == [1, None, 3]

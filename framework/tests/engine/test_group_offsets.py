@@ -9,13 +9,13 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 from support.runs import create_topics
-from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
+from support.secured_kafka import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.live.consumer_offsets import Commits
+from millstream.deploy.live.consumer_offsets import OffsetCommitter
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.topics import TopicConfig, create_missing
 from millstream.local.broker import broker_folder_of, keep_broker, revive_broker, stop_broker
 from millstream.local.server.state import read_pid
 
@@ -29,7 +29,7 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
     broker = keep_broker(tmp_path)
     try:
         create_topics(broker.address, "events")
-        commits = Commits(first_spark, Cluster(broker.address), "shop", None)
+        commits = OffsetCommitter(first_spark, Cluster(broker.address), "shop", None)
         stopping, counts = threading.Event(), [0] * QUERIES
 
         def report(query):
@@ -62,13 +62,13 @@ def test_a_broker_that_dies_ends_no_process_and_later_offsets_arrive(tmp_path, f
 
 def test_a_cluster_with_logins(secured_port, first_spark, caplog):  # noqa: F811
     admin = admin_of(cluster_of(secured_port))
-    create_missing(admin, [Topic("events", 1, 1)])
-    commits = Commits(first_spark, cluster_of(secured_port), "shop", None)
+    create_missing(admin, [TopicConfig("events", 1, 1)])
+    commits = OffsetCommitter(first_spark, cluster_of(secured_port), "shop", None)
     commits.commit("totals", {"events": {0: 5}})
     assert offsets(admin.client, "totals") == {0: 5}
     assert caplog.messages == []
     # Someone who may not do that is told in the log, without the password.
-    Commits(first_spark, cluster_of(secured_port, "ann", PASSWORD), "shop", None).commit(
+    OffsetCommitter(first_spark, cluster_of(secured_port, "ann", PASSWORD), "shop", None).commit(
         "totals", {"events": {0: 6}}
     )
     (said,) = caplog.messages

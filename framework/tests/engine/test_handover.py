@@ -11,11 +11,11 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.handover.channel import run_of
-from millstream.deploy.handover.client import ask
-from millstream.deploy.handover.loading import version_to_send
-from millstream.deploy.handover.values import Deploy
+from millstream.deploy.handover.client import request_deploy
+from millstream.deploy.handover.values import DeployRequest
+from millstream.deploy.handover.version_loading import version_to_send
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import Applying, Batched, Compared, Waiting
+from millstream.deploy.values import ApplyStep, BatchCompleted, QueryWaiting, TableCompared
 from millstream.engine.queries.tables import Tables
 
 pytestmark = SPARK_WARNINGS
@@ -38,7 +38,9 @@ def applied(shop, intent=ANY, tell=lambda _: None):
     job = job_of(shop.root)
     channel = run_of(job.project.target, shop.root)
     assert channel is not None
-    return ask(channel, version_to_send(job.project, job.manifest, None, None, tests=True), intent, tell)
+    return request_deploy(
+        channel, version_to_send(job.project, job.manifest, None, None, tests=True), intent, tell
+    )
 
 
 def totals(shop):
@@ -46,11 +48,11 @@ def totals(shop):
 
 
 def has_read(run, query, count):
-    return sum(event.batch.rows for event in run.of(Batched) if event.query == query) >= count
+    return sum(event.batch.rows for event in run.of(BatchCompleted) if event.query == query) >= count
 
 
 def all_have_read(run, count):
-    names = [event.query.name for event in run.of(Waiting)]
+    names = [event.query.name for event in run.of(QueryWaiting)]
     return names and all(has_read(run, name, count) for name in names)
 
 
@@ -78,8 +80,8 @@ def test_a_rebuilt_query_takes_over_and_goes_back_while_others_go_on(shop, first
         events = []
         finished = applied(shop, tell=events.append)
         assert finished.replaced == ("totals",)
-        assert [event for event in events if isinstance(event, Compared)] == [
-            Compared("model.totals", ("events",), 2)
+        assert [event for event in events if isinstance(event, TableCompared)] == [
+            TableCompared("model.totals", ("events",), 2)
         ]
         run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
         shop.send(event(5, value=9.0))
@@ -161,11 +163,11 @@ def test_models_leave_a_shared_query_while_it_runs(shop, first_spark):
         return {row["user"]: row["total"] for row in table_rows(shop.root, "model.last")}
 
     def steps():
-        return [(event.step, event.queries) for event in run.of(Applying)]
+        return [(event.step, event.queries) for event in run.of(ApplyStep)]
 
     with running(shop.root, first_spark) as run:
         run.until(lambda: all_have_read(run, 3))
-        (shared,) = {event.query.name for event in run.of(Waiting)}
+        (shared,) = {event.query.name for event in run.of(QueryWaiting)}
         # The new version fails after the model has left: the old one goes on, in two queries.
         shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
         with pytest.raises(MillstreamError, match="MS886"):
@@ -218,7 +220,7 @@ def test_a_new_version_that_fails_leaves_the_running_one(shop, first_spark):
         sent = version_to_send(job.project, job.manifest, None, None, tests=True)
         shop.write("seeds/names.csv", "name\nann")
         with pytest.raises(MillstreamError, match="edited while"):
-            ask(run_of(job.project.target, shop.root), sent, ANY, run.tell)
+            request_deploy(run_of(job.project.target, shop.root), sent, ANY, run.tell)
         (shop.root / "seeds/names.csv").unlink()
         # Settings of the target have changed.
         before = (shop.root / "profiles.yml").read_text()
@@ -242,13 +244,15 @@ def test_a_command_that_ends_leaves_the_running_version(shop, first_spark):
         shop.model("totals", MOST)
         job = job_of(shop.root)
         channel = run_of(job.project.target, shop.root)
-        answers = channel.ask(Deploy(version_to_send(job.project, job.manifest, None, None, tests=True), ANY))
+        answers = channel.ask(
+            DeployRequest(version_to_send(job.project, job.manifest, None, None, tests=True), ANY)
+        )
         next(answers)
         answers.close()
         shop.send(event(2, value=1.0))
         # The next command waits until the run has given the first one up.
         applied(shop)
-        assert "failed" in [event.step for event in run.of(Applying)]
+        assert "failed" in [event.step for event in run.of(ApplyStep)]
         run.until(lambda: totals(shop) == {"a": (2.0, 2)})
     assert run_of(job.project.target, shop.root) is None
 

@@ -8,18 +8,18 @@ import pytest
 
 from millstream import __version__
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.handover.channel import listening, run_of
-from millstream.deploy.handover.client import ask
-from millstream.deploy.handover.values import Finished, ProjectVersion, Step
+from millstream.deploy.handover.channel import listen_for_requests, run_of
+from millstream.deploy.handover.client import request_deploy
+from millstream.deploy.handover.values import DeployFinished, ProjectVersion, StepReport
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import Setup
+from millstream.deploy.values import SetupStep
 from millstream.engine.spark.target_lock import target_lock
 from millstream.project.values import Target
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 
 LOCAL = Target("shop", "local", {})
 VERSION = ProjectVersion("/shop", "local", b"{}", "digest")
-INTENT = Apply({"model.totals": ["user"]}, accepted=Accepted(stored=frozenset({"model.totals"})))
+INTENT = Apply({"model.totals": ["user"]}, accepted=AcceptedModels(stored=frozenset({"model.totals"})))
 
 
 def address(root):
@@ -31,16 +31,20 @@ def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
 
     def handle(request, caller):
         requests.append(request)
-        caller.tell(Step("Spark", "4.2", done=True))
-        return Finished(("totals",), ("odd",))
+        caller.tell(StepReport("Spark", "4.2", done=True))
+        return DeployFinished(("totals",), ("odd",))
 
-    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
-        assert ask(run_of(LOCAL, tmp_path), VERSION, INTENT, events.append) == Finished(("totals",), ("odd",))
-        assert ask(run_of(LOCAL, tmp_path), VERSION, None, events.append) == Finished(("totals",), ("odd",))
+    with target_lock(tmp_path / ".millstream/local", "local"), listen_for_requests(LOCAL, tmp_path, handle):
+        assert request_deploy(run_of(LOCAL, tmp_path), VERSION, INTENT, events.append) == DeployFinished(
+            ("totals",), ("odd",)
+        )
+        assert request_deploy(run_of(LOCAL, tmp_path), VERSION, None, events.append) == DeployFinished(
+            ("totals",), ("odd",)
+        )
         assert (tmp_path / ".millstream/local/run.json").stat().st_mode & 0o777 == 0o600
     assert requests[0].intent == INTENT
     assert requests[0].version == requests[1].version == VERSION
-    assert events == [Setup("Spark", "4.2", done=True)] * 2
+    assert events == [SetupStep("Spark", "4.2", done=True)] * 2
     assert run_of(LOCAL, tmp_path) is None
 
 
@@ -54,12 +58,12 @@ def test_only_one_command_at_a_time_and_its_end_is_noticed(tmp_path):
         gone.set()
         raise MillstreamError(Diagnostic("MS890", "the command has ended", None, ""))
 
-    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
+    with target_lock(tmp_path / ".millstream/local", "local"), listen_for_requests(LOCAL, tmp_path, handle):
         first = socket.create_connection(("127.0.0.1", address(tmp_path)["port"]))
         first.sendall(hello(address(tmp_path)["token"]))
         assert began.wait(10)
         with pytest.raises(MillstreamError, match="MS874: another apply"):
-            ask(run_of(LOCAL, tmp_path), VERSION, INTENT, lambda _: None)
+            request_deploy(run_of(LOCAL, tmp_path), VERSION, INTENT, lambda _: None)
         first.close()
         assert gone.wait(10)
 
@@ -68,7 +72,7 @@ def test_another_version_and_another_user_are_refused(tmp_path):
     def handle(_request, _caller):
         raise AssertionError
 
-    with target_lock(tmp_path / ".millstream/local", "local"), listening(LOCAL, tmp_path, handle):
+    with target_lock(tmp_path / ".millstream/local", "local"), listen_for_requests(LOCAL, tmp_path, handle):
         assert answered(tmp_path, hello("another")) == b""
         assert answered(tmp_path, b"GET / HTTP/1.1\r\n\r\n") == b""
         assert b"MS898" in answered(tmp_path, hello(address(tmp_path)["token"], "0.0.0"))

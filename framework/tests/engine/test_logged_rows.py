@@ -12,9 +12,9 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
-from millstream.deploy.values import Batched, Logged
+from millstream.deploy.values import BatchCompleted, LineLogged
 from millstream.engine.python.forwarding import MOST
-from millstream.ops.query_status import Watcher
+from millstream.ops.query_status import RunWatcher
 from millstream.ops.run_log import RunLog
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -95,7 +95,7 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, c
     log = RunLog(Target("shop", "local", secrets), logged.append)
     with running(shop.root, first_spark, also=[log.tell]) as run:
         run.until(lambda: models_in(run) == {"payments", "priced", "totals"})
-    events = [event for event in logged if isinstance(event, Logged)]
+    events = [event for event in logged if isinstance(event, LineLogged)]
     lines = sorted((event.level, event.text) for event in events if "payments" not in event.text)
     assert lines == [
         ("error", 'priced events-0-1: {"id":2,"user":"a","kind":"****"}'),
@@ -112,7 +112,7 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, c
 def shown(logged, capfd):
     """Return the lines of JSON that the command prints, with the guide's time."""
     capfd.readouterr()
-    with run_progress(OutputStyle(json=True), Watcher()) as progress:
+    with run_progress(OutputStyle(json=True), RunWatcher()) as progress:
         for event in sorted(logged, key=lambda event: event.level, reverse=True):
             progress.handle(event)
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
@@ -120,7 +120,7 @@ def shown(logged, capfd):
 
 
 def models_in(run):
-    return {name for event in run.of(Batched) for name in event.batch.model_rows}
+    return {name for event in run.of(BatchCompleted) for name in event.batch.model_rows}
 
 
 @pytest.mark.long
@@ -139,8 +139,10 @@ def test_keyed_functions_log_with_their_key_and_floods_stop_nothing(shop, first_
         closing(RunLog(Target("shop", "local", {}), logged.append)) as log,
         running(shop.root, first_spark, also=[log.tell]) as run,
     ):
-        run.until(lambda: sum(event.batch.model_rows.get("watched", 0) for event in run.of(Batched)) == 1000)
-    events = [event for event in logged if isinstance(event, Logged)]
+        run.until(
+            lambda: sum(event.batch.model_rows.get("watched", 0) for event in run.of(BatchCompleted)) == 1000
+        )
+    events = [event for event in logged if isinstance(event, LineLogged)]
     of_function = [event for event in events if event.text.startswith("watch() of watched, user a: row ")]
     assert len(of_function) == MOST
     (left_out,) = (

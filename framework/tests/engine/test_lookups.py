@@ -10,9 +10,9 @@ from millstream.engine.queries.lookups import Lookups, looking_up
 from millstream.plan.nodes import Column
 from millstream.queries.values import StaticRead, TableOutput
 from millstream.stores.delta.folder import DeltaFolder
-from millstream.stores.delta.spark import DeltaTables, small
-from millstream.stores.delta.spark.table import leave
-from millstream.stores.spark import Batch
+from millstream.stores.delta.spark import DeltaTables, small_tables
+from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
 
@@ -44,7 +44,7 @@ class Looked:
         return self.store.copied(relation, version)
 
     def merge(self, rows):
-        self.store.merge(rows, self.table, Batch("writer", self.batches, deletes=False, new=False))
+        self.store.merge(rows, self.table, TableBatch("writer", self.batches, deletes=False, new=False))
         self.batches += 1
 
     @property
@@ -102,9 +102,9 @@ def test_spark_reads_a_table_that_can_no_longer_be_copied(spark, tmp_path, monke
     looked_up.lookups.refresh(looked_up.session)
     assert not looked_up.by_spark
     if reason == "large":
-        monkeypatch.setattr(small, "_FEW", 10)
+        monkeypatch.setattr(small_tables, "_FEW", 10)
     else:
-        leave(looked_up.session, looked_up.store.folder.written("model.t"))
+        leave_to_spark(looked_up.session, looked_up.store.folder.written("model.t"))
     looked_up.merge(looked_up.session.range(2, 9).select("id", f.lit("b").alias("text")))
     for _ in range(2):
         looked_up.lookups.refresh(looked_up.session)

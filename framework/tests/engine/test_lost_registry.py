@@ -15,7 +15,7 @@ from support.runs import create_topics, headers, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
-from millstream.deploy.values import Batched, Failed, LeftOut, Setup
+from millstream.deploy.values import BatchCompleted, LeftOut, QueryFailed, SetupStep
 from millstream.kafka.registry.local import registry_status, registry_url, revive_registry
 
 pytestmark = [needs_java, SPARK_WARNINGS, pytest.mark.long]
@@ -73,7 +73,7 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
     def read():
         """Return how many records were read of each topic, in complete batches."""
         sums = {"orders_topics": 0, "clicks_topics": 0}
-        for event in run.of(Batched):
+        for event in run.of(BatchCompleted):
             sums[event.query] += event.batch.rows
         return list(sums.values())
 
@@ -97,18 +97,18 @@ def test_a_registry_that_dies_while_a_run_needs_it(shop, registry, first_spark, 
         run.until(lambda: read() == [2, 2])
         send_rows(3, new, old)
         if is_local:
-            run.until(lambda: Setup("registry", "died; restarted", done=True) in run.of(Setup))
+            run.until(lambda: SetupStep("registry", "died; restarted", done=True) in run.of(SetupStep))
         else:
             # After some failures, models that fail on their own would be left out.
             run.until(
                 lambda: (
-                    {event.query for event in run.of(Failed) if event.failures > 2}
+                    {event.query for event in run.of(QueryFailed) if event.failures > 2}
                     == {"orders_topics", "clicks_topics"}
                 )
             )
             assert revive_registry(shop.root)
         run.until(lambda: read() == [4, 4])
-    for failed in run.of(Failed):
+    for failed in run.of(QueryFailed):
         assert (failed.diagnostic.code, failed.diagnostic.location.path) == ("MS891", "profiles.yml")
     assert run.of(LeftOut) == []
     topics = AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics

@@ -11,7 +11,7 @@ from support.protobufs import comparable, fill, held, new_message, random_schema
 
 from millstream.core.types import Field, parse_type
 from millstream.engine.spark.registry import UsedRegistry, use_registry
-from millstream.formats.protobuf import Schema
+from millstream.formats.protobuf import ProtobufSchema
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.protobuf.mapping import columns_of
 from millstream.formats.protobuf.schema import message_type
@@ -26,7 +26,7 @@ def ids(first_spark):
 
 def check_random_messages(spark, random, framing):
     descriptors = random_schema(random)
-    schema = Schema(descriptors, "p.M0", framing, 7, "messages-value")
+    schema = ProtobufSchema(descriptors, "p.M0", framing, 7, "messages-value")
     type_ = message_type(descriptors, "p.M0")
     fields = columns_of(descriptors, "p.M0")
     messages = [new_message(descriptors, "p.M0") for _ in range(12)]
@@ -117,7 +117,7 @@ COLUMNS = {
 
 def test_rows_of_a_derived_message_are_read_as_they_were_written(first_spark):
     fields = tuple(Field(name, parse_type(type_)) for name, (type_, _) in COLUMNS.items())
-    schema = Schema(
+    schema = ProtobufSchema(
         derived_schema(fields, "shop.Order").descriptors, "shop.Order", "confluent", 7, "messages-value"
     )
     spark_types = {field.name: field.type for field in fields} | {"p": "interval day to second"}

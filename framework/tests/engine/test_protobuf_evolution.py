@@ -8,7 +8,7 @@ from support.protobuf_spark import SHARED, compiled, decoded, encoding, order_sc
 from support.protobufs import new_message
 
 from millstream.core.types import INT, STRING, Field, parse_type
-from millstream.formats.protobuf import Schema
+from millstream.formats.protobuf import ProtobufSchema
 from millstream.formats.protobuf.mapping import columns_of
 
 
@@ -58,7 +58,7 @@ def test_evolution(first_spark, tmp_path):
         json_format.ParseDict(
             {k: b64encode(v).decode() if isinstance(v, bytes) else v for k, v in written.items()}, message
         )
-        reader = Schema(file, f"R{index}")
+        reader = ProtobufSchema(file, f"R{index}")
         fields = columns_of(file, reader.message)
         ((row),) = decoded(first_spark, [message.SerializeToString()], reader, fields)
         actual = row["_bad"] or values_of(row)

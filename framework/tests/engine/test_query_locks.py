@@ -8,15 +8,15 @@ from datetime import datetime, timezone
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.sharing import entered
+from millstream.deploy.shared_target import enter_target
 from millstream.engine.spark import query_locks, target_lock
-from millstream.engine.spark.query_locks import LocalLocks, Sign, Signs
+from millstream.engine.spark.query_locks import Heartbeat, Heartbeats, LocalLocks
 from millstream.engine.spark.target_lock import LOCK
-from millstream.local.holders import Holder
+from millstream.local.holders import LockHolder
 from millstream.local.locks import is_locked
 from millstream.stores.files import LocalFiles
 
-HOLDER = Holder("millstream run", 17, datetime(2026, 1, 1, tzinfo=timezone.utc))
+HOLDER = LockHolder("millstream run", 17, datetime(2026, 1, 1, tzinfo=timezone.utc))
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def refused(by):
 
 @contextmanager
 def signs(folder, name):
-    signs = Signs(LocalFiles(), str(folder), Sign(name, f"host {name}", HOLDER), refused)
+    signs = Heartbeats(LocalFiles(), str(folder), Heartbeat(name, f"host {name}", HOLDER), refused)
     with signs.beating():
         yield signs
 
@@ -90,14 +90,14 @@ def test_a_run_waits_for_the_queries_that_it_needs(runs):
         with a.setup():
             a.take(["one"])
         with pytest.raises(MillstreamError, match="already runs the query one"):
-            entered(b, lambda _: ["one"], None)
+            enter_target(b, lambda _: ["one"], None)
         said = []
 
         def waiting(by):
             said.append(by)
             other.close()
 
-        sharing = entered(b, lambda _: ["one"], waiting)
+        sharing = enter_target(b, lambda _: ["one"], waiting)
         sharing.setup.close()
         assert len(said) == 1
 
@@ -106,7 +106,9 @@ def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(query_locks, "BEAT", 0.05)
     monkeypatch.setattr(query_locks, "PATIENCE", 0.5)
     monkeypatch.setattr(query_locks, "_POLL", 0.02)
-    killed = Signs(LocalFiles(), str(tmp_path), Sign("k", "far", HOLDER, ("one",), setup=True), refused)
+    killed = Heartbeats(
+        LocalFiles(), str(tmp_path), Heartbeat("k", "far", HOLDER, ("one",), setup=True), refused
+    )
     killed._write()
     with signs(tmp_path, "b") as b, b.setup():
         assert b.others() == {}
@@ -126,7 +128,7 @@ def test_a_file_system_that_fails_for_too_long_ends_a_run(tmp_path, monkeypatch)
     monkeypatch.setattr(query_locks, "BEAT", 0.02)
     monkeypatch.setattr(query_locks, "LOST", 2.0)
     files, lost = Failing(), threading.Event()
-    signs = Signs(files, str(tmp_path), Sign("a", "here", HOLDER), refused)
+    signs = Heartbeats(files, str(tmp_path), Heartbeat("a", "here", HOLDER), refused)
     with signs.beating(lost.set):
         files.fails = True
         files.fails = False

@@ -14,7 +14,7 @@ from millstream.engine.spark.registry import UsedRegistry, use_registry
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of
 from millstream.formats.avro.parse import parse_schema
-from millstream.formats.sql import ddl
+from millstream.formats.sql import fields_to_ddl
 from millstream.formats.values import UnfitError
 
 
@@ -63,7 +63,7 @@ def damages(draw, value):
 
 
 def columns_ddl(schema):
-    return ddl(columns_of(parse_schema(json.dumps(schema))))
+    return fields_to_ddl(columns_of(parse_schema(json.dumps(schema))))
 
 
 def check_reading(spark, drawn):

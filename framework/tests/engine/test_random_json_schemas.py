@@ -14,7 +14,7 @@ from support.avro_spark import batches, call, decoded
 from support.long import EXAMPLES
 
 from millstream.formats.json_schema import columns_of
-from millstream.formats.sql import ddl
+from millstream.formats.sql import fields_to_ddl
 
 pytestmark = pytest.mark.long
 
@@ -282,7 +282,7 @@ def test_values_are_what_jsonschema_says(first_spark):
     counts = {"good": 0, "refused": 0, "not checked": 0, "too large": 0}
     for drawn in batches(samples(), max(25, EXAMPLES // 40)):
         calls = [
-            call("decode_json", f"v{n}", ddl(columns_of(json.dumps(schema))), "plain")
+            call("decode_json", f"v{n}", fields_to_ddl(columns_of(json.dumps(schema))), "plain")
             for n, (schema, _) in enumerate(drawn)
         ]
         texts = [

@@ -11,9 +11,9 @@ from support.runs import job_of
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.engine import engine
-from millstream.deploy.stages.execute import planned
-from millstream.deploy.stages.prepare import prepare
+from millstream.deploy.engine import start_engine
+from millstream.deploy.stages.execute import stages_of_queries
+from millstream.deploy.stages.prepare import prepare_query
 from millstream.engine.queries.realtime import check_slots, start_realtime
 
 pytestmark = SPARK_WARNINGS
@@ -29,10 +29,10 @@ def running(shop, spark):
     (query,) = job.physical.queries
     with ExitStack() as stack:
         running_engine = stack.enter_context(
-            engine(job, [query], shop.root / ".millstream", lambda _: None, spark)
+            start_engine(job, [query], shop.root / ".millstream", lambda _: None, spark)
         )
         running_engine = replace_trigger(running_engine)
-        _, around = prepare(running_engine, query, planned(running_engine, [query]))
+        _, around = prepare_query(running_engine, query, stages_of_queries(running_engine, [query]))
         streaming = start_realtime(running_engine.spark, query, around)
         stack.callback(streaming.stop)
         yield streaming

@@ -13,11 +13,11 @@ from support.spark import SPARK_WARNINGS
 from millstream.core.errors import MillstreamError
 from millstream.deploy.checkpoints.files import checkpoint_folder
 from millstream.deploy.checkpoints.swap import begin_swap
-from millstream.deploy.engine import engine
+from millstream.deploy.engine import start_engine
 from millstream.deploy.planning.intents import Regroup, Update
-from millstream.deploy.stages.rebuild import begin
-from millstream.deploy.values import Batched, Running
-from millstream.engine.queries.start import start
+from millstream.deploy.stages.rebuild import begin_rebuild
+from millstream.deploy.values import BatchCompleted, QueryRunning
+from millstream.engine.queries.start import start_query
 
 pytestmark = SPARK_WARNINGS
 
@@ -123,10 +123,10 @@ def test_a_swap_that_has_begun_is_ended_whatever_the_model_says_by_then(shop, fi
 def half_done(shop, spark, *, swapping=False):
     """Rebuild totals as far as a process does that is killed before the swap, or within it."""
     job = job_of(shop.root, intent=REBUILD)
-    with engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, spark) as going:
+    with start_engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, spark) as going:
         (query,) = job.physical.queries
-        rebuilt_query, around = begin(going, query)
-        streaming = start(going.spark, rebuilt_query, around, availableNow=True)
+        rebuilt_query, around = begin_rebuild(going, query)
+        streaming = start_query(going.spark, rebuilt_query, around, availableNow=True)
         streaming.awaitTermination()
         if swapping:
             begin_swap(going.files, checkpoint_folder(going.checkpoints, query.name))
@@ -142,7 +142,7 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
     with running(shop.root, first_spark, intent=REBUILD) as run:
         run.until(
             lambda: (
-                [started.rebuilding for started in run.of(Running) if started.query.name == "totals"]
+                [started.rebuilding for started in run.of(QueryRunning) if started.query.name == "totals"]
                 == [True, False]
             )
         )
@@ -153,9 +153,13 @@ def test_a_run_rebuilds_first_while_others_go_on(shop, first_spark):
 
 def rows_after_the_swap(run):
     swapped = next(
-        i for i, event in enumerate(run.events) if isinstance(event, Running) and not event.rebuilding
+        i for i, event in enumerate(run.events) if isinstance(event, QueryRunning) and not event.rebuilding
     )
-    return [event for event in run.events[swapped:] if isinstance(event, Batched) and event.query == "totals"]
+    return [
+        event
+        for event in run.events[swapped:]
+        if isinstance(event, BatchCompleted) and event.query == "totals"
+    ]
 
 
 @pytest.mark.long

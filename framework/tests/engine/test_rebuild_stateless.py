@@ -7,11 +7,11 @@ from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.engine import engine
+from millstream.deploy.engine import start_engine
 from millstream.deploy.planning.intents import FullRefresh, Update
-from millstream.deploy.stages.rebuild import begin
-from millstream.deploy.values import Running
-from millstream.engine.queries.start import start
+from millstream.deploy.stages.rebuild import begin_rebuild
+from millstream.deploy.values import QueryRunning
+from millstream.engine.queries.start import start_query
 
 pytestmark = SPARK_WARNINGS
 
@@ -154,9 +154,11 @@ def test_a_rebuild_of_a_sink_that_was_killed_goes_on(shop_of_three, first_spark)
     shop.model("plain", PLAIN)
     built(shop.root, first_spark)
     job = job_of(shop.root, intent=rebuild("plain"))
-    with engine(job, job.physical.queries, shop.root / ".millstream", lambda _: None, first_spark) as running:
+    with start_engine(
+        job, job.physical.queries, shop.root / ".millstream", lambda _: None, first_spark
+    ) as running:
         (query,) = job.physical.queries
-        streaming = start(running.spark, *begin(running, query), availableNow=True)
+        streaming = start_query(running.spark, *begin_rebuild(running, query), availableNow=True)
         streaming.awaitTermination()
     shop.send(event(4))
     built(shop.root, first_spark)  # the running version goes on
@@ -230,7 +232,7 @@ def test_a_run_rebuilds_a_sink_while_others_go_on(shop_of_three, first_spark):
             lambda: (
                 [
                     started.rebuilding
-                    for started in run.of(Running)
+                    for started in run.of(QueryRunning)
                     if started.query.stored == {"model.plain": "plain"}
                 ]
                 == [True, False]

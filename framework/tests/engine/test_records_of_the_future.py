@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from support.committed import committed
+from support.committed_records import committed
 from support.runs import built, problems, statuses
 from support.spark import SPARK_WARNINGS
 

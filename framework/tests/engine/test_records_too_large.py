@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from support.committed import committed
+from support.committed_records import committed
 from support.runs import built, headers, job_of, problems, statuses
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
@@ -17,7 +17,7 @@ from millstream.deploy.checkpoints.pending_swap import PendingSwap
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of
-from millstream.ops.dead_letters.replaying import plan_replay, replay
+from millstream.ops.dead_letters.replaying import plan_replay, replay_letters
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.stores.files import LocalFiles
@@ -137,7 +137,7 @@ def test_a_replay_sends_the_whole_records_of_cut_letters(tmp_path, broker, spark
     built(shop.root, spark)
     project = load_project(shop.root, None, None, None)
     admin = admin_of(cluster_of(project.target, broker, shop.root))
-    done = replay(admin, "events.dead_letter", lambda _: True, ZoneInfo("UTC"), force=False)
+    done = replay_letters(admin, "events.dead_letter", lambda _: True, ZoneInfo("UTC"), force=False)
     assert (done.letters, done.records) == ({"due": 3}, {"events": 3})
     again = committed(broker, "events")[3:]
     assert sorted(record.value() for record in again) == sorted(sent)

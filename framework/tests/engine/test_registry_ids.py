@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka.schema_registry import Schema, SchemaReference
 from pyspark.errors import PySparkException
-from support.bad import plain
+from support.bad_columns import plain
 from support.registry import certificate_in, gateway, needs_java
 from support.runs import built, create_topics, headers, job_of, problems, received, send
 from support.spark import SPARK_WARNINGS
@@ -20,10 +20,10 @@ from millstream.core.errors import MillstreamError
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.registry.settings import Address
-from millstream.project.pins import Subject, encode, version_of
+from millstream.kafka.registry.settings import RegistryAddress
+from millstream.project.pins import Subject, encode_subject, version_of
 from millstream.project.secrets import Secret
-from millstream.runner.samples.compute import Question, compute, with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
 from millstream.testing.session import TestSession
 
 pytestmark = [needs_java, SPARK_WARNINGS]
@@ -101,7 +101,7 @@ def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeyp
     shop.write("models/web.yml", f"sources: [{{name: web, topics: [{topic}]}}]")
     shop.write(
         f"schemas/registry/{SUBJECT}.json",
-        encode(Subject(SUBJECT, "NONE", (version_of(1, 7, "AVRO", json.dumps(FIRST)),))),
+        encode_subject(Subject(SUBJECT, "NONE", (version_of(1, 7, "AVRO", json.dumps(FIRST)),))),
     )
     shop.model("orders_seen", "select id from {{ source('web', 'orders') }}")
     monkeypatch.chdir(shop.root)
@@ -110,10 +110,10 @@ def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeyp
     def shown():
         job = job_of(shop.root)
         catalog = with_ancestors(job.catalog, frozenset({"model.orders_seen"}))
-        question = Question(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
+        question = SampleRequest(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
         with used_registry(job.project, catalog, ()) as registry_in_use:
             use_registry(first_spark, registry_in_use)
-            return compute(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows
+            return compute_rows(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows
 
     def tested():
         with closing(TestSession(shop.root)) as session:
@@ -156,7 +156,7 @@ def test_only_a_schema_is_taken_for_one(first_spark):
 
     def read(answer):
         with gateway("", answer=answer) as url:
-            use_registry(first_spark, UsedRegistry(Address(url)))
+            use_registry(first_spark, UsedRegistry(RegistryAddress(url)))
             return plain(first_spark.sql(f"select {call} as found").first()["found"].asDict())
 
     for answer in MISTAKEN.values():
@@ -185,7 +185,7 @@ def test_functions_log_in_as_the_target_says(first_spark, tmp_path):
     }
 
     def read(url, settings):
-        use_registry(first_spark, UsedRegistry(Address(url, {"url": url, **settings})))
+        use_registry(first_spark, UsedRegistry(RegistryAddress(url, {"url": url, **settings})))
         return first_spark.sql(f"select {call} as found").first()["found"]["id"]
 
     with gateway("", answer=answer, login="ann:p@ss", tls=(cert, key)) as url:

@@ -7,7 +7,7 @@ from support.runs import built, create_topics, problems, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import FullRefresh
-from millstream.deploy.values import Batched, Failed
+from millstream.deploy.values import BatchCompleted, QueryFailed
 
 pytestmark = SPARK_WARNINGS
 
@@ -47,11 +47,11 @@ def test_a_topic_of_a_sink_that_is_deleted_is_created_again_and_gets_what_it_lac
     shop.model("plain", IMPATIENT)
     shop.send(("a", {"id": 1}))
     with running(shop.root, first_spark) as going:
-        going.until(lambda: going.of(Batched))
+        going.until(lambda: going.of(BatchCompleted))
         admin = AdminClient({"bootstrap.servers": shop.bootstrap})
         admin.delete_topics(["plain"])["plain"].result(10)
         shop.send(("a", {"id": 2}))
-        going.until(lambda: going.of(Failed))
-        assert going.of(Failed)[0].diagnostic.code == "MS885"
-        going.until(lambda: len(going.of(Batched)) == 2)
+        going.until(lambda: going.of(QueryFailed))
+        assert going.of(QueryFailed)[0].diagnostic.code == "MS885"
+        going.until(lambda: len(going.of(BatchCompleted)) == 2)
     assert [row["id"] for row in shop.values("plain")] == [2]

@@ -10,7 +10,7 @@ from support.shops import POSTGRES, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import FullRefresh
-from millstream.deploy.values import Failed
+from millstream.deploy.values import QueryFailed
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 
@@ -68,8 +68,8 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
 ):
     shop = shop_with_readers
     with running(shop.root, first_spark, models=frozenset({"model.copied"})) as run:
-        run.until(lambda: run.of(Failed))
-    assert {(failed.diagnostic.code, failed.diagnostic.message) for failed in run.of(Failed)} == {
+        run.until(lambda: run.of(QueryFailed))
+    assert {(failed.diagnostic.code, failed.diagnostic.message) for failed in run.of(QueryFailed)} == {
         ("MS843", "'totals' has not been built")
     }
     built(shop.root, first_spark, models=frozenset({"model.totals"}))

@@ -4,7 +4,7 @@ import pytest
 from support.runs import built, statuses, table_rows
 from support.shops import UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 

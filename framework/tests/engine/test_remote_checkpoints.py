@@ -11,9 +11,9 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Apply
-from millstream.engine.spark.query_locks import Sign
+from millstream.engine.spark.query_locks import Heartbeat
 from millstream.engine.spark.target_lock import checkpoints_lock
-from millstream.local.holders import Holder
+from millstream.local.holders import LockHolder
 from millstream.stores.hadoop_files import HadoopFiles
 
 pytestmark = SPARK_WARNINGS
@@ -129,7 +129,7 @@ def test_two_machines_exclude_each_other(first_spark, remote):
 @pytest.mark.long
 def test_who_was_killed_excludes_nobody(first_spark, remote):
     files, folder = HadoopFiles(first_spark), "viewfs://remote/checkpoints"
-    killed = Sign("x", "far", Holder("millstream run", 1, datetime.now(timezone.utc)), alone=True)
+    killed = Heartbeat("x", "far", LockHolder("millstream run", 1, datetime.now(timezone.utc)), alone=True)
     files.write(f"{folder}/locks/x.json", msgspec.json.encode(killed))
     with checkpoints_lock(folder, files, "production"):
         assert "x.json" not in files.names(f"{folder}/locks")

@@ -3,7 +3,7 @@
 from support.runs import built, job_of
 from support.spark import SPARK_WARNINGS
 
-from millstream.results.selectivity import measured, with_counts
+from millstream.results.selectivity import measure_figures, with_counts
 
 pytestmark = SPARK_WARNINGS
 
@@ -26,11 +26,11 @@ def test_records_read_and_written_by_model(shop, first_spark):
     assert counts == {"model.all_events": (read, 200), "model.large": (read, 100), "model.totals": (read, 1)}
     plan = job_of(shop.root).topology.written
     first = with_counts(results, None, plan)
-    assert measured(first, plan).keeps == {"model.large": 0.5}
+    assert measure_figures(first, plan).keeps == {"model.large": 0.5}
     shop.send(*(("a", {"id": n, "kind": "x", "value": 0.0}) for n in range(50)))
     results, _ = built(shop.root, first_spark)
     assert {result.id: result.rows_written for result in results.results} == {
         "model.all_events": 50, "model.large": 0, "model.totals": 1,
     }  # fmt: skip
     second = with_counts(results, first, plan)
-    assert measured(second, plan).keeps == {"model.large": 0.4}
+    assert measure_figures(second, plan).keeps == {"model.large": 0.4}

@@ -21,17 +21,17 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.deploy.values import Batched, DataTested, Failed, Machine, Stopped
+from millstream.deploy.values import BatchCompleted, DataTested, MachineUsage, QueryFailed, QueryStopped
 from millstream.docs.export import exported_project
-from millstream.docs.exporters import export
+from millstream.docs.exporters import write_document
 from millstream.docs.exporters.grafana import panels_of
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.health import Health
-from millstream.ops.lag import lags
-from millstream.ops.metrics import Identity
-from millstream.ops.notifications.sending import notifying
-from millstream.ops.serving import serving
+from millstream.ops.lag import topic_lags
+from millstream.ops.metrics import RunIdentity
+from millstream.ops.notifications.sending import send_notices
+from millstream.ops.serving import serve_metrics
 from millstream.project.load import load_project
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -44,7 +44,7 @@ SINK = "{{ config(materialized='sink') }}"
 
 
 def rows_of(run, query):
-    return sum(batched.batch.rows for batched in run.of(Batched) if batched.query == query)
+    return sum(batched.batch.rows for batched in run.of(BatchCompleted) if batched.query == query)
 
 
 def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, first_spark):
@@ -55,7 +55,7 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
         run.until(lambda: rows_of(run, "events_topics") == 1 and rows_of(run, "totals") == 1)
         shop.send(event(2), event(3))
         run.until(lambda: rows_of(run, "events_topics") == 3 and rows_of(run, "totals") == 3)
-    assert {stopped.query for stopped in run.of(Stopped)} == {"events_topics", "totals"}
+    assert {stopped.query for stopped in run.of(QueryStopped)} == {"events_topics", "totals"}
     assert_explained(shop, run)
     assert [row["id"] for row in shop.values("plain")] == [1, 2, 3]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 3.0}]
@@ -66,7 +66,9 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     # `run` has committed its own offsets; only they are known if checkpoints are elsewhere.
     physical = job_of(shop.root).physical
     admin = admin_of(Cluster(shop.bootstrap))
-    elsewhere = {lag.query: lag.records for lag in lags(admin, "shop", physical.queries, "s3a://bucket/x")}
+    elsewhere = {
+        lag.query: lag.records for lag in topic_lags(admin, "shop", physical.queries, "s3a://bucket/x")
+    }
     assert elsewhere == {"events_topics": 1, "totals": 1}
     assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]
     assert [row["id"] for row in shop.values("plain")] == [1, 2, 3, 4]
@@ -77,7 +79,7 @@ def assert_explained(shop, run):
     for query in explained(shop):
         batches = [
             batched.batch
-            for batched in run.of(Batched)
+            for batched in run.of(BatchCompleted)
             if batched.query == query["name"] and batched.batch.rows
         ]
         medians = query["batches"]
@@ -117,7 +119,7 @@ def test_batches_have_as_many_records_as_the_source_says(shop, first_spark):
         shop.send(event(2), event(3))
         shop.send(*map(event, range(4, 8)))
         run.until(lambda: rows_of(run, "events_topics") >= 5)
-    batches = [batched.batch.rows for batched in run.of(Batched) if batched.batch.rows]
+    batches = [batched.batch.rows for batched in run.of(BatchCompleted) if batched.batch.rows]
     assert batches[0] == 1
     assert all(3 <= rows <= 4 for rows in batches[1:])
     # A build reads what there is, however little it is.
@@ -159,15 +161,15 @@ def test_a_failing_query_is_started_again_while_others_go_on(shop, first_spark):
     shop.send(event(1), event(2))
     with (
         receiving() as receiver,
-        notifying(
+        send_notices(
             Target("shop", "local", {"notifications": [{"webhook": Secret(receiver.url), "format": "json"}]}),
-            Identity("shop", "local"),
+            RunIdentity("shop", "local"),
             lambda _: None,
         ) as notify,
         running(shop.root, first_spark, also=[notify]) as run,
     ):
-        run.until(lambda: len(run.of(Failed)) >= 2)
-        first, second = run.of(Failed)[:2]
+        run.until(lambda: len(run.of(QueryFailed)) >= 2)
+        first, second = run.of(QueryFailed)[:2]
         assert (first.query, first.diagnostic.code) == ("events_topics", "MS861")
         assert (first.again, second.again) == (1, 2)
         shop.send(event(3))
@@ -263,7 +265,7 @@ QUERIES = ("totals", "spread", "events_topics")
 
 
 def inserted(run):
-    changes = (batched.batch.changes for batched in run.of(Batched) if batched.query == "spread")
+    changes = (batched.batch.changes for batched in run.of(BatchCompleted) if batched.query == "spread")
     return sum(change["spread"].inserted for change in changes)
 
 
@@ -319,8 +321,8 @@ def test_probes_and_metrics(shop, first_spark):
     health = Health(max_lag=0, max_staleness=30)
     with (
         running(shop.root, first_spark, alongside=alongside) as run,
-        serving(
-            run.watcher, "127.0.0.1", port=0, health=health, identity=Identity("shop", "local")
+        serve_metrics(
+            run.watcher, "127.0.0.1", port=0, health=health, identity=RunIdentity("shop", "local")
         ) as address,
     ):
         assert got("/readyz")[0] == 503
@@ -329,7 +331,7 @@ def test_probes_and_metrics(shop, first_spark):
         ready = json.loads(got("/readyz")[1])
         assert ready == {"good": True, "queries": dict.fromkeys(QUERIES, True), "reasons": {}}
         metrics = got("/metrics")[1]
-        run.until(lambda: run.of(Machine))
+        run.until(lambda: run.of(MachineUsage))
         assert 'millstream_rows_total{query="totals"} 2.0' in metrics
         assert 'millstream_lag{query="totals",topic="events"} 0.0' in metrics
         assert 'millstream_state_rows{query="totals",step="0 stateStoreSave"} 1.0' in metrics
@@ -341,7 +343,7 @@ def test_probes_and_metrics(shop, first_spark):
         run.until(lambda: rows_of(run, "totals") == 4 and rows_of(run, "events_topics") == 4)
         run.until(lambda: inserted(run) == 2)
         project = exported_project(compile_project(shop.root))
-        with scraped(address, export("alerts", project)) as prometheus:
+        with scraped(address, write_document("alerts", project)) as prometheus:
             check_values(prometheus)
             check_dashboard(prometheus, project)
             check_alerts(prometheus)
@@ -364,7 +366,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_before_anything_runs(sho
     shop.model("totals", TOTALS.replace("sum(", "max("))
     shop.send(event(2))
     with pytest.raises(MillstreamError, match="MS870"), running(shop.root, first_spark) as run:
-        run.until(lambda: run.of(Batched))
+        run.until(lambda: run.of(BatchCompleted))
     assert [row["id"] for row in shop.values("plain")] == [1]
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.running import running
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.values import Batched, Failed, Running, Setup
+from millstream.deploy.values import BatchCompleted, QueryFailed, QueryRunning, SetupStep
 from millstream.runner.commands.clock import Clock
 
 pytestmark = SPARK_WARNINGS
@@ -62,11 +62,11 @@ def test_queries_start_again_when_the_clock_is_set_back(shop, first_spark, monke
     shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     shop.send(("a", {"id": 1}))
     with running(shop.root, first_spark) as going:
-        going.until(lambda: going.of(Batched))
+        going.until(lambda: going.of(BatchCompleted))
         ahead.now = -3600.0
-        going.until(lambda: "clock" in [setup.name for setup in going.of(Setup)])
-        going.until(lambda: len(going.of(Running)) == 2)
+        going.until(lambda: "clock" in [setup.name for setup in going.of(SetupStep)])
+        going.until(lambda: len(going.of(QueryRunning)) == 2)
         shop.send(("a", {"id": 2}))
         going.until(lambda: len(shop.values("plain")) == 2)
-        assert going.of(Failed) == []
+        assert going.of(QueryFailed) == []
     assert [row["id"] for row in shop.values("plain")] == [1, 2]

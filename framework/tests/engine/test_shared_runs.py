@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.core.errors import MillstreamError
 from millstream.deploy.handover.channel import run_of
 from millstream.deploy.planning.intents import Update
-from millstream.deploy.values import Batched
+from millstream.deploy.values import BatchCompleted
 
 pytestmark = SPARK_WARNINGS
 
@@ -23,7 +23,7 @@ def shared(shop, spark, *models, **options):
 
 
 def rows_of(run, query):
-    return sum(batched.batch.rows for batched in run.of(Batched) if batched.query == query)
+    return sum(batched.batch.rows for batched in run.of(BatchCompleted) if batched.query == query)
 
 
 @pytest.mark.long

@@ -7,8 +7,8 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.engine.queries import deliveries
-from millstream.engine.queries.small_batches import FEW, Interpretation, evaluated, planned_small
-from millstream.stores.session_settings import using
+from millstream.engine.queries.small_batches import FEW, BatchInterpretation, evaluate_batch, plan_small
+from millstream.stores.session_settings import use_settings
 
 pytestmark = SPARK_WARNINGS
 
@@ -30,11 +30,11 @@ def shown(rows):
 
 def test_rows_of_all_types_and_their_order_are_kept(spark):
     rows = spark.sql(VALUES.format(most=100, partitions=3))
-    with evaluated(rows) as evaluation:
+    with evaluate_batch(rows) as evaluation:
         assert evaluation.few
         assert evaluation.count() == 100
         assert evaluation.rows.schema == rows.schema
-        with planned_small(spark, few=True):
+        with plan_small(spark, few=True):
             assert shown(evaluation.rows) == shown(rows)
             numbered = evaluation.rows.select(f.monotonically_increasing_id().alias("n"), "id").orderBy("n")
             assert [row.id for row in numbered.collect()] == list(range(100))
@@ -45,7 +45,7 @@ def test_rows_of_all_types_and_their_order_are_kept(spark):
 )
 def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partitions):
     sql = f"select id, repeat('x', {width}) as text from range(0, {most}, 1, {partitions})"
-    with evaluated(spark.sql(sql)) as evaluation:
+    with evaluate_batch(spark.sql(sql)) as evaluation:
         assert not evaluation.few
         total = evaluation.rows.agg(f.count("*"), f.sum("id"), f.sum(f.length("text"))).first()
         assert total == (most, most * (most - 1) // 2, most * width)
@@ -54,7 +54,7 @@ def test_many_rows_and_large_ones_stay_where_they_are(spark, most, width, partit
 def test_a_query_runs_once(spark):
     seen = spark.sparkContext.accumulator(0)
     many = spark.range(0, 20_000, 1, 4).rdd.map(lambda row: seen.add(1) or row).toDF("id bigint")
-    with evaluated(many) as evaluation:
+    with evaluate_batch(many) as evaluation:
         assert (
             evaluation.few,
             evaluation.count(),
@@ -72,7 +72,7 @@ def test_a_query_runs_once(spark):
 def test_what_a_query_observes_is_known_afterwards(spark, rows):
     counted = spark.range(rows).observe("seen", f.count("*").alias("seen"))
     few = counted.join(spark.range(5).withColumnRenamed("id", "other"), f.expr("id = other"), "full")
-    with evaluated(few.where("id < 3 or id is null or id > 10")) as evaluation:
+    with evaluate_batch(few.where("id < 3 or id is null or id > 10")) as evaluation:
         assert evaluation.observed("seen") == rows
 
 
@@ -84,9 +84,9 @@ def test_settings_are_those_of_before(spark):
         "spark.sql.leafNodeDefaultParallelism",
     )
     before = {name: spark.conf.get(name, None) for name in names}
-    with planned_small(spark, few=True):
+    with plan_small(spark, few=True):
         assert spark.conf.get("spark.sql.shuffle.partitions") == "1"
-    with using(spark, {"spark.sql.shuffle.partitions": "3"}):
+    with use_settings(spark, {"spark.sql.shuffle.partitions": "3"}):
         pass
     assert {name: spark.conf.get(name, None) for name in names} == before
 
@@ -109,7 +109,7 @@ def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
 
 
 def test_a_batch_after_a_small_one_is_interpreted(spark):
-    name, interpretation = "spark.sql.codegen.factoryMode", Interpretation()
+    name, interpretation = "spark.sql.codegen.factoryMode", BatchInterpretation()
     spark.conf.set(name, "FALLBACK")
     seen = []
     for records in (FEW + 1, FEW, 0, FEW + 1):

@@ -9,12 +9,12 @@ from support.runs import built, job_of, problems, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply, FullRefresh
-from millstream.deploy.values import Batched, Compared, DiagnosticEvent
+from millstream.deploy.values import BatchCompleted, DiagnosticEvent, TableCompared
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.ops.lag import lags
+from millstream.ops.lag import topic_lags
 from millstream.project.folders import checkpoints_of
-from millstream.runner.samples.compute import Question, compute, source_rows, with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows, source_rows, with_ancestors
 
 pytestmark = SPARK_WARNINGS
 
@@ -52,7 +52,7 @@ def totals(shop):
 def lag(shop):
     job = job_of(shop.root)
     checkpoints = checkpoints_of(job.project.target, shop.root)
-    all_lags = lags(
+    all_lags = topic_lags(
         admin_of(Cluster(shop.bootstrap, embedded=True)), job.project, job.physical.queries, checkpoints
     )
     return {(lag.query, lag.topic): (lag.records, lag.unit, lag.is_read) for lag in all_lags}
@@ -94,7 +94,7 @@ def test_tables_are_rebuilt_from_all_files(lake, first_spark):
     results, events = built(lake.root, first_spark, intent=Apply({"model.totals": ("customer", "orders")}))
     assert set(statuses(results).values()) == {"success"}
     assert totals(lake) == {"ann": (2, 5.0), "bob": (1, 8.0)}
-    assert ["can end where" in event.less for event in events if isinstance(event, Compared)] == [True]
+    assert ["can end where" in event.less for event in events if isinstance(event, TableCompared)] == [True]
     assert len(table_rows(lake.root, "model.latest")) == 3
 
 
@@ -103,9 +103,9 @@ def test_a_run_reads_files_as_they_come(lake, first_spark):
     lake.model("totals", TOTALS)
     write_file(lake, "one", (1, "ann", 2.5))
     with running(lake.root, first_spark) as run:
-        run.until(lambda: run.of(Batched))
+        run.until(lambda: run.of(BatchCompleted))
         write_file(lake, "two", (2, "ann", 1.5))
-        run.until(lambda: sum(event.batch.rows for event in run.of(Batched)) >= 4)
+        run.until(lambda: sum(event.batch.rows for event in run.of(BatchCompleted)) >= 4)
     assert totals(lake) == {"ann": (2, 8.0)}
 
 
@@ -114,9 +114,11 @@ def test_a_model_is_computed_over_the_files(lake, first_spark):
     write_file(lake, "one", (1, "ann", 2.5), (2, "bob", 4.0))
     job, admin = job_of(lake.root), admin_of(Cluster(lake.bootstrap, embedded=True))
     catalog = with_ancestors(job.catalog, frozenset(("model.latest",)))
-    answer = compute(Question(job.project, catalog, "model.latest", 10, 100, "spark.log"), admin, first_spark)
+    answer = compute_rows(
+        SampleRequest(job.project, catalog, "model.latest", 10, 100, "spark.log"), admin, first_spark
+    )
     assert sorted(answer.rows) == [(1, 2.5, "one.parquet"), (2, 4.0, "one.parquet")]
     rows = source_rows(
-        Question(job.project, job.catalog, "source.lake.orders", 1, 100, "spark.log"), first_spark
+        SampleRequest(job.project, job.catalog, "source.lake.orders", 1, 100, "spark.log"), first_spark
     )
     assert (rows.columns, rows.more) == (("id", "customer", "amount"), True)

@@ -6,14 +6,14 @@ import pytest
 
 from millstream.deploy.checkpoints.deployed import deployed_at
 from millstream.deploy.checkpoints.files import checkpoint_folder, write_lock, write_record
-from millstream.deploy.checkpoints.splitting import settle, split
-from millstream.deploy.planning.query_splits import Split
-from millstream.deploy.planning.records import Deployed, Record
-from millstream.queries.lock import Lock, LockedGroup, Member
-from millstream.queries.values import Signature
+from millstream.deploy.checkpoints.splitting import apply_splits, settle_splits
+from millstream.deploy.planning.query_splits import QuerySplit
+from millstream.deploy.planning.records import Deployed, QueryRecord
+from millstream.queries.lock import GroupMember, Lock, LockedGroup
+from millstream.queries.values import QuerySignature
 from millstream.stores.files import LocalFiles
 
-SIGNATURE = Signature(("source.web.events",), ())
+SIGNATURE = QuerySignature(("source.web.events",), ())
 STATE = b"\x00 of all models"
 
 
@@ -46,11 +46,11 @@ class DyingFiles(LocalFiles):
 
 
 def record(query, *models, id_="one"):
-    return Record("shop", query, id_, SIGNATURE, outputs=dict.fromkeys(models, ""))
+    return QueryRecord("shop", query, id_, SIGNATURE, outputs=dict.fromkeys(models, ""))
 
 
 def lock(**groups):
-    return Lock(tuple(LockedGroup(name, (Member(models),)) for name, models in groups.items()))
+    return Lock(tuple(LockedGroup(name, (GroupMember(models),)) for name, models in groups.items()))
 
 
 BEFORE = Deployed({"both": record("both", "model.a", "model.b")}, lock(both=("model.a", "model.b")))
@@ -58,7 +58,7 @@ AFTER = Deployed(
     {"a": record("a", "model.a", id_="two"), "both": record("both", "model.b")},
     lock(both=("former.both:a", "model.b"), a=("model.a", "former.a:b")),
 )
-SPLITS = [Split("both", "a", ("model.a",))]
+SPLITS = [QuerySplit("both", "a", ("model.a",))]
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def checkpoints(tmp_path):
 def test_a_split_that_is_killed(checkpoints, changes):
     folder = str(checkpoints)
     with pytest.raises(_KilledError):
-        split(DyingFiles(changes), folder, BEFORE, AFTER, SPLITS)
-    settle(LocalFiles(), folder)
+        apply_splits(DyingFiles(changes), folder, BEFORE, AFTER, SPLITS)
+    settle_splits(LocalFiles(), folder)
     if changes == 0:
         assert deployed_at(LocalFiles(), folder) == BEFORE
         return
@@ -94,5 +94,5 @@ def test_a_split_that_is_killed(checkpoints, changes):
 
 
 def test_eight_changes_are_all(checkpoints):
-    split(DyingFiles(8), str(checkpoints), BEFORE, AFTER, SPLITS)
+    apply_splits(DyingFiles(8), str(checkpoints), BEFORE, AFTER, SPLITS)
     assert deployed_at(LocalFiles(), str(checkpoints)) == AFTER

@@ -8,7 +8,7 @@ from support.runs import table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.values import Running, Setup, Stopped
+from millstream.deploy.values import QueryRunning, QueryStopped, SetupStep
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
 
@@ -55,17 +55,17 @@ def test_batches_that_wait_for_a_core_are_left_to_the_next_run(shop, first_spark
         shop.model(name, TOTALS.format(name=name, value="slow(value)"))
     shop.send(event(1))
     with running(shop.root, first_spark) as run:
-        run.until(lambda: len(run.of(Running)) >= len(QUERIES) - 1)
+        run.until(lambda: len(run.of(QueryRunning)) >= len(QUERIES) - 1)
         wait_until(begun.exists)
         run.stopping.set()
-        run.until(lambda: any(setup.name == "stopping" for setup in run.of(Setup)))
+        run.until(lambda: any(setup.name == "stopping" for setup in run.of(SetupStep)))
         # What has no turn ends at once, although no batch has.
-        run.until(lambda: len(run.of(Stopped)) >= len(QUERIES) - 2)
-        started = len(run.of(Running))
+        run.until(lambda: len(run.of(QueryStopped)) >= len(QUERIES) - 2)
+        started = len(run.of(QueryRunning))
         go_on.touch()
-    assert len(run.of(Running)) == started
-    assert sorted(stopped.query for stopped in run.of(Stopped)) == list(QUERIES)
-    assert not [stopped.query for stopped in run.of(Stopped) if stopped.repeats]
+    assert len(run.of(QueryRunning)) == started
+    assert sorted(stopped.query for stopped in run.of(QueryStopped)) == list(QUERIES)
+    assert not [stopped.query for stopped in run.of(QueryStopped) if stopped.repeats]
     stored = {name for name in QUERIES if rows_of(shop, name)}
     assert 0 < len(stored) <= 2
     with running(shop.root, first_spark) as run:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.user_code import Source
-from millstream.engine.python.keyed import Keyed
+from millstream.core.user_code import SourceFile
+from millstream.engine.python.keyed import KeyedProcessor
 from millstream.engine.python.stored_states import state_bytes, state_in
 
 ZONES = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -116,7 +116,9 @@ def spoiled(key: str, rows: Iterator[Click], state: State) -> Iterator[int]:
 def called(name, before):
     """Call a function with a row, as the worker does; return what it yields and its state after it."""
     yielded = pa.struct([("value", pa.int64())])
-    keyed = Keyed(Source("macros/f.py", FILE, "stored states"), name, {"id": 0}, {"value": "value"}, yielded)
+    keyed = KeyedProcessor(
+        SourceFile("macros/f.py", FILE, "stored states"), name, {"id": 0}, {"value": "value"}, yielded
+    )
     keyed.converted_function = None
     values, calls = [], keyed._call(("a",), iter([(7,)]), before)
     while True:

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from support.long import BUILDS
+from support.micro_batches import streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import streamed
 
 from millstream.engine.queries import temporal
 from millstream.engine.queries.temporal import joined_as_of

@@ -10,7 +10,7 @@ from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 
 pytestmark = SPARK_WARNINGS
 
@@ -80,7 +80,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     select = f"select user, sum(value) as total, count(*) as n from {EVENTS} group by user having"
     counted, much = f"{SINK}{select} count(*) > 0", f"{SINK}{select} sum(value) > 2"
     shop.model("much", counted)
-    accepted = Update(accepted=Accepted(stored=frozenset({"model.much"})))
+    accepted = Update(accepted=AcceptedModels(stored=frozenset({"model.much"})))
     build = partial(build_much, shop, first_spark)
     shop.send(event(1), event(2, "b"))
     assert build() == ("success", {}, {"a", "b"})
@@ -119,7 +119,7 @@ def test_a_stricter_condition_deletes_what_the_old_one_sent(shop, first_spark):
     shop.send(*(event(n) for n in range(3)), event(4, "b"))
     built(shop.root, first_spark)
     shop.model("often", OFTEN.replace("> 2", "> 5"))
-    accepted = Accepted(stored=frozenset({"model.often"}))
+    accepted = AcceptedModels(stored=frozenset({"model.often"}))
     built(shop.root, first_spark, intent=Update(accepted=accepted))
     assert sent(shop) == ({}, {"a"})
     shop.send(event(5))

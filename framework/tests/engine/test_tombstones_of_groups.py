@@ -4,7 +4,7 @@ from collections import defaultdict
 from random import Random
 
 import pytest
-from support.committed import committed
+from support.committed_records import committed
 from support.runs import built, create_topics, problems, statuses
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS

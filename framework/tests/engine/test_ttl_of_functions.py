@@ -4,11 +4,11 @@ import random
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from support.micro_batches import decoded, streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import decoded, streamed
-from support.written import project
+from support.sql_plans import project
 
-from millstream.engine.python.keyed import Lives
+from millstream.engine.python.keyed import StateExpiry
 from millstream.runner.samples.trial import as_stream
 
 pytestmark = SPARK_WARNINGS
@@ -101,11 +101,11 @@ def test_visits_end_by_event_time_and_each_end_is_counted(spark, tmp_path, targe
 
 
 def test_a_life_ends_a_ttl_after_its_last_row():
-    lives = Lives(None, 10)
+    lives = StateExpiry(None, 10)
     times = (0, 10, 20, 15, 26, 37, None, None, 47, 58)
     assert [lives([time]) for time in times] == [0, 0, 0, 0, 0, 1, -1, -2, 1, 2]
     assert lives.expires == 68
-    assert Lives(5, 10)([6]) == 1
+    assert StateExpiry(5, 10)([6]) == 1
 
 
 def signature(tmp_path, state):

@@ -7,9 +7,9 @@ from itertools import chain
 
 import pytest
 
-from millstream.deploy.live.turn_trigger import turnstile
-from millstream.engine.queries.batch_scheduler import Turn, Turns
-from millstream.engine.queries.deliveries import Stores, in_turn
+from millstream.deploy.live.turn_trigger import attach_trigger
+from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
+from millstream.engine.queries.deliveries import BatchWriter, in_turn
 
 PATIENCE = 60
 
@@ -23,14 +23,14 @@ class Running:
         self.batches, self.stored = [], threading.Condition()
         self.add(0)
         rows = spark.readStream.schema("a int").json(str(self.folder))
-        stores = Stores("q/1", {}, lambda *_, **__: None, turn=turn)
+        stores = BatchWriter("q/1", {}, lambda *_, **__: None, turn=turn)
         writer = rows.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         self.streaming = (
             writer.foreachBatch(in_turn(self._store, stores))
             .trigger(processingTime="10 milliseconds")
             .start()
         )
-        self.turnstile = turnstile(spark, self.streaming, turn)
+        self.turnstile = attach_trigger(spark, self.streaming, turn)
 
     def _store(self, rows, _number):
         values = sorted(row.a for row in rows.collect())
@@ -60,19 +60,19 @@ def until(is_so):
 
 @pytest.fixture
 def turns():
-    return Turns(1)
+    return BatchTurns(1)
 
 
 @pytest.fixture
 def running(spark, tmp_path, turns):
-    query = Running(spark, tmp_path, Turn(turns, quick=False))
+    query = Running(spark, tmp_path, QueryTurn(turns, quick=False))
     yield query
     query.stop()
 
 
 def test_records_that_arrive_while_a_query_waits_are_in_its_next_batch(running, turns):
     running.until([0])
-    with Turn(turns, quick=False):
+    with QueryTurn(turns, quick=False):
         until(lambda: turns._line)  # it waits, and nothing is planned
         for number in (1, 2, 3):
             running.add(number)
@@ -83,7 +83,7 @@ def test_records_that_arrive_while_a_query_waits_are_in_its_next_batch(running, 
 def test_a_query_without_new_records_lets_others_have_the_turn(running, turns):
     running.until([0])
     for _ in range(20):
-        with Turn(turns, quick=False):
+        with QueryTurn(turns, quick=False):
             pass
     running.add(1)
     running.until([0, 1])
@@ -91,7 +91,7 @@ def test_a_query_without_new_records_lets_others_have_the_turn(running, turns):
 
 def test_a_query_that_waits_stops_at_once_and_leaves_the_line(running, turns):
     running.until([0])
-    with Turn(turns, quick=False):
+    with QueryTurn(turns, quick=False):
         until(lambda: turns._line)
         running.add(1)
         running.stop()
@@ -108,6 +108,6 @@ def test_a_query_that_fails_gives_back_its_turn(running, turns):
     running.add(1)
     until(lambda: not running.streaming.isActive)
     running.turnstile.leave()
-    with Turn(turns, quick=False):
+    with QueryTurn(turns, quick=False):
         assert turns._permits == 0
     assert turns._permits == 1

@@ -16,13 +16,13 @@ import millstream.engine.python.functions  # noqa: F401 - registers what pickle 
 from millstream.engine.python.dead_workers import functions_of_dead_workers, in_function
 from millstream.engine.python.worker import (
     CALLS,
-    Called,
-    Source,
-    callee,
+    SourceFile,
+    SqlFunction,
     guarded_call,
     located_call,
     module_of,
     plain_call,
+    typed_function,
 )
 from millstream.engine.queries.failures import problem_of
 
@@ -154,11 +154,11 @@ GIVEN = {
 
 
 def source(text=FILE):
-    return Source("macros/scores.py", text, str(abs(hash(text))))
+    return SourceFile("macros/scores.py", text, str(abs(hash(text))))
 
 
 def call(name, returns, *columns):
-    return plain_call(Called(source(), name, returns))(*columns).to_pylist()
+    return plain_call(SqlFunction(source(), name, returns))(*columns).to_pylist()
 
 
 POINTS = pa.array(
@@ -205,7 +205,9 @@ def test_a_function_may_change_what_it_returned_before():
 def test_a_class_that_exits_fails_its_row_alone():
     coordinates = POINTS.filter(pa.array([True, True, True])).flatten()[0]
     column = pa.StructArray.from_arrays([coordinates], names=["x"])
-    results = guarded_call(Called(source(), "of_exits", pa.int64()))(pa.array([True] * 3), column).to_pylist()
+    results = guarded_call(SqlFunction(source(), "of_exits", pa.int64()))(
+        pa.array([True] * 3), column
+    ).to_pylist()
     assert [result["value"] for result in results[:1]] == [1]
     assert results[1]["error"].startswith("of_exits(): SystemExit: 1")
 
@@ -222,13 +224,15 @@ def test_a_failing_call_names_function_line_and_error():
 def test_a_guarded_call_is_made_for_the_rows_that_want_it():
     mask = pa.array([True, False, None, True])
     module_of(source()).LOADED.clear()
-    results = guarded_call(Called(source(), "half", pa.float64()))(mask, pa.array([5, 1, 2, 4]))
+    results = guarded_call(SqlFunction(source(), "half", pa.float64()))(mask, pa.array([5, 1, 2, 4]))
     assert [result["value"] for result in results.to_pylist()] == [2.0, None, None, 2.5]
     assert module_of(source()).LOADED == [5, 4]
 
 
 def test_a_guarded_call_gives_its_failure():
-    results = guarded_call(Called(source(), "half", pa.float64()))(pa.array([True, True]), pa.array([0, 5]))
+    results = guarded_call(SqlFunction(source(), "half", pa.float64()))(
+        pa.array([True, True]), pa.array([0, 5])
+    )
     bad, good = results.to_pylist()
     assert bad["value"] is None
     assert bad["error"].startswith("half(): ZeroDivisionError")
@@ -236,19 +240,19 @@ def test_a_guarded_call_gives_its_failure():
 
 
 def test_a_guarded_call_without_arguments():
-    results = guarded_call(Called(source(), "always", pa.int64()))(pa.array([True, False]))
+    results = guarded_call(SqlFunction(source(), "always", pa.int64()))(pa.array([True, False]))
     assert [result["value"] for result in results.to_pylist()] == [1, None]
 
 
 def test_arguments_that_have_defaults_may_be_left_out():
     text = "def more(a: int, b: int = 2) -> int:\n    return a + b\n"
-    function = callee(source(text), "more")
+    function = typed_function(source(text), "more")
     assert function.call(*function.converted([1])) == 3
 
 
 def test_a_literal_with_none_allows_none():
     text = "from typing import Literal\ndef which(x: int) -> Literal['a', None]:\n    return 'a' if x else None\n"
-    called = Called(source(text), "which", pa.string())
+    called = SqlFunction(source(text), "which", pa.string())
     assert plain_call(called)(pa.array([0, 1])).to_pylist() == [None, "a"]
 
 
@@ -300,13 +304,13 @@ def test_what_fits_is_returned(name, returns, which, value):
 def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, reason):
     good = next(case[2] for case in FITTING if case[0] == name) if name != "given_date" else None
     column = pa.array([good, which] if good else [which])
-    results = guarded_call(Called(source(), name, returns))(
+    results = guarded_call(SqlFunction(source(), name, returns))(
         pa.array([True] * len(column)), column
     ).to_pylist()
     if reason:
         assert results[-1] == {"value": None, "error": f"{name}(): {reason}"}
         with pytest.raises(RuntimeError, match=r"a function failed: given_\w+\(\): returned"):
-            plain_call(Called(source(), name, returns))(column)
+            plain_call(SqlFunction(source(), name, returns))(column)
     if good:
         assert results[0]["error"] is None
         assert results[0]["value"] == next(case[3] for case in FITTING if case[0] == name)
@@ -323,7 +327,7 @@ def test_what_does_not_fit_is_a_failure_of_its_row_alone(name, returns, which, r
     ],
 )
 def test_no_function_ends_its_worker(how, error):
-    results = guarded_call(Called(source(), "ends", pa.int64()))(
+    results = guarded_call(SqlFunction(source(), "ends", pa.int64()))(
         pa.array([True, True]), pa.array([how, ""])
     ).to_pylist()
     assert results[0]["error"].partition(" (macros")[0] == f"ends(): {error}"
@@ -333,7 +337,7 @@ def test_no_function_ends_its_worker(how, error):
 def die_in(name, driver):
     text = f"import os, signal\ndef {name}() -> int:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     if (process := os.fork()) == 0:
-        guarded_call(Called(source(text), name, pa.int64(), driver=driver))(pa.array([True]))
+        guarded_call(SqlFunction(source(text), name, pa.int64(), driver=driver))(pa.array([True]))
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
 
 
@@ -362,7 +366,7 @@ def test_a_dead_worker_of_another_query_or_process_is_not_blamed():
 
 
 def test_a_worker_needs_no_millstream():
-    call = guarded_call(Called(source(), "given_int", pa.int64()))
+    call = guarded_call(SqlFunction(source(), "given_int", pa.int64()))
     program = (
         "import sys, pickle, pyarrow as pa\n"
         "sys.modules['millstream'] = None\n"
@@ -378,7 +382,7 @@ def test_a_worker_needs_no_millstream():
 
 def test_a_located_call_names_the_row_that_fails_and_skips_rows_without_a_location():
     places = pa.array([None, {"model": "m", "user": "a"}, {"model": "m", "user": "b"}])
-    located = located_call(Called(source(), "given_int", pa.int64()))
+    located = located_call(SqlFunction(source(), "given_int", pa.int64()))
     assert located(places, pa.array(["half", "one", "whole"])).to_pylist() == [None, 1, 2]
     with pytest.raises(
         RuntimeError, match=r"a function failed: model m, user b: given_int\(\): returned 1\.5, "

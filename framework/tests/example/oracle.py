@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from example import models
-from example.compared import Record, Rows, appended, letters, newest, same
 from example.reading import SOURCES, bad, decoded, event_types, latest
+from example.row_comparison import Record, Rows, appended, letters, newest, same
 
 __all__ = ["as_rows", "expected", "same"]
 

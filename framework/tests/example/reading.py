@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from example.compared import Record
 from example.generated import ROOT
 from example.models import Row
+from example.row_comparison import Record
 from example.spark_values import timestamp_millis
 
 

@@ -1,7 +1,7 @@
 """The example project, built on Kafka, Spark and Delta, gives what an independent computation gives."""
 
 import pytest
-from example.differing import differences, piece
+from example.differing_rows import differences, piece
 from example.generated import generated
 from support.long import BUILDS
 from support.runs import built, create_topics, problems, send, statuses

@@ -1,7 +1,7 @@
 """The example on a standalone cluster of Spark: a master and two workers, each a process."""
 
 import pytest
-from example.differing import differences, piece
+from example.differing_rows import differences, piece
 from example.generated import generated
 from support.commands import Run, succeed
 from support.runs import create_topics, send

@@ -7,8 +7,8 @@ from support.plans import by, group, lookup, output, seed, select, topic, where
 
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Node, Output, Plan
-from millstream.plan.optimizer.context import Change, Hints
-from millstream.plan.optimizer.driver import Optimized, Step
+from millstream.plan.optimizer.context import PlanChange, PlanHints
+from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
 
 
 def named(node: Node, label: str, model: str = "") -> Node:
@@ -61,13 +61,13 @@ def optimized() -> Plan:
     return Plan((scored(good), counted(good), clicks))
 
 
-def optimized_plan() -> Optimized:
+def optimized_plan() -> OptimizedPlan:
     before, after = written(), optimized()
-    changes = (Change("events is read once for interesting_events and clicks", ("model.clicks",)),)
-    return Optimized(before, after, (Step("share_equal", changes, before, after),))
+    changes = (PlanChange("events is read once for interesting_events and clicks", ("model.clicks",)),)
+    return OptimizedPlan(before, after, (RuleStep("share_equal", changes, before, after),))
 
 
-HINTS = Hints(
+HINTS = PlanHints(
     rows_per_second={"source.events": 1000.0},
     keeps={"model.interesting_events": 0.3},
 )

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from millstream.compile import compile_project
-from millstream.explain.explanation import About, Explanation, explain
-from millstream.explain.formats.text import text
+from millstream.explain.explanation import Explanation, ExplanationContext, explain_plans
+from millstream.explain.formats.text import format_explanation
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
 from millstream.queries.topology import Topology, compiled_topology, hints_of, physical_of
@@ -23,25 +23,25 @@ def topology() -> Topology:
 @cache
 def example() -> Explanation:
     physical = physical_of(topology())
-    about = About(
+    about = ExplanationContext(
         "shop",
         "local",
         hints=hints_of(topology().catalog),
         queries=tuple(explain_query(query, topology().catalog, StateStores()) for query in physical.queries),
         separations=tuple(map(explain_separation, physical.separations)),
     )
-    return explain(topology().optimized, about)
+    return explain_plans(topology().optimized, about)
 
 
 def test_the_example() -> None:
-    explained = text(example(), 140) + "\n"
+    explained = format_explanation(example(), 140) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text(explained, encoding="utf-8")
     assert explained == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_the_plan_reads_and_decodes_every_source_once() -> None:
-    plan = explain(topology().optimized, About())
+    plan = explain_plans(topology().optimized, ExplanationContext())
     topics = [node.topic for node in plan.optimized.nodes if node.kind == "topic"]
     assert len(topics) == len(set(topics))
     assert plan.cost_optimized.decodes == len(topics)

@@ -12,39 +12,39 @@ from shop_plan import named, stored
 from support.plans import sql, topic, where
 
 from millstream.core import diagram as diagrams
-from millstream.explain.explanation import About, Explanation, explain, explain_step
-from millstream.explain.formats.diagram import diagram
+from millstream.explain.explanation import Explanation, ExplanationContext, explain_plans, explain_step
+from millstream.explain.formats.diagram import draw_diagram
 from millstream.explain.formats.json import as_data
 from millstream.explain.formats.kafka_streams import kafka_streams
-from millstream.explain.formats.text import cells, lines, text
-from millstream.explain.opaque import Unsupported
-from millstream.explain.queries import Query, SeparationReason
-from millstream.explain.topology import Drawing, draw
+from millstream.explain.formats.text import count_cells, format_explanation, format_lines
+from millstream.explain.opaque import OpaqueSql
+from millstream.explain.queries import ExplainedQuery, SeparationReason
+from millstream.explain.topology import Drawing, draw_plan
 from millstream.plan.nodes import Plan
-from millstream.plan.optimizer.context import Change
-from millstream.plan.optimizer.driver import Optimized, Step
+from millstream.plan.optimizer.context import PlanChange
+from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
 
 
 def mermaid(drawing: Drawing) -> str:
-    return diagrams.mermaid(diagram(drawing))
+    return diagrams.write_mermaid(draw_diagram(drawing))
 
 
 def dot(drawing: Drawing) -> str:
-    return diagrams.dot(diagram(drawing))
+    return diagrams.write_dot(draw_diagram(drawing))
 
 
 GOLDEN = Path(__file__).parent / "golden"
-ABOUT = About(
+ABOUT = ExplanationContext(
     project="shop",
     target="local",
     hints=shop_plan.HINTS,
     queries=(
-        Query("scored_and_clicks", "stateless", ("scored", "clicks"), ("events", "products"), "append", sql="select 1"),
-        Query("counts", "stateful", ("counts",), ("events",), "update", ("counts keeps state",), "16 bytes a key"),
+        ExplainedQuery("scored_and_clicks", "stateless", ("scored", "clicks"), ("events", "products"), "append", sql="select 1"),
+        ExplainedQuery("counts", "stateful", ("counts",), ("events",), "update", ("counts keeps state",), "16 bytes a key"),
     ),
     separations=(SeparationReason("counts", "it keeps state, which stateless models don't share"),),
     unsupported=(
-        Unsupported(
+        OpaqueSql(
             "odd", "models/odd.sql", "target/compiled/models/odd.sql", 4, "GROUP BY CUBE", "cube(a, b)",
             "one model for each grouping, with a GROUP BY of its own",
         ),
@@ -53,7 +53,7 @@ ABOUT = About(
 
 
 def shop() -> Explanation:
-    return explain(shop_plan.optimized_plan(), ABOUT)
+    return explain_plans(shop_plan.optimized_plan(), ABOUT)
 
 
 def golden(name: str, shown: str) -> None:
@@ -69,7 +69,7 @@ EVIL = 'it\'s "q" \\ <b>x</b> {a} [b] (c) |d| #35; --> end & `e` %% $ \n ; é漢
 def evil() -> Drawing:
     """A drawing with a user's text where each format has syntax."""
     filtered = replace(where(topic("a"), "a > 1"), conditions=(sql("a = '" + EVIL.replace("'", "") + "'"),))
-    return draw(
+    return draw_plan(
         Plan((stored(named(filtered, "odd"), "odd", "sink", EVIL),)), [(EVIL, frozenset(("model.odd",)))]
     )
 
@@ -79,54 +79,58 @@ def evil() -> Drawing:
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_text(width: int) -> None:
-    golden(f"text_{width}.txt", text(shop(), width))
+    golden(f"text_{width}.txt", format_explanation(shop(), width))
 
 
 @pytest.mark.parametrize("width", [80, 81, 99, 100, 120, 160, 300])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    assert max(cells(line.text) for line in lines(shop(), width, sql=True)) <= width
+    assert max(count_cells(line.text) for line in format_lines(shop(), width, sql=True)) <= width
 
 
 def test_a_terminal_that_is_too_narrow_counts_as_80() -> None:
-    assert text(shop(), 20) == text(shop(), 80)
+    assert format_explanation(shop(), 20) == format_explanation(shop(), 80)
 
 
 def test_what_several_read_is_drawn_once() -> None:
-    drawn = text(explain(shop_plan.optimized_plan(), About()), 80)
+    drawn = format_explanation(explain_plans(shop_plan.optimized_plan(), ExplanationContext()), 80)
     assert drawn.count("decode json: type, user_id, product_id, value\n") == 0
     assert drawn.count("events = decode json: type, user_id, product_id, value (read 2 times)") == 1
     assert "↑ events (above)" in drawn
 
 
 def test_the_sql_of_queries_is_shown_when_asked_for() -> None:
-    assert "SQL OF scored_and_clicks\nselect 1" in text(shop(), 100, sql=True)
-    assert "select 1" not in text(shop(), 100)
+    assert "SQL OF scored_and_clicks\nselect 1" in format_explanation(shop(), 100, sql=True)
+    assert "select 1" not in format_explanation(shop(), 100)
 
 
 def test_one_rule_is_shown_before_and_after() -> None:
-    golden("rule.txt", text(explain_step(shop_plan.optimized_plan().steps[0], ABOUT), 100))
+    golden("rule.txt", format_explanation(explain_step(shop_plan.optimized_plan().steps[0], ABOUT), 100))
 
 
 def test_a_change_that_names_no_model_says_where_it_is() -> None:
     plans = shop_plan.written(), shop_plan.optimized()
     changes = (
-        Change("two filters are one", tuple(f"model.{name}" for name in "abcde")),
-        Change("a is what it reads", ("model.a",)),
+        PlanChange("two filters are one", tuple(f"model.{name}" for name in "abcde")),
+        PlanChange("a is what it reads", ("model.a",)),
     )
-    drawn = text(explain(Optimized(*plans, (Step("r", changes, *plans),)), About()), 100)
+    drawn = format_explanation(
+        explain_plans(OptimizedPlan(*plans, (RuleStep("r", changes, *plans),)), ExplanationContext()), 100
+    )
     assert "- two filters are one (in a, b, c and 2 more)\n    - a is what it reads\n" in drawn
 
 
 def test_of_many_changes_the_first_are_told() -> None:
     plans = shop_plan.written(), shop_plan.optimized()
-    step = Step("r", tuple(Change(f"change {i:02}") for i in range(30)), *plans)
-    drawn = text(explain(Optimized(*plans, (step,)), About()), 100)
+    step = RuleStep("r", tuple(PlanChange(f"change {i:02}") for i in range(30)), *plans)
+    drawn = format_explanation(explain_plans(OptimizedPlan(*plans, (step,)), ExplanationContext()), 100)
     assert "change 19\n    - and 10 more: see --rule r\n" in drawn
-    assert "change 29" in text(explain_step(step, About()), 100)
+    assert "change 29" in format_explanation(explain_step(step, ExplanationContext()), 100)
 
 
 def test_no_output() -> None:
-    assert "No model is selected" in text(explain(Optimized(Plan(()), Plan(())), About()), 80)
+    assert "No model is selected" in format_explanation(
+        explain_plans(OptimizedPlan(Plan(()), Plan(())), ExplanationContext()), 80
+    )
 
 
 # -- json

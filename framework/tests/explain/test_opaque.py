@@ -3,15 +3,15 @@
 import pytest
 
 from millstream.compile.manifest import Compiled, Manifest, ManifestNode
-from millstream.explain.opaque import REMEDIES, remedy, unsupported
+from millstream.explain.opaque import REMEDIES, find_opaque, opaque_remedy
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.sql.query import Derived, From, OpaqueBody, Query, Select, Union
+from millstream.sql.query import DerivedTable, From, OpaqueBody, Select, SqlQuery, SqlUnion
 
 NOTHING = Catalog({}, {}, {})
 
 
 def catalog(body) -> Catalog:
-    return Catalog({}, {}, {"model.m": ModelSpec("model.m", "m", Query(body), ())})
+    return Catalog({}, {}, {"model.m": ModelSpec("model.m", "m", SqlQuery(body), ())})
 
 
 def compiled(*reasons: str) -> Compiled:
@@ -31,7 +31,7 @@ def compiled(*reasons: str) -> Compiled:
 
 def test_model_file_line_and_remedy_are_told() -> None:
     reason = "GROUP BY CUBE (line 7 of the compiled SQL: cube(a, b))"
-    (obstacle,) = unsupported(NOTHING, compiled(reason))
+    (obstacle,) = find_opaque(NOTHING, compiled(reason))
     assert (obstacle.model, obstacle.path, obstacle.line) == ("m", "models/m.sql", 7)
     assert obstacle.compiled_path == "target/compiled/models/m.sql"
     assert (obstacle.reason, obstacle.text) == ("GROUP BY CUBE", "cube(a, b)")
@@ -39,7 +39,7 @@ def test_model_file_line_and_remedy_are_told() -> None:
 
 
 def test_a_text_of_several_lines_is_one_text() -> None:
-    (obstacle,) = unsupported(
+    (obstacle,) = find_opaque(
         NOTHING, compiled("a LATERAL subquery (line 2 of the compiled SQL: (select\n1))")
     )
     assert (obstacle.line, obstacle.text) == (2, "(select\n1)")
@@ -47,13 +47,13 @@ def test_a_text_of_several_lines_is_one_text() -> None:
 
 def test_a_reason_without_words_stands_where_its_sql_begins() -> None:
     opaque = OpaqueBody((), ("odd",), start=9)
-    for body in (opaque, Union((opaque, opaque)), Select((), (From("t", Derived(opaque), ()),))):
-        (obstacle,) = unsupported(catalog(body), compiled())
+    for body in (opaque, SqlUnion((opaque, opaque)), Select((), (From("t", DerivedTable(opaque), ()),))):
+        (obstacle,) = find_opaque(catalog(body), compiled())
         assert (obstacle.reason, obstacle.line) == ("odd", 3)
 
 
 def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
-    obstacles = unsupported(
+    obstacles = find_opaque(
         catalog(OpaqueBody((), ("a recursive CTE",), start=9)),
         compiled("a recursive CTE (line 2 of the compiled SQL: x)"),
     )
@@ -61,7 +61,7 @@ def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
 
 
 def test_only_models_that_are_asked_for() -> None:
-    assert unsupported(NOTHING, compiled("odd"), models=("model.other",)) == ()
+    assert find_opaque(NOTHING, compiled("odd"), models=("model.other",)) == ()
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_only_models_that_are_asked_for() -> None:
     ],
 )
 def test_each_reason_has_its_remedy(reason: str, words: str) -> None:
-    assert words in remedy(reason)
+    assert words in opaque_remedy(reason)
 
 
 def test_remedies_are_one_line() -> None:
-    assert not any("\n" in remedy(said) for _, said in REMEDIES)
+    assert not any("\n" in opaque_remedy(said) for _, said in REMEDIES)

@@ -1,7 +1,6 @@
 """Descriptions of physical queries."""
 
-from millstream.explain.queries import Query as Explained
-from millstream.explain.queries import SeparationReason, explain_separation
+from millstream.explain.queries import ExplainedQuery, SeparationReason, explain_separation
 from millstream.explain.queries import explain_query as explained
 from millstream.explain.state_memory import StateStores
 from millstream.outputs.kinds import Sink
@@ -10,14 +9,14 @@ from millstream.queries.emit.steps import DedupeView, SqlView
 from millstream.queries.values import (
     ChangesRead,
     DeadLetters,
-    Delivery,
-    Memory,
-    Operator,
+    MemoryEstimate,
+    OutputDelivery,
     PerBatch,
     Query,
+    QuerySignature,
     Separation,
-    Signature,
     SinkOutput,
+    StatefulOperator,
     StaticRead,
     TableOutput,
     ToKafka,
@@ -36,8 +35,8 @@ def query(deliver, steps=(), operators=()) -> Query:
         sql="select 1",
         deliver=deliver,
         output_mode="update",
-        signature=Signature(("source.shop.events",), operators),
-        memory=Memory(160, "10 keys of 16 bytes"),
+        signature=QuerySignature(("source.shop.events",), operators),
+        memory=MemoryEstimate(160, "10 keys of 16 bytes"),
         realtime=("an aggregate",),
     )
 
@@ -47,7 +46,7 @@ TO_KAFKA = ToKafka(
 )
 
 
-def explain_query(planned: Query) -> Explained:
+def explain_query(planned: Query) -> ExplainedQuery:
     return explained(planned, Catalog({}, {}, {}), StateStores())
 
 
@@ -67,14 +66,14 @@ def test_a_query_tells_what_it_makes_and_reads() -> None:
 def test_memory_is_told_of_what_keeps_state() -> None:
     assert explain_query(query(TO_KAFKA)).memory == ""
     assert (
-        explain_query(query(TO_KAFKA, operators=(Operator("counts", "aggregate", ()),))).memory
+        explain_query(query(TO_KAFKA, operators=(StatefulOperator("counts", "aggregate", ()),))).memory
         == "10 keys of 16 bytes"
     )
 
 
 def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
     steps = (SqlView("a", "select 2"), DedupeView("b", "a", ("id",), "1 hour"))
-    deliver = PerBatch("batch", (Delivery(TableOutput("model.counts"), "select * from batch"),))
+    deliver = PerBatch("batch", (OutputDelivery(TableOutput("model.counts"), "select * from batch"),))
     assert explain_query(query(deliver, steps)).sql == (
         "-- view a\nselect 2\n\n-- view b: the first row of a by id within 1 hour\n\nselect 1\n\n"
         "-- counts, of each batch as batch\nselect * from batch"

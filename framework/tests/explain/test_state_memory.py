@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
-from support.written import project
+from support.sql_plans import project
 
 from millstream.cli.group import millstream
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.explain.state_memory import (
     StateMemory,
     StateStores,
@@ -25,11 +25,11 @@ from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Target
 from millstream.queries.values import (
-    Memory,
-    Operator,
+    MemoryEstimate,
     Query,
-    Signature,
+    QuerySignature,
     SinkOutput,
+    StatefulOperator,
     StateSize,
     ToKafka,
     content_id,
@@ -37,9 +37,9 @@ from millstream.queries.values import (
 from millstream.results.state_stats import (
     MeasuredState,
     OperatorState,
-    Restored,
+    RestoredState,
     StateFigures,
-    latest,
+    last_restored,
     measured_states,
 )
 
@@ -48,14 +48,16 @@ GIGABYTE = 10**9
 
 
 STORES = StateStores()
-COUNTS = Operator("aggregate of m", "aggregate", (("key user_id", "string"), ("measure count(*)", "bigint")))
+COUNTS = StatefulOperator(
+    "aggregate of m", "aggregate", (("key user_id", "string"), ("measure count(*)", "bigint"))
+)
 
 
 def query(rows=None, operator=COUNTS) -> Query:
     size = StateSize(operator.name, 96, rows, content=content_id(operator))
     return Query(
         "m", "stateful", ("model.m",), (), (), (), "select 1", ToKafka((SinkOutput("model.m", Sink("m")),)), "update",
-        Signature((), (operator,)), Memory(rows and rows * 96, "", (size,)),
+        QuerySignature((), (operator,)), MemoryEstimate(rows and rows * 96, "", (size,)),
     )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def test_rows_that_were_measured_count_where_none_are_declared():
         "up to about 18.8 MB in 2 stores, for 1,000,000 measured rows; measured on 2026-11-25: 1,000,000 rows in 18.5 MB, "
         "and 17.2 MB of files, which a restart loads in about 0.3 s of one core"
     )
-    slower = replace(measured, restored=Restored(1_000_000, 0.1))
+    slower = replace(measured, restored=RestoredState(1_000_000, 0.1))
     memory = memory_of(query(), replace(stores, measured={size.content: slower}))
     assert in_words(memory, stores.cache).endswith("loads in about 1.7 s of one core"), "as fast as last time"
 
@@ -95,9 +97,9 @@ def test_how_states_were_loaded_is_known_until_they_are_loaded_again():
     loaded = {"rocksdbNumLoadedFromDfs": 4, "rocksdbLoadLatencyMs": 500, "rocksdbSstFileSize": 700}
     first = OperatorState("join", 7, 70, figures=loaded)
     other = OperatorState("dedupe", 7, 70, figures={"rocksdbLoadLatencyMs": 3})
-    restored = latest((), (first, other))
-    assert restored == (Restored(700, 0.5), None)
-    assert latest(restored, (other, other)) == restored
+    restored = last_restored((), (first, other))
+    assert restored == (RestoredState(700, 0.5), None)
+    assert last_restored(restored, (other, other)) == restored
 
 
 def test_without_a_number_of_rows_the_parts_are_shown():
@@ -169,8 +171,10 @@ def test_a_warning_is_at_the_model_with_the_largest_state():
     small = replace(memory_of(query(1_000_000_000)), model="model.small")
     large = replace(memory_of(query(2_000_000_000)), model="model.large")
     files = {
-        "model.small": Text("models/small.sql", "select 1\n"),
-        "model.large": Text("models/large.sql", "-- much\n{{ config(materialized='table') }}\nselect 1\n"),
+        "model.small": FileText("models/small.sql", "select 1\n"),
+        "model.large": FileText(
+            "models/large.sql", "-- much\n{{ config(materialized='table') }}\nselect 1\n"
+        ),
     }
     (warning,) = memory_warnings([small, large], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
     assert (str(warning.location), warning.line) == (

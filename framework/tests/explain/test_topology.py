@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from support.plans import by, group, plan, sql, topic, watermark
 
 from millstream.core.types import TIMESTAMP
-from millstream.explain.topology import Drawing, DrawnNode, Edge, brief, draw
+from millstream.explain.topology import Drawing, DrawnNode, PlanEdge, abbreviate_metadata, draw_plan
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Item, Plan, Project
 
 
@@ -14,7 +14,7 @@ def node(drawing: Drawing, name: str) -> DrawnNode:
 
 
 def test_a_node_tells_what_it_does() -> None:
-    counts = node(draw(shop_plan.optimized()), "counts")
+    counts = node(draw_plan(shop_plan.optimized()), "counts")
     assert (counts.kind, counts.mode, counts.keys, counts.partitioned) == (
         "aggregate",
         "upsert",
@@ -27,7 +27,7 @@ def test_a_node_tells_what_it_does() -> None:
 
 
 def test_an_output_tells_its_topic() -> None:
-    clicks = node(draw(shop_plan.optimized()), "clicks.sink")
+    clicks = node(draw_plan(shop_plan.optimized()), "clicks.sink")
     assert (clicks.topic, clicks.output, clicks.line) == (
         "all_clicks",
         True,
@@ -41,40 +41,40 @@ def test_a_state_tells_until_when() -> None:
     grouped = group(by(late, "a"), ("a",), "n = count(a)", label="counts")
     grouped = replace(grouped, keys=(*grouped.keys, window))
     assert (
-        node(draw(plan(grouped)), "m.counts").state
+        node(draw_plan(plan(grouped)), "m.counts").state
         == "a row per a, w, until the watermark of w has passed it"
     )
     without = replace(grouped, input=by(topic("ts", "a"), "a"))
-    assert "kept forever" in node(draw(plan(without)), "m.counts").state
+    assert "kept forever" in node(draw_plan(plan(without)), "m.counts").state
 
 
 def test_what_a_sink_sends_next_to_its_value_has_a_plain_name() -> None:
-    shown = brief(f"project id, {RECORD_TIME} = _timestamp, {RECORD_HEADERS} = _headers")
+    shown = abbreviate_metadata(f"project id, {RECORD_TIME} = _timestamp, {RECORD_HEADERS} = _headers")
     assert shown == "project id, record_time = _timestamp, record_headers = _headers"
     rows = topic("a")
     items = (Item("a", sql("a")), Item(RECORD_TIME, sql("current_timestamp()", TIMESTAMP)))
-    drawn = draw(plan(Project(input=rows, items=items))).nodes
+    drawn = draw_plan(plan(Project(input=rows, items=items))).nodes
     assert next(node for node in drawn if node.kind == "select").columns == ("a", "record_time")
     assert not any("_millstream" in str(node) for node in drawn)
 
 
 def test_edges_keep_the_order_of_inputs() -> None:
-    drawing = draw(shop_plan.optimized())
+    drawing = draw_plan(shop_plan.optimized())
     assert [edge for edge in drawing.edges if edge.target == "scored.lookup_products"] == [
-        Edge("interesting_events", "scored.lookup_products"),
-        Edge("products", "scored.lookup_products"),
+        PlanEdge("interesting_events", "scored.lookup_products"),
+        PlanEdge("products", "scored.lookup_products"),
     ]
 
 
 def test_every_end_of_an_edge_is_a_node() -> None:
-    drawing = draw(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
+    drawing = draw_plan(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
     names = [drawn.id for drawn in drawing.nodes]
     assert len(names) == len(set(names))
     assert {end for edge in drawing.edges for end in (edge.source, edge.target)} <= set(names)
 
 
 def test_a_group_holds_what_its_query_runs() -> None:
-    drawing = draw(
+    drawing = draw_plan(
         shop_plan.optimized(), [("q", frozenset(("model.scored", "model.counts", "model.clicks")))]
     )
     assert [group.name for group in drawing.groups] == ["q"]
@@ -83,26 +83,27 @@ def test_a_group_holds_what_its_query_runs() -> None:
 
 def test_what_two_queries_need_is_drawn_in_each() -> None:
     queries = [("a", frozenset(("model.scored", "model.clicks"))), ("b", frozenset(("model.counts",)))]
-    drawing = draw(shop_plan.optimized(), queries)
+    drawing = draw_plan(shop_plan.optimized(), queries)
     assert {"events.in_a", "events.in_b"} <= {drawn.id for drawn in drawing.nodes}
     assert drawing.outputs == ("scored.sink", "counts.table", "clicks.sink")
 
 
 def test_outputs_without_a_query_stand_alone() -> None:
-    drawing = draw(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
+    drawing = draw_plan(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
     grouped = {name for group in drawing.groups for name in group.nodes}
     assert "clicks.sink" not in grouped
 
 
 def test_an_empty_plan_is_an_empty_drawing() -> None:
-    assert draw(Plan(())) == Drawing((), (), ())
+    assert draw_plan(Plan(())) == Drawing((), (), ())
 
 
 def test_what_every_record_has_is_one_word() -> None:
     assert "decode json: a and metadata" in [
-        drawn.line for drawn in draw(plan(topic("a", meta=tuple(METADATA)))).nodes
+        drawn.line for drawn in draw_plan(plan(topic("a", meta=tuple(METADATA)))).nodes
     ]
     assert (
-        brief("leaves out _key, _topic, _partition, _offset, _timestamp, _headers") == "leaves out metadata"
+        abbreviate_metadata("leaves out _key, _topic, _partition, _offset, _timestamp, _headers")
+        == "leaves out metadata"
     )
-    assert brief("a, _key") == "a, _key"
+    assert abbreviate_metadata("a, _key") == "a, _key"

@@ -10,11 +10,11 @@ import pytest
 
 from millstream.core.text import Location
 from millstream.core.types import Field, parse_type
-from millstream.formats.keys import KeyFormat, any_value, misfit, written_key
+from millstream.formats.keys import KeyFormat, any_value, key_misfit, written_key
 from millstream.formats.registry import KEY, Encoding
 from millstream.formats.values import UnfitError
 from millstream.kafka.keys import encode_key, key_format_of
-from millstream.project.values import Key, Topic
+from millstream.project.values import Topic, TopicKey
 
 RECORD = json.dumps(
     {
@@ -79,7 +79,7 @@ def test_bad_keys_have_a_reason(encoding, type_, data):
 
 def test_generators_write_keys_in_the_format_of_the_topic():
     def topic(type_, encoding):
-        key = Key("k", parse_type(type_), encoding)
+        key = TopicKey("k", parse_type(type_), encoding)
         return Topic("web", "t", "t", Location(str(Path("x.yml")), 1, 1, 2), key=key)
 
     assert encode_key(258, topic("bigint", Encoding("long"))) == bytes((0, 0, 0, 0, 0, 0, 1, 2))
@@ -109,4 +109,4 @@ def test_sinks_write_a_column_as_it_is_and_several_as_a_row():
     ],
 )
 def test_types_that_a_format_does_not_have(encoding, type_, reason):
-    assert misfit(KeyFormat(encoding, parse_type(type_))) == reason
+    assert key_misfit(KeyFormat(encoding, parse_type(type_))) == reason

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.protobufs import comparable, fill, held, new_message, random_schema
 
 from millstream.core.types import Field, parse_type
-from millstream.formats.protobuf import Schema, protobuf_format
+from millstream.formats.protobuf import ProtobufSchema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.derived import derived_schema
 from millstream.formats.protobuf.mapping import columns_of
@@ -39,7 +39,7 @@ FIELDS = tuple(Field(name, parse_type(type_)) for name, (type_, _) in ROW.items(
 
 @pytest.mark.parametrize("framing", ["plain", "confluent"])
 def test_rows_are_read_as_they_were_written(framing):
-    schema = Schema(derived_schema(FIELDS, "shop.Order").descriptors, "shop.Order", framing, 258)
+    schema = ProtobufSchema(derived_schema(FIELDS, "shop.Order").descriptors, "shop.Order", framing, 258)
     local = protobuf_format(schema).local
     row = {name: value for name, (_, value) in ROW.items()}
     empty = {field.name: {"a": [], "m": {}}.get(field.name) for field in FIELDS}
@@ -53,7 +53,7 @@ def test_rows_are_read_as_they_were_written(framing):
 @given(st.integers(0, 2**32))
 def test_random_messages(seed):
     random = Random(seed)
-    schema = Schema(random_schema(random), "p.M0")
+    schema = ProtobufSchema(random_schema(random), "p.M0")
     local = protobuf_format(schema).local
     fields = columns_of(schema.descriptors, schema.message)
     for _ in range(5):
@@ -90,7 +90,7 @@ def test_random_messages(seed):
 def test_values_that_a_message_cant_hold(tmp_path, field, value, reason):
     text = f'syntax = "proto3"; enum E {{ ZERO = 0; }} message M {{ {field} }}'
     (tmp_path / "m.proto").write_text(text)
-    local = protobuf_format(Schema(compile_protos(["m.proto"], [tmp_path]), "M")).local
+    local = protobuf_format(ProtobufSchema(compile_protos(["m.proto"], [tmp_path]), "M")).local
     row = value if "oneof" in field else {"b" if "b = 2" in field else "a": value}
     with pytest.raises(UnfitError, match=reason):
         local.encode(row, ())
@@ -104,6 +104,6 @@ def test_a_dataclass_is_a_row(tmp_path):
         a: int
 
     local = protobuf_format(
-        Schema(derived_schema((Field("a", parse_type("int")),), "M").descriptors, "M")
+        ProtobufSchema(derived_schema((Field("a", parse_type("int")),), "M").descriptors, "M")
     ).local
     assert local.encode(Order(5), ()) == b"\x08\x05"

@@ -9,21 +9,21 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
-from support.bad import reason_of
+from support.bad_columns import reason_of
 from support.loading import load, summaries
 
 from millstream.compile import compile_project
 from millstream.core.types import Field, parse_type
-from millstream.core.user_code import Source
+from millstream.core.user_code import SourceFile
 from millstream.engine.python import functions
 from millstream.engine.python.decoding import decoding_call
-from millstream.formats.python.checks import MisfitError, fitting
+from millstream.formats.python.checks import MisfitError, fit_value
 from millstream.formats.python.codecs import FILES
 from millstream.formats.python.expected_types import expected_fields, expected_type
 from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.generators import fields_of
-from millstream.kafka.readings import of_sink
+from millstream.kafka.topic_decoding import of_sink
 from millstream.queries.topology import compiled_topology, physical_of
 
 BAD_LIST = pa.list_(pa.struct([("column", pa.string()), ("reason", pa.string())]))
@@ -154,7 +154,7 @@ BAD = {
 def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
     topic = project.sources["shop.orders"]
     fields = [Field(c.name, c.type, c.nullable) for c in topic.columns if c.expression is None]
-    source = Source("macros/codecs.py", FILE, "reasons")
+    source = SourceFile("macros/codecs.py", FILE, "reasons")
     types = pa.struct(
         [
             ("id", pa.int32()), ("total", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()),
@@ -182,7 +182,7 @@ def test_bad_records_have_the_same_reasons_with_and_without_spark(project):
 
 def test_none_of_an_optional_row_is_no_record():
     source, arrow = (
-        Source("macros/codecs.py", FILE, "optional"),
+        SourceFile("macros/codecs.py", FILE, "optional"),
         pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]),
     )
     fields = expected_fields([Field("name", parse_type("string"), nullable=False)])
@@ -253,7 +253,7 @@ def test_a_function_may_change_the_row_that_it_returned_before():
         Field("tags", parse_type("array<string>")),
     ]
     call = decoding_call(
-        Source("macros/codecs.py", AGAIN, "again"), "decode_again", expected_fields(fields), pa.list_(AGAIN_TYPE),
+        SourceFile("macros/codecs.py", AGAIN, "again"), "decode_again", expected_fields(fields), pa.list_(AGAIN_TYPE),
         optional=False, single=False,
     )  # fmt: skip
     decoded = call(pa.array([b"a", b"os", b"bcd", b"enums"], pa.binary())).to_pylist()
@@ -304,7 +304,12 @@ def test_workers_need_no_millstream(tmp_path):
     arrow = pa.list_(pa.struct([("name", pa.string()), ("_bad", BAD_LIST)]))
     assert functions.register_decoders  # its module tells pickle what to send
     call = decoding_call(
-        Source("macros/codecs.py", FILE, "alone"), "decode_event", fields, arrow, optional=True, single=False
+        SourceFile("macros/codecs.py", FILE, "alone"),
+        "decode_event",
+        fields,
+        arrow,
+        optional=True,
+        single=False,
     )
     (tmp_path / "call").write_bytes(cloudpickle.dumps(call))
     code = (
@@ -340,10 +345,10 @@ def test_workers_need_no_millstream(tmp_path):
 )
 def test_a_value_is_exactly_one_of_its_type_or_bad(type_, good, bad):
     for value in good:
-        fitting(value, expected_type(parse_type(type_)))
+        fit_value(value, expected_type(parse_type(type_)))
     for value in bad:
         with pytest.raises(MisfitError):
-            fitting(value, expected_type(parse_type(type_)))
+            fit_value(value, expected_type(parse_type(type_)))
 
 
 def test_an_unreadable_hint_is_reported_once(tmp_path):

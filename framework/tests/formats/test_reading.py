@@ -6,8 +6,8 @@ from base64 import b64encode
 import pytest
 
 from millstream.core.types import BIGINT, STRING, Field
+from millstream.formats.column_dependencies import reading_of
 from millstream.formats.protobuf.compiler import compile_protos
-from millstream.formats.reading import reading_of
 from millstream.formats.registry import Encoding
 
 FIELDS = (Field("a", BIGINT), Field("b", STRING))

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.core.types import Field, parse_type
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import Column
@@ -48,7 +48,7 @@ def fields(columns):
 
 
 def sql(pieces):
-    return render(Expression(tuple(pieces), parse_type("string")), lambda ref: ref.column)
+    return render_sql(Expression(tuple(pieces), parse_type("string")), lambda ref: ref.column)
 
 
 def read_by_spark(spark, name, columns, values):

@@ -12,7 +12,7 @@ import pytest
 from project import TABLES, TOPICS, models, refused, written
 from statements import REFUSED
 from support.long import BUILDS
-from support.streamed import attempted, streamed
+from support.micro_batches import attempted, streamed
 
 FORMS = models()
 

@@ -12,8 +12,8 @@ from support.broker import lend
 from millstream.cli.group import millstream
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.generators import Record
-from millstream.kafka.producing import Feed, send
+from millstream.kafka.generators import GeneratedRecord
+from millstream.kafka.producing import TopicFeed, send_feeds
 from millstream.project.load import load_project
 
 if sys.platform == "win32":
@@ -106,7 +106,9 @@ def put(admin):
     """Write records, in their order, into a topic."""
 
     def call(topic, *values, key=None):
-        send(admin, [Feed(topic, iter([Record(key, value, None) for value in values]))], None)
+        send_feeds(
+            admin, [TopicFeed(topic, iter([GeneratedRecord(key, value, None) for value in values]))], None
+        )
 
     return call
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.topics import TopicConfig, create_missing
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_newest_records_are_shown(run, filled):
 
 
 def test_records_that_were_sent_again_are_left_out(run, filled, cluster, admin):
-    create_missing(admin, [Topic("repeats", 2)])
+    create_missing(admin, [TopicConfig("repeats", 2)])
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     records = [
         ("a", "in-0-7", "q/a/1"), ("b", "in-0-7", "q/a/2"),  # the second one is sent again
@@ -102,7 +102,7 @@ def test_a_file_instead_of_the_terminal(run, filled, tmp_path):
 
 
 def test_a_sink_is_decoded_by_its_model(run, admin, put):
-    create_missing(admin, [Topic("shop.out")])
+    create_missing(admin, [TopicConfig("shop.out")])
     put("shop.out", b'{"id":1,"kind":"a"}', b"not json", None, key=b"1")
     code, out, _ = run("consume", "out", "--keys")
     assert code == 0
@@ -118,7 +118,7 @@ def test_a_sink_is_decoded_by_its_model(run, admin, put):
 
 
 def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
-    create_missing(admin, [Topic(name)])
+    create_missing(admin, [TopicConfig(name)])
     put(name, "a\x1b[2Jb\nc\x9b".encode(), b"\x00\xff", '{"a": "\x9b"}'.encode())
     assert run("consume", name)[1].splitlines() == [
         "base64:YRtbMkpiCmPCmw==", "base64:AP8=", '{"a":"\\x9b"}',

@@ -8,7 +8,7 @@ import pytest
 
 from millstream.core.errors import MillstreamError
 from millstream.kafka.event_time import EventTime, event_time
-from millstream.kafka.generators import Record, fields_of, generators_of, records
+from millstream.kafka.generators import GeneratedRecord, fields_of, generate_records, generators_of
 from millstream.kafka.live_times import LiveTimes
 from millstream.project.load import load_project
 
@@ -31,7 +31,7 @@ def loaded(root, body, source="{name: clicks, columns: [{name: id, type: bigint}
 def first(root, body, count=1, **more):
     project = loaded(root, body, **more)
     (generator,) = generators_of(project).values()
-    return [*islice(records(project, *generator), count)]
+    return [*islice(generate_records(project, *generator), count)]
 
 
 def refused(root, body, **more):
@@ -43,21 +43,23 @@ def refused(root, body, **more):
 
 def test_the_same_seed_gives_the_same_records_and_another_others(project):
     generator = generators_of(project)["web.clicks"]
-    one, same = ([*islice(records(project, *generator, seed=1), 50)] for _ in range(2))
+    one, same = ([*islice(generate_records(project, *generator, seed=1), 50)] for _ in range(2))
     assert one == same
-    assert one != [*islice(records(project, *generator, seed=2), 50)]
+    assert one != [*islice(generate_records(project, *generator, seed=2), 50)]
 
 
 def test_a_record_has_the_time_of_its_event(project):
-    one, two = islice(records(project, *generators_of(project)["web.clicks"]), 2)
+    one, two = islice(generate_records(project, *generators_of(project)["web.clicks"]), 2)
     assert one.timestamp == 1767225600000
     assert two.timestamp == one.timestamp + 1000
 
 
 def test_values_are_written_in_the_format_of_the_source(project):
     generators = generators_of(project)
-    assert next(records(project, *generators["web.lines"])) == Record(None, b'0,"x,0"', None)
-    assert [*islice(records(project, *generators["web.ticks"]), 2)][1] == Record(
+    assert next(generate_records(project, *generators["web.lines"])) == GeneratedRecord(
+        None, b'0,"x,0"', None
+    )
+    assert [*islice(generate_records(project, *generators["web.ticks"]), 2)][1] == GeneratedRecord(
         b"1", (2).to_bytes(8, "big"), None
     )
 
@@ -70,7 +72,7 @@ def test_values_are_written_in_the_format_of_the_source(project):
     ],
 )  # fmt: skip
 def test_bytes_and_texts_go_as_they_are_and_none_is_a_tombstone(tmp_path, value, written):
-    assert first(tmp_path, f"yield 'k', {value}") == [Record(b"k", written, None)]
+    assert first(tmp_path, f"yield 'k', {value}") == [GeneratedRecord(b"k", written, None)]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_dataclasses_and_helpers_work(tmp_path):
         "import dataclasses\n\n\n@dataclasses.dataclass\nclass Click:\n    id: int\n\n\n"
         "def _made(n):\n    return Click(n)\n\n\ndef clicks(random, now):\n    yield None, _made(3)\n"
     )
-    assert first(tmp_path, body) == [Record(None, b'{"id":3}', None)]
+    assert first(tmp_path, body) == [GeneratedRecord(None, b'{"id":3}', None)]
 
 
 def test_a_column_that_csv_lacks_is_told(tmp_path):

@@ -11,25 +11,25 @@ from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import Admin, ClientErrors
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.consuming import all_records
-from millstream.kafka.generators import Record, generators_of, records
-from millstream.kafka.offsets import bounds
-from millstream.kafka.producing import Feed, fill_empty, never_written, send
-from millstream.kafka.topics import Topic, create_missing
+from millstream.kafka.generators import GeneratedRecord, generate_records, generators_of
+from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.producing import TopicFeed, fill_empty, never_written, send_feeds
+from millstream.kafka.topics import TopicConfig, create_missing
 from millstream.local.broker import broker_folder_of
 
 
 def feed(topic, size=10):
-    return Feed(topic, (Record(str(n).encode(), b"x" * size, None) for n in count()))
+    return TopicFeed(topic, (GeneratedRecord(str(n).encode(), b"x" * size, None) for n in count()))
 
 
 def held(admin, topic):
-    return sum(end for _, end in bounds(admin, [topic]).values())
+    return sum(end for _, end in topic_bounds(admin, [topic]).values())
 
 
 def test_as_many_as_were_asked_for_of_each_feed(admin, name):
-    create_missing(admin, [Topic(f"{name}_1", 2), Topic(f"{name}_2")])
+    create_missing(admin, [TopicConfig(f"{name}_1", 2), TopicConfig(f"{name}_2")])
     reports = []
-    sent = send(
+    sent = send_feeds(
         admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *said: reports.append(said)
     )
     assert sent.records == {f"{name}_1": 2500, f"{name}_2": 2500}
@@ -39,27 +39,27 @@ def test_as_many_as_were_asked_for_of_each_feed(admin, name):
 
 
 def test_a_feed_that_ends_is_no_mistake(admin, name):
-    create_missing(admin, [Topic(name)])
-    assert send(admin, [Feed(name, islice(feed(name).records, 7))], 100).records == {name: 7}
+    create_missing(admin, [TopicConfig(name)])
+    assert send_feeds(admin, [TopicFeed(name, islice(feed(name).records, 7))], 100).records == {name: 7}
 
 
 def test_a_rate_is_kept_for_each_feed(admin, name):
-    create_missing(admin, [Topic(f"{name}_1"), Topic(f"{name}_2")])
-    sent = send(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
+    create_missing(admin, [TopicConfig(f"{name}_1"), TopicConfig(f"{name}_2")])
+    sent = send_feeds(admin, [feed(f"{name}_1"), feed(f"{name}_2")], 60, rate=60)
     assert sent.records == {f"{name}_1": 60, f"{name}_2": 60}
     assert sent.seconds > 0.8
 
 
 def test_what_comes_fast_comes_in_batches(admin, shop, name):
     # Of 20 or more records each; one by one, they would cost the broker four times as much.
-    create_missing(admin, [Topic(name)])
-    send(admin, [feed(name)], 1000, rate=2000)
+    create_missing(admin, [TopicConfig(name)])
+    send_feeds(admin, [feed(name)], 1000, rate=2000)
     assert batches(shop, name) < 50
 
 
 def test_what_comes_slowly_comes_at_once(admin, shop, name):
-    create_missing(admin, [Topic(name)])
-    send(admin, [feed(name)], 20, rate=40)
+    create_missing(admin, [TopicConfig(name)])
+    send_feeds(admin, [feed(name)], 20, rate=40)
     assert batches(shop, name) > 10  # a machine that is busy for a moment sends two at a time
 
 
@@ -76,20 +76,26 @@ def batches(shop, topic):
 
 def test_keys_go_where_javas_clients_send_them(admin, name):
     # murmur2("21") of Kafka's own Utils is -973932308, of 3 partitions the second.
-    create_missing(admin, [Topic(name, 3)])
-    send(admin, [Feed(name, iter([Record(b"21", b"", None)] * 5))], None)
+    create_missing(admin, [TopicConfig(name, 3)])
+    send_feeds(admin, [TopicFeed(name, iter([GeneratedRecord(b"21", b"", None)] * 5))], None)
     assert {m.partition() for m in all_records(admin, [name])} == {(-973932308 & 0x7FFFFFFF) % 3}
 
 
 def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
     now = int(time.time() * 1000)
-    create_missing(admin, [Topic(f"{name}_all"), Topic(f"{name}_day", config={"retention.ms": "86400000"})])
+    create_missing(
+        admin, [TopicConfig(f"{name}_all"), TopicConfig(f"{name}_day", config={"retention.ms": "86400000"})]
+    )
     old, recent, future = 1767225600000, now - 7_200_000, now + 864_000_000
     timestamps = {}
     for topic in (f"{name}_all", f"{name}_day"):
-        send(
+        send_feeds(
             admin,
-            [Feed(topic, iter([Record(None, b"", time_) for time_ in (old, recent, future, None)]))],
+            [
+                TopicFeed(
+                    topic, iter([GeneratedRecord(None, b"", time_) for time_ in (old, recent, future, None)])
+                )
+            ],
             None,
         )
         timestamps[topic[-3:]] = [m.timestamp()[1] for m in all_records(admin, [topic])]
@@ -100,9 +106,9 @@ def test_timestamps_are_those_of_events_where_the_topic_keeps_them(admin, name):
 
 
 def test_a_record_that_is_too_large_is_told(admin, name):
-    create_missing(admin, [Topic(name, config={"max.message.bytes": "2000"})])
+    create_missing(admin, [TopicConfig(name, config={"max.message.bytes": "2000"})])
     with pytest.raises(MillstreamError) as caught:
-        send(admin, [feed(name, 5000)], 3)
+        send_feeds(admin, [feed(name, 5000)], 3)
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, f"'{name}'" in diagnostic.message, "max.message.bytes" in diagnostic.help) == (
         "MS835",
@@ -112,33 +118,33 @@ def test_a_record_that_is_too_large_is_told(admin, name):
 
 
 def test_small_records_fit_a_topic_that_takes_only_small_batches(admin, name):
-    create_missing(admin, [Topic(name, config={"max.message.bytes": "2000"})])
-    assert send(admin, [feed(name, 100)], 500).records == {name: 500}
+    create_missing(admin, [TopicConfig(name, config={"max.message.bytes": "2000"})])
+    assert send_feeds(admin, [feed(name, 100)], 500).records == {name: 500}
     assert held(admin, name) == 500
 
 
 def test_a_topic_that_is_not_there_is_told(admin, name):
     with pytest.raises(MillstreamError) as caught:
-        send(admin, [feed(name)], 3)
+        send_feeds(admin, [feed(name)], 3)
     assert name in caught.value.diagnostics[0].message
 
 
 def test_a_kafka_that_went_away_is_told(admin, name):
-    create_missing(admin, [Topic(name)])
+    create_missing(admin, [TopicConfig(name)])
     gone = Cluster("127.0.0.1:1", {"producer": {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}})
     with pytest.raises(MillstreamError) as caught:
-        send(Admin(gone, admin.client, ClientErrors()), [feed(name)], 3)
+        send_feeds(Admin(gone, admin.client, ClientErrors()), [feed(name)], 3)
     assert caught.value.diagnostics[0].code == "MS822"
 
 
 def test_a_mistake_of_a_generator_comes_through(admin, name):
     def broken():
-        yield Record(None, b"", None)
+        yield GeneratedRecord(None, b"", None)
         raise MillstreamError
 
-    create_missing(admin, [Topic(name)])
+    create_missing(admin, [TopicConfig(name)])
     with pytest.raises(MillstreamError):
-        send(admin, [Feed(name, broken())], 3)
+        send_feeds(admin, [TopicFeed(name, broken())], 3)
 
 
 def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_path):
@@ -149,7 +155,7 @@ def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_pat
     )
     sources = {"web.clicks": replace(source, topic=name)}
     failing = replace(project, root=str(tmp_path), sources=sources, generators=(generator,))
-    create_missing(admin, [Topic(name)])
+    create_missing(admin, [TopicConfig(name)])
     reports: list[tuple[str, int]] = []
     with pytest.raises(MillstreamError) as caught:
         fill_empty(admin, failing, [name], progress=lambda *sent: reports.append(sent))
@@ -161,11 +167,11 @@ def test_only_topics_without_records_are_filled(admin, project, name):
     sources = {id_: replace(source, topic=f"{name}_{source.name}") for id_, source in project.sources.items()}
     renamed = replace(project, sources=sources)
     topics = [f"{name}_{topic}" for topic in ("clicks", "lines", "silent", "ticks")]
-    create_missing(admin, [Topic(topic, 2) for topic in topics[:3]])
+    create_missing(admin, [TopicConfig(topic, 2) for topic in topics[:3]])
     assert never_written(admin, topics) == frozenset(topics[:3])
     assert fill_empty(admin, renamed, topics, 20) == {f"{name}_clicks": 20, f"{name}_lines": 5}
     assert fill_empty(admin, renamed, topics, 20) == {}
     values = sorted(m.value() for m in all_records(admin, [f"{name}_clicks"]))
     assert values == sorted(
-        r.value for r in islice(records(renamed, *generators_of(renamed)["web.clicks"]), 20)
+        r.value for r in islice(generate_records(renamed, *generators_of(renamed)["web.clicks"]), 20)
     )

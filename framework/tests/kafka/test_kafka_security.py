@@ -10,15 +10,15 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from support.secured import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
+from support.secured_kafka import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 
 from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.consuming import follow_records
-from millstream.kafka.generators import Record
-from millstream.kafka.producing import Feed, send
-from millstream.kafka.topics import Topic, create_missing, differences
+from millstream.kafka.generators import GeneratedRecord
+from millstream.kafka.producing import TopicFeed, send_feeds
+from millstream.kafka.topics import TopicConfig, compare_topics, create_missing
 
 pytestmark = pytest.mark.long
 
@@ -66,13 +66,14 @@ def test_no_login_where_one_is_needed(port):
 
 def test_what_is_not_permitted_is_told_with_the_permission_that_lacks(port, name):
     root, ann = admin_of(cluster_of(port)), admin_of(cluster_of(port, "ann", PASSWORD))
-    create_missing(root, [Topic(name, config={"retention.ms": "-1"})])
-    diagnostic = refused(create_missing, ann, [Topic(f"{name}_2")])
+    create_missing(root, [TopicConfig(name, config={"retention.ms": "-1"})])
+    diagnostic = refused(create_missing, ann, [TopicConfig(f"{name}_2")])
     assert (diagnostic.code, "for 'ann'" in diagnostic.help) == ("MS824", True)
-    feed = Feed(name, iter([Record(None, b"x", None)] * 3))
-    assert refused(send, ann, [feed], 3).code == "MS824"
+    feed = TopicFeed(name, iter([GeneratedRecord(None, b"x", None)] * 3))
+    assert refused(send_feeds, ann, [feed], 3).code == "MS824"
     describe(root, name)
     assert refused(next, follow_records(ann, {(name, 0): 0})).code == "MS824"
     assert [
-        difference.what for difference in differences(ann, [Topic(name, 9, config={"retention.ms": "5"})])
+        difference.what
+        for difference in compare_topics(ann, [TopicConfig(name, 9, config={"retention.ms": "5"})])
     ] == ["partitions"]

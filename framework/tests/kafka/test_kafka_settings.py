@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.core.errors import MillstreamError
-from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.cluster import Cluster, reveal_options
 from millstream.kafka.security import MODULES, jaas_config, jaas_options
 from millstream.kafka.settings import (
     RENAMED,
@@ -21,8 +21,8 @@ from millstream.kafka.settings import (
     source_options,
     translate_options,
 )
-from millstream.local.jars import fetch
-from millstream.local.java import java
+from millstream.local.jars import fetch_jars
+from millstream.local.java import find_java
 from millstream.project.kafka_options import known_options
 from millstream.project.secrets import Secret
 
@@ -51,7 +51,7 @@ def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
     spark_options = sink_options(cluster(**SCRAM))
     client_options = producer_config(cluster(**SCRAM))
     assert "fish" not in repr(spark_options) + repr(client_options)
-    assert revealed(spark_options)["kafka.sasl.jaas.config"] == (
+    assert reveal_options(spark_options)["kafka.sasl.jaas.config"] == (
         "org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="ann" password="sword\\"fish\\\\";'
     )
@@ -61,7 +61,7 @@ def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
     )
     assert {
         name: value
-        for name, value in revealed(client_options).items()
+        for name, value in reveal_options(client_options).items()
         if name.startswith(("sasl", "security"))
     } == {
         "security.protocol": "SASL_SSL",
@@ -74,15 +74,15 @@ def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
 def test_a_jaas_text_is_read_for_librdkafka():
     said = {**SCRAM, "sasl_jaas_config": Secret('x.Module required username="bob" password="a\\"b";')}
     del said["sasl_username"], said["sasl_password"]
-    client_options = revealed(admin_config(cluster(**said)))
+    client_options = reveal_options(admin_config(cluster(**said)))
     assert (client_options["sasl.username"], client_options["sasl.password"]) == ("bob", 'a"b')
-    assert revealed(source_options(cluster(**said)))["kafka.sasl.jaas.config"].startswith("x.Module")
+    assert reveal_options(source_options(cluster(**said)))["kafka.sasl.jaas.config"].startswith("x.Module")
 
 
 def test_oauth_gets_its_tokens_from_one_place():
     url = {"sasl.oauthbearer.token.endpoint.url": "https://login/token"}
     said = {**SCRAM, "sasl_mechanism": "OAUTHBEARER", "consumer": url}
-    client_options = revealed(admin_config(cluster(**said)))
+    client_options = reveal_options(admin_config(cluster(**said)))
     assert client_options["sasl.oauthbearer.method"] == "oidc"
     assert (
         client_options["sasl.oauthbearer.client.id"],
@@ -91,7 +91,7 @@ def test_oauth_gets_its_tokens_from_one_place():
         "ann",
         url.popitem()[1],
     )
-    spark_options = revealed(source_options(cluster(**said)))
+    spark_options = reveal_options(source_options(cluster(**said)))
     assert 'clientId="ann"' in spark_options["kafka.sasl.jaas.config"]
     assert "OAuthBearerLoginCallbackHandler" in spark_options["kafka.sasl.login.callback.handler.class"]
 
@@ -108,8 +108,8 @@ def test_pem_files_go_along_to_java_and_are_named_to_librdkafka(tmp_path):
     )
     spark_options = source_options(said)
     assert "abc" not in repr(spark_options)
-    assert revealed(spark_options)["kafka.ssl.truststore.certificates"] == f"{PEM}ca"
-    assert revealed(spark_options)["kafka.ssl.keystore.key"] == f"{PEM}key"
+    assert reveal_options(spark_options)["kafka.ssl.truststore.certificates"] == f"{PEM}ca"
+    assert reveal_options(spark_options)["kafka.ssl.keystore.key"] == f"{PEM}key"
     assert spark_options["kafka.ssl.truststore.type"] == spark_options["kafka.ssl.keystore.type"] == "PEM"
     assert admin_config(said)["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
@@ -272,7 +272,7 @@ def test_kafka_itself_reads_passwords_as_they_are(tmp_path):
     (tmp_path / "Read.java").write_text(_JAVA)
     configs = [jaas_config(MODULES["PLAIN"], {"username": "u", "password": word}) for word in words]
     (tmp_path / "in").write_text("\n".join(b64encode(config.encode()).decode() for config in configs))
-    jars = fetch(["broker"], None)["broker"]
-    command = [java().program, "-cp", ":".join(map(str, jars)), tmp_path / "Read.java", tmp_path / "in"]
+    jars = fetch_jars(["broker"], None)["broker"]
+    command = [find_java().program, "-cp", ":".join(map(str, jars)), tmp_path / "Read.java", tmp_path / "in"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert [b64decode(line).decode() for line in said.split()] == words

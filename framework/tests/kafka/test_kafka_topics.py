@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.core.errors import MillstreamError
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.topics import Topic, create_missing, differences, user_topics
+from millstream.kafka.topics import TopicConfig, compare_topics, create_missing, user_topics
 from millstream.project.secrets import Secret
 
 
@@ -20,23 +20,23 @@ def refused(call, *arguments):
 
 
 def test_a_missing_topic_is_created_as_wanted_and_once(admin, name):
-    topic = Topic(name, 3, 1, {"retention.ms": "86400000", "cleanup.policy": "compact,delete"})
+    topic = TopicConfig(name, 3, 1, {"retention.ms": "86400000", "cleanup.policy": "compact,delete"})
     assert create_missing(admin, [topic]) == (name,)
     assert create_missing(admin, [topic]) == ()
     assert name in user_topics(admin)
     assert len(admin.metadata().topics[name].partitions) == 3
-    assert differences(admin, [topic]) == []
+    assert compare_topics(admin, [topic]) == []
 
 
 def test_without_wishes_the_cluster_decides(admin, name):
-    assert create_missing(admin, [Topic(name)]) == (name,)
-    assert differences(admin, [Topic(name)]) == []
+    assert create_missing(admin, [TopicConfig(name)]) == (name,)
+    assert compare_topics(admin, [TopicConfig(name)]) == []
 
 
 def test_differences_are_told_with_the_command_that_changes_them(admin, name):
-    create_missing(admin, [Topic(name, 2, 1, {"retention.ms": "1000"})])
-    topic = Topic(name, 4, 3, {"retention.ms": "2000"})
-    by_what = {difference.what: difference for difference in differences(admin, [topic])}
+    create_missing(admin, [TopicConfig(name, 2, 1, {"retention.ms": "1000"})])
+    topic = TopicConfig(name, 4, 3, {"retention.ms": "2000"})
+    by_what = {difference.what: difference for difference in compare_topics(admin, [topic])}
     assert {what: (difference.expected, difference.actual) for what, difference in by_what.items()} == {
         "partitions": ("4", "2"), "replication": ("3", "1"), "retention.ms": ("2000", "1000"),
     }  # fmt: skip
@@ -47,16 +47,20 @@ def test_differences_are_told_with_the_command_that_changes_them(admin, name):
 
 
 def test_no_command_takes_partitions_away(admin, name):
-    create_missing(admin, [Topic(name, 2)])
-    (difference,) = differences(admin, [Topic(name, 1)])
+    create_missing(admin, [TopicConfig(name, 2)])
+    (difference,) = compare_topics(admin, [TopicConfig(name, 1)])
     assert difference.command == ""
     assert "can't remove partitions" in difference.diagnostic.help
 
 
 def test_the_same_value_written_otherwise_is_no_difference(admin, name):
-    create_missing(admin, [Topic(name, config={"min.cleanable.dirty.ratio": "0.50", "preallocate": "FALSE"})])
+    create_missing(
+        admin, [TopicConfig(name, config={"min.cleanable.dirty.ratio": "0.50", "preallocate": "FALSE"})]
+    )
     assert (
-        differences(admin, [Topic(name, config={"min.cleanable.dirty.ratio": ".5", "preallocate": "false"})])
+        compare_topics(
+            admin, [TopicConfig(name, config={"min.cleanable.dirty.ratio": ".5", "preallocate": "false"})]
+        )
         == []
     )
 
@@ -71,7 +75,7 @@ def test_the_same_value_written_otherwise_is_no_difference(admin, name):
     ],
 )
 def test_what_kafka_refuses_is_told(admin, name, change, message, remedy):
-    topic = replace(Topic(name), **change)
+    topic = replace(TopicConfig(name), **change)
     (diagnostic,) = refused(create_missing, admin, [topic])
     assert (diagnostic.code, message in diagnostic.message, remedy in diagnostic.help) == (
         "MS825",
@@ -82,7 +86,11 @@ def test_what_kafka_refuses_is_told(admin, name, change, message, remedy):
 
 
 def test_good_topics_are_created_beside_bad_ones_and_all_bad_ones_are_told(admin, name):
-    topics = [Topic(f"{name}_1", replication=9), Topic(f"{name}_2"), Topic(f"{name}_3", replication=9)]
+    topics = [
+        TopicConfig(f"{name}_1", replication=9),
+        TopicConfig(f"{name}_2"),
+        TopicConfig(f"{name}_3", replication=9),
+    ]
     assert len(refused(create_missing, admin, topics)) == 2
     assert f"{name}_2" in user_topics(admin)
 

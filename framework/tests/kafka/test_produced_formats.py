@@ -12,7 +12,7 @@ from support.runs import create_topics, received
 from support.shops import Shop
 
 from millstream.cli.group import millstream
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 CODECS = """
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ def comparable(row, names):
 
 def pinned(name, kind, *texts):
     versions = [version_of(number, id_, kind, text) for number, (id_, text) in enumerate(texts, 1)]
-    return encode(Subject(f"{name}-value", "NONE", tuple(versions)))
+    return encode_subject(Subject(f"{name}-value", "NONE", tuple(versions)))
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.local.jars import fetch, jars_folder
+from millstream.local.jars import fetch_jars, jars_folder
 
 
 def failure(catalog):
     with pytest.raises(MillstreamError) as caught:
-        fetch(["first"], catalog=catalog)
+        fetch_jars(["first"], catalog=catalog)
     (diagnostic,) = caught.value.diagnostics
     return diagnostic
 

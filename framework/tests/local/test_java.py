@@ -5,7 +5,7 @@ import os
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.local.java import java, java_version
+from millstream.local.java import find_java, java_version
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs sh")
 
@@ -26,14 +26,14 @@ def home(tmp_path, monkeypatch):
 
 def test_the_java_of_java_home(home):
     program = home("echo 'openjdk version \"21.0.4\" 2024-07-16' >&2")
-    installed = java()
+    installed = find_java()
     assert (installed.program, installed.version, installed.major) == (program, "21.0.4", 21)
 
 
 def test_java_sees_no_secrets(home, tmp_path, monkeypatch):
     monkeypatch.setenv("SHOP_PLAIN_NAME", "swordfish")
     home(f"env > {tmp_path}/seen; echo 'openjdk version \"21.0.4\"' >&2")
-    java()
+    find_java()
     seen = (tmp_path / "seen").read_text()
     assert f"JAVA_HOME={tmp_path}\n" in seen
     assert "swordfish" not in seen
@@ -43,7 +43,7 @@ def test_the_java_on_the_path(home, monkeypatch):
     program = home("echo 'openjdk version \"17\"' >&2")
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(program.parent))
-    assert java().program == program
+    assert find_java().program == program
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_java_on_the_path(home, monkeypatch):
 def test_what_is_no_java_for_us(home, script, code, said):
     home(script)
     with pytest.raises(MillstreamError) as caught:
-        java()
+        find_java()
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == code
     assert said in diagnostic.message
@@ -65,14 +65,14 @@ def test_what_is_no_java_for_us(home, script, code, said):
 
 def test_no_java(home):
     with pytest.raises(MillstreamError, match=r"MS801.*not found in JAVA_HOME"):
-        java()
+        find_java()
 
 
 def test_a_java_that_cannot_be_run(home):
     program = home("")
     program.write_bytes(b"\x7fELF but not really")
     with pytest.raises(MillstreamError, match=r"MS803.*can't be run"):
-        java()
+        find_java()
 
 
 @pytest.mark.parametrize(

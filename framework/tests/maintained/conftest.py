@@ -1,5 +1,5 @@
 import pytest
-from streaming.bench import QUICK
+from streaming.query_runner import QUICK
 from support.runs import create_topics
 from support.shops import Shop
 

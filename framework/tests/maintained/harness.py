@@ -15,9 +15,9 @@ from support.runs import job_of
 
 from millstream.compile import compile_project
 from millstream.engine.queries.differences import NEW, STORED, differences_sql
-from millstream.engine.queries.maintained import differences, views
+from millstream.engine.queries.maintained import create_views, open_differences
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, TOUCHED, UNSURE, WEIGHT, touched_column, view_of
-from millstream.runner.samples.trial import ddl
+from millstream.runner.samples.trial import columns_to_ddl
 
 SOURCES = """
 sources:
@@ -68,7 +68,7 @@ class Maintained:
         queries = job_of(root).physical.queries
         self.plans = {q.maintaining.target.model: q.maintaining for q in queries if q.maintaining is not None}
         columns = {t.model: t.columns for q in queries for t in q.tables}
-        self.columns = {model: ddl(columns[model]) for model in columns}
+        self.columns = {model: columns_to_ddl(columns[model]) for model in columns}
         self.names = {model: [c.name for c in columns[model]] for model in columns}
         self.rows = {model: {} for model in columns}
         """By model and key, the rows."""
@@ -135,14 +135,14 @@ class Maintained:
             feed = changes.get(relation)
             earlier = as_before(self.rows[relation].values(), feed or [])
             self._frame(earlier, self.columns[relation]).createOrReplaceTempView(view_of("before", index))
-            views(
+            create_views(
                 self.spark,
                 index,
                 self._frame(feed, f"{self.columns[relation]}, _change_type string") if feed else None,
             )
         model = plan.target.model
         self._frame(self.rows[model].values(), self.columns[model]).createOrReplaceTempView(STORED)
-        with differences(self.spark, plan, changed_inputs) as difference:
+        with open_differences(self.spark, plan, changed_inputs) as difference:
             return difference.rows.collect()
 
     def _frame(self, rows, columns):

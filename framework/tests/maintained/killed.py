@@ -12,8 +12,8 @@ from pathlib import Path
 from support.runs import job_of
 
 from maintained.generator import TableModel
-from millstream.engine.queries.deliveries import Stores
-from millstream.engine.queries.start import QueryContext, keeping
+from millstream.engine.queries.deliveries import BatchWriter
+from millstream.engine.queries.start import QueryContext, incremental_table
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
@@ -43,8 +43,8 @@ def work_of(job, tables, name, merge):
     """Return what a batch of the query of a maintained table does; `merge` stores its rows."""
     queries = (query for query in job.physical.queries if query.maintaining)
     query = next(query for query in queries if query.maintaining.target.model == f"model.{name}")
-    context = QueryContext(job.project, "", Stores(MAINTAINED, {}, merge), {}, tables)
-    return keeping(query, context).each_batch
+    context = QueryContext(job.project, "", BatchWriter(MAINTAINED, {}, merge), {}, tables)
+    return incremental_table(query, context).each_batch
 
 
 def main(root: str, moment: str) -> None:

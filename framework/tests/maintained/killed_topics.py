@@ -14,7 +14,7 @@ from millstream.engine.queries import deliveries
 
 
 def main(root: str, model: str, moment: str) -> None:
-    send = deliveries.send
+    send = deliveries.write_records
 
     def killed(*arguments):
         if moment == "during":
@@ -24,7 +24,7 @@ def main(root: str, model: str, moment: str) -> None:
         send(*arguments)
         die()
 
-    deliveries.send = killed
+    deliveries.write_records = killed
     built(Path(root), None, models=frozenset({f"model.{model}"}))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from millstream.core.types import BIGINT, STRING, Field
 from millstream.engine.queries.change_records import FollowedBatch, change_records, source_of
-from millstream.formats.changes import envelope
+from millstream.formats.changes import envelope_fields
 
 SCHEMA = "topic string, key binary, value binary, _had struct<value: binary>"
 OLD, NEW = '{"id":1,"text":"a \\"quoted\\" ü"}', '{"id":1,"text":null}'
@@ -66,7 +66,7 @@ def test_the_record_of_the_guide_has_these_fields():
 
 
 def test_the_fields_are_those_of_a_record():
-    fields = envelope([Field("id", BIGINT), Field("text", STRING)])
+    fields = envelope_fields([Field("id", BIGINT), Field("text", STRING)])
     (record,) = expected(None, NEW, first=False, tombstones=True)
     assert [field.name for field in fields] == list(record)
     source = next(field for field in fields if field.name == "source")

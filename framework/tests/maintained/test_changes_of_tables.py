@@ -20,11 +20,11 @@ from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.deploy.stages.roll_back import roll_back
 from millstream.docs.export import exported_project
-from millstream.docs.exporters import export
-from millstream.kafka.readings import of_sink, show_record
+from millstream.docs.exporters import write_document
+from millstream.kafka.topic_decoding import of_sink, show_record
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 from millstream.stores.delta.folder import delta_folder
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
@@ -124,7 +124,7 @@ def check(shop, reader):
 def check_description(shop):
     """Check that all records are as AsyncAPI says, and that they can be shown."""
     compiled = compile_project(shop.root)
-    document = json.loads(export("asyncapi", exported_project(compiled)))
+    document = json.loads(write_document("asyncapi", exported_project(compiled)))
     for name in ("large", "often"):
         schema = document["components"]["schemas"][f"model_{name}"]
         reading = of_sink(compiled.manifest.nodes[f"model.{name}"])
@@ -182,7 +182,7 @@ def test_an_edit_needs_a_rebuild_which_sends_all_rows_again(shop, first_spark, r
     build(shop, first_spark)
     check(shop, reader)
     shop.model("large", LARGE.replace("upper(user)", "lower(user)"))
-    _, build_events = built(shop.root, first_spark, intent=Update(accepted=Accepted(everything=True)))
+    _, build_events = built(shop.root, first_spark, intent=Update(accepted=AcceptedModels(everything=True)))
     assert [diagnostic.code for diagnostic in problems(build_events)] == ["MS870"]
     build(shop, first_spark, intent=Apply({}))
     with pytest.raises(MillstreamError, match="MS888"):

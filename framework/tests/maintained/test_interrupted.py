@@ -14,7 +14,7 @@ from maintained.generator import Sequence
 from maintained.harness import Maintained, changed
 from maintained.killed import BASE, BATCHES, GROUPS, JOINED, PLACED, work_of
 from millstream.engine.queries.tables import Tables
-from millstream.stores.spark import Batch
+from millstream.stores.spark import TableBatch
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
@@ -50,7 +50,7 @@ class Stored:
         table = self.outputs["model.t0"]
         schema = ", ".join(f"{column.name} {column.type}" for column in table.columns) + ", _deleted boolean"
         frame = self.spark.createDataFrame(written, schema)
-        self.tables.merge(frame, table, Batch("tests", number, deletes=True, new=False))
+        self.tables.merge(frame, table, TableBatch("tests", number, deletes=True, new=False))
 
     def maintain(self, name, merge=None):
         work_of(self.job, self.tables, name, merge or self.tables.merge)(self.spark.newSession().range(0), 0)

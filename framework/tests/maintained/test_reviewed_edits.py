@@ -17,8 +17,8 @@ from maintained.advanced import FORMS as MORE
 from maintained.generator import sequences
 from maintained.harness import InDuckDB, in_memory, insert, ordered, translated, typed
 from millstream.compile import compile_project
-from millstream.review.compare import review
-from millstream.review.replay import statistics
+from millstream.review.compare import review_versions
+from millstream.review.rebuild_cost import collect_figures
 from millstream.review.version import version_of
 
 pytestmark = SPARK_WARNINGS
@@ -98,7 +98,7 @@ def reported(folder, before, after):
     if any(diagnostic.severity == "error" for diagnostic in compiled["now"].diagnostics):
         return None
     versions = [version_of(name, compiled[name], root) for name, root in roots.items()]
-    reviewed = review(*versions, statistics(compiled["now"].manifest, {}, None))
+    reviewed = review_versions(*versions, collect_figures(compiled["now"].manifest, {}, None))
     return {node.id.partition(".")[2]: (node.rows, {c.name for c in node.columns}) for node in reviewed.nodes}
 
 

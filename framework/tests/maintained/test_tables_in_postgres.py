@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import DOUBLE, INT, STRING
 from millstream.engine.queries.few_keys import with_few_keys
-from millstream.engine.queries.small_batches import evaluated
+from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
@@ -115,7 +115,7 @@ def test_tables_equal_their_sql_after_every_build(shop, first_spark, schema):
 
 
 def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, schema, monkeypatch):
-    stored, interrupted = merge.merge, []
+    stored, interrupted = merge.merge_batch, []
 
     def before(_rows, table, *_):
         interrupted.append(table.model)
@@ -155,7 +155,7 @@ def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
         ([("u7", n, 0.0) for n in range(1001)], "[]", None),
     ):
         frame = first_spark.createDataFrame(keys, "a string, b int, c double")
-        with evaluated(frame) as few:
+        with evaluate_batch(frame) as few:
             less = with_few_keys(stored, few, ["USER", "id", "share"])
             assert f"PushedFilters: {pushed}" in physical(less)
             assert less.count() == (1001 if expected is None else len(expected))

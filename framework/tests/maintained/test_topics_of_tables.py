@@ -14,7 +14,7 @@ from support.runs import built, problems, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import FullRefresh, Update
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
@@ -133,7 +133,7 @@ def test_after_an_accepted_edit_each_changed_row_replaces_the_record_of_the_earl
     shop.model("large", LARGE.replace("value > 1", "value > 3").replace("upper(user)", "lower(user)"))
     # By the new SQL, the first two rows have no record before this change, and none after it.
     shop.send(("x", {"id": 0, "kind": "b", "value": 2.0}), ("x", {"id": 1, "kind": "gone", "value": 2.0}))
-    build(shop, first_spark, intent=Update(accepted=Accepted(everything=True)))
+    build(shop, first_spark, intent=Update(accepted=AcceptedModels(everything=True)))
     assert newest(received(shop.bootstrap, "large")) == {b"2": {"id": 2, "user": "X", "kind": "a"}}
     build(shop, first_spark, "large", intent=FullRefresh())
     assert newest(received(shop.bootstrap, "large")) == {}

@@ -6,7 +6,7 @@ import re
 
 import duckdb
 import pytest
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 

@@ -7,7 +7,7 @@ from support.spark import SPARK_WARNINGS
 
 from maintained.killed import work_of
 from millstream.engine.queries.tables import Tables
-from millstream.stores.spark import Batch
+from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
 
@@ -61,7 +61,7 @@ class Project:
         schema = ", ".join(f"{column.name} {column.type}" for column in table.columns) + ", _deleted boolean"
         frame = self.spark.createDataFrame([(*row, False) for row in rows], schema)
         self.numbers += 1
-        self.tables.merge(frame, table, Batch("tests", self.numbers, deletes=True, new=False))
+        self.tables.merge(frame, table, TableBatch("tests", self.numbers, deletes=True, new=False))
 
     def maintain(self):
         for name in self.readers:

@@ -3,11 +3,11 @@
 import sys
 
 import pytest
-from native.comparing import compared, rows
+from native.function_comparison import compared, rows
 from support.long import NATIVE_ROWS
 
 from millstream.compile.native_functions import translate_function
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 
@@ -163,7 +163,7 @@ if sys.version_info >= (3, 12):
 @pytest.mark.long
 def test_each_construct(spark):
     text = written()
-    functions, _ = read_functions(Text("macros/all.py", text))
+    functions, _ = read_functions(FileText("macros/all.py", text))
     refused = {
         f.name: obstacle.what
         for f in functions
@@ -195,13 +195,13 @@ def test_each_construct(spark):
 )  # fmt: skip
 def test_what_is_not_provable_runs_in_python(body, obstacle):
     text = f"{HEAD}\ndef f({SIGNATURE}) {body}\n"
-    function = read_functions(Text("macros/a.py", text))[0][-1]
+    function = read_functions(FileText("macros/a.py", text))[0][-1]
     assert translate_function(function, text).what == obstacle
 
 
 def test_a_tuple_as_a_parameter_runs_in_python():
     text = "def f(ns: tuple[int, ...]) -> int: return len(ns)\n"
     assert (
-        translate_function(read_functions(Text("macros/a.py", text))[0][0], text).what
+        translate_function(read_functions(FileText("macros/a.py", text))[0][0], text).what
         == "a parameter of type array<bigint>"
     )

@@ -4,12 +4,12 @@ import math
 import random
 
 import pytest
-from native.comparing import compared, rows
+from native.function_comparison import compared, rows
 from native.random_functions import ARROW, PARAMETERS, Maker
 from support.long import NATIVE, NATIVE_ROWS
 
 from millstream.compile.native_functions import translate_function
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 
@@ -131,7 +131,7 @@ NOT_TRANSLATED = {"looped": "`total, = (0.0,)`"}
 @pytest.mark.long
 def test_each_construct(spark):
     count = NATIVE_ROWS
-    functions, _ = read_functions(Text("macros/all.py", CONSTRUCTS))
+    functions, _ = read_functions(FileText("macros/all.py", CONSTRUCTS))
     refused = {
         f.name: obstacle.what
         for f in functions

@@ -1,12 +1,12 @@
 """Structs of translated functions: dataclasses, NamedTuples and TypedDicts, as results and parameters."""
 
 import pytest
-from native.comparing import compared, registered, rows
+from native.function_comparison import compared, registered, rows
 from support.long import NATIVE_ROWS
 
 from millstream.compile.native_functions import translate_function
-from millstream.core.text import Text
-from millstream.core.user_code import Source
+from millstream.core.text import FileText
+from millstream.core.user_code import SourceFile
 from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 from millstream.queries.emit.draft import LOCATED
@@ -173,7 +173,7 @@ def regrouped(p: Point, e: Event, n: Shape, w: Labelled) -> Shape: return Shape(
 @pytest.mark.parametrize(("parameters", "text"), [(SCALARS, OF_SCALARS), (STRUCTS, OF_STRUCTS)])
 def test_each_construct(spark, parameters, text):
     text = CLASSES + text
-    functions, _ = read_functions(Text("macros/all.py", text))
+    functions, _ = read_functions(FileText("macros/all.py", text))
     refused = {
         f.name: str(obstacle)
         for f in functions
@@ -188,8 +188,8 @@ def test_each_construct(spark, parameters, text):
 @pytest.mark.long
 def test_a_call_without_a_guard_returns_the_struct_or_stops_the_query(spark):
     text = f"{CLASSES}\ndef doubled(p: Point) -> Point: return Point(p.x * 2, p.y, p.label)\n"
-    (function,) = read_functions(Text("macros/plain.py", text))[0]
-    registered(spark, Source("macros/plain.py", text, "plain"), [function])
+    (function,) = read_functions(FileText("macros/plain.py", text))[0]
+    registered(spark, SourceFile("macros/plain.py", text, "plain"), [function])
     point = "named_struct('x', {}, 'y', 1D, 'label', 'a')"
     frame = spark.sql(f"select doubled({point.format('2.5D')}).x as x, doubled({point.format('1D')}) as p")
     assert [tuple(row) for row in frame.collect()] == [(5.0, (2.0, 1.0, "a"))]
@@ -207,8 +207,8 @@ def test_a_call_without_a_guard_returns_the_struct_or_stops_the_query(spark):
 @pytest.mark.long
 def test_a_struct_with_other_fields_goes_to_python(spark):
     text = f"{CLASSES}\ndef total(p: Point) -> float: return p.x + p.y\n"
-    (function,) = read_functions(Text("macros/other.py", text))[0]
-    registered(spark, Source("macros/other.py", text, "other"), [function])
+    (function,) = read_functions(FileText("macros/other.py", text))[0]
+    registered(spark, SourceFile("macros/other.py", text, "other"), [function])
     structs = "select named_struct('y', id + 0D, 'x', 1D, 'label', '') as a, named_struct('x', 2D, 'y', id + 0D, 'label', '') as b"
     frame = spark.sql(f"select total(a), total(b) from ({structs} from range(1))")
     plan = frame._jdf.queryExecution().optimizedPlan().toString()
@@ -220,7 +220,7 @@ def test_a_struct_with_other_fields_goes_to_python(spark):
 def test_what_is_not_provable_runs_in_python():
     def obstacle(body, classes=CLASSES):
         text = f"{classes}\n{body}\n"
-        function = read_functions(Text("macros/a.py", text))[0][-1]
+        function = read_functions(FileText("macros/a.py", text))[0][-1]
         return translate_function(function, text).what
 
     assert (
@@ -283,5 +283,5 @@ def test_a_local_variable_hides_what_the_file_and_python_define():
         name = body.partition("(")[0].partition(".")[0] if "x" not in body[4:] else "x"
         source = f"{text}def f({name}: int) -> float: return {body} * 1.0\n"
         assert isinstance(
-            translate_function(read_functions(Text("macros/a.py", source))[0][0], source), Obstacle
+            translate_function(read_functions(FileText("macros/a.py", source))[0][0], source), Obstacle
         ), body

@@ -4,11 +4,11 @@ import random
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
-from native.comparing import compared
+from native.function_comparison import compared
 from support.long import NATIVE_ROWS
 
 from millstream.compile.native_functions import translate_function
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.native import Obstacle
 from millstream.project.functions import read_functions
 
@@ -84,7 +84,7 @@ def test_each_construct(spark):
     text = f"{HEAD}\n{functions}\n"
     refused = {
         f.name: obstacle.what
-        for f in read_functions(Text("macros/all.py", text))[0]
+        for f in read_functions(FileText("macros/all.py", text))[0]
         if isinstance(obstacle := translate_function(f, text), Obstacle)
     }
     assert refused == {}
@@ -106,12 +106,12 @@ def test_each_construct(spark):
 )  # fmt: skip
 def test_what_is_not_provable_runs_in_python(body, obstacle):
     text = f"{HEAD}\ndef f({SIGNATURE}) {body}\n"
-    assert translate_function(read_functions(Text("macros/a.py", text))[0][-1], text).what == obstacle
+    assert translate_function(read_functions(FileText("macros/a.py", text))[0][-1], text).what == obstacle
 
 
 def test_a_time_of_another_class_runs_in_python():
     text = f"{HEAD}\ndef f(t: Annotated[str, 'timestamp']) -> int: return 1\n"
     assert (
-        translate_function(read_functions(Text("macros/a.py", text))[0][-1], text).what
+        translate_function(read_functions(FileText("macros/a.py", text))[0][-1], text).what
         == "a parameter of type timestamp"
     )

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from millstream.core.errors import Diagnostic
-from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.batch import BatchResult
 from millstream.ops.health import Health, health_of
 from millstream.ops.query_status import QueryStatus
 from millstream.project.values import Target
@@ -17,7 +17,7 @@ STALE = "it has ended no batch for 90 s: max_staleness is 60 s"
 
 def status(**fields):
     """Return the status of a query that has 50 records to read, and whose last batch ended 90 s ago."""
-    batch = Batch(1, 10, 1.0, read=positions_at({"events": {0: 100}}), behind={"events": 50})
+    batch = BatchResult(1, 10, 1.0, read=positions_at({"events": {0: 100}}), behind={"events": 50})
     now = time.time()
     values = {
         "status": "running",
@@ -39,7 +39,7 @@ def status(**fields):
         (Health(max_staleness=60), {}, [STALE], [STALE]),
         (Health(max_staleness=120), {}, [], []),
         # Nothing to read: its last batch may be as old as it likes.
-        (Health(max_staleness=60), {"last": Batch(1, 10, 1.0)}, [], []),
+        (Health(max_staleness=60), {"last": BatchResult(1, 10, 1.0)}, [], []),
         # A query that fails is restarted already.
         (Health(max_staleness=60), {"status": "failed"}, ["it is failed", STALE], []),
         (Health(), {"status": "stopped"}, ["it is stopped"], ["it has stopped"]),

@@ -9,12 +9,12 @@ from decimal import Decimal
 import pytest
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.values import Ends, Setup
+from millstream.deploy.values import SetupStep, TopicEnds
 from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page
-from millstream.ops.live_page.values import Drawn, DrawnNode, LiveRelation, page_text
-from millstream.ops.query_status import Watcher
+from millstream.ops.live_page.values import DrawnLineage, LineageNode, LiveRelation, page_text
+from millstream.ops.query_status import RunWatcher
 from millstream.sources.topic.positions import positions_at
 from millstream.stores.tables.values import Answer
 
@@ -23,10 +23,10 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 
 @contextmanager
 def served(folder, *relations):
-    watcher, rows = Watcher(), NewestRows(relations)
+    watcher, rows = RunWatcher(), NewestRows(relations)
     page = LivePage("cafe", {"source.cafe.orders": "orders"}, watcher, rows)
-    node = DrawnNode("source.cafe.orders", NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html")
-    with rows.reading(), serving_page(page, Drawn(10, 10, [node], []), folder, 0) as address:
+    node = LineageNode("source.cafe.orders", NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html")
+    with rows.reading(), serving_page(page, DrawnLineage(10, 10, [node], []), folder, 0) as address:
         yield page, address.removeprefix("http://").strip("/")
 
 
@@ -40,8 +40,8 @@ def get(address, path, **headers):
 def test_the_page_its_figures_and_the_site(tmp_path):
     (tmp_path / "index.html").write_text("the site")
     with served(tmp_path) as (page, address):
-        page.tell(Setup("Spark"))
-        page.tell(Ends(positions_at({"orders": {0: 3, 1: 4}})))
+        page.tell(SetupStep("Spark"))
+        page.tell(TopicEnds(positions_at({"orders": {0: 3, 1: 4}})))
         assert get(address, "/")[:2] == (200, "text/html; charset=utf-8")
         assert "default-src 'none'" in get(address, "/")[2]
         assert get(address, "/site/index.html")[2] == "the site"

@@ -14,40 +14,47 @@ from support.shops import Shop
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.values import Batched, DataTested, DiagnosticEvent, Failed, Idle, LeftOut
-from millstream.engine.queries.batch import Batch
-from millstream.engine.queries.results import Counts
-from millstream.ops.metrics import Identity
+from millstream.deploy.values import (
+    BatchCompleted,
+    DataTested,
+    DiagnosticEvent,
+    LeftOut,
+    QueryFailed,
+    QueryIdle,
+)
+from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.results import RecordCounts
+from millstream.ops.metrics import RunIdentity
 from millstream.ops.notifications import sending
 from millstream.ops.notifications.notices import Notices
-from millstream.ops.notifications.sending import notifying
+from millstream.ops.notifications.sending import send_notices
 from millstream.project.load import load_project
 from millstream.project.secrets import Secret
 from millstream.project.target_shapes import NoticeKind
 from millstream.project.values import Target
 
 DIAGNOSTIC = Diagnostic("MS868", "1 / 0 <b> & more", None, "guard it")
-FAILED = Failed("totals", DIAGNOSTIC, 1, 1.0)
-WORKS = Batched("totals", Batch(1, 10, 1.0))
+FAILED = QueryFailed("totals", DIAGNOSTIC, 1, 1.0)
+WORKS = BatchCompleted("totals", BatchResult(1, 10, 1.0))
 FAILS_TEST = DataTested("test.unique_m", passed=False, message="3 rows", kind="unique")
 NOT_FRESH = DataTested("test.fresh", passed=False, message="too old", kind="freshness")
 
 
 def counted(**counts):
-    return Batched("totals", Batch(1, 10, 1.0, counts=Counts(**counts)))
+    return BatchCompleted("totals", BatchResult(1, 10, 1.0, counts=RecordCounts(**counts)))
 
 
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ([WORKS, Idle("totals"), DataTested("test.m", passed=True)], []),
+        ([WORKS, QueryIdle("totals"), DataTested("test.m", passed=True)], []),
         ([FAILED, FAILED, FAILED], ["failed"]),
         ([FAILED, WORKS, WORKS], ["failed", "recovered"]),
-        ([FAILED, Idle("totals"), WORKS], ["failed", "recovered"]),
+        ([FAILED, QueryIdle("totals"), WORKS], ["failed", "recovered"]),
         # Within the interval, neither the same failure nor the end of it is worth another notice.
         ([FAILED, WORKS, FAILED, WORKS], ["failed", "recovered"]),
-        ([FAILED, Failed("totals", Diagnostic("MS861", "x"), 2, 2.0)], ["failed", "failed"]),
-        ([FAILED, Failed("others", DIAGNOSTIC, 1, 1.0), WORKS], ["failed", "failed", "recovered"]),
+        ([FAILED, QueryFailed("totals", Diagnostic("MS861", "x"), 2, 2.0)], ["failed", "failed"]),
+        ([FAILED, QueryFailed("others", DIAGNOSTIC, 1, 1.0), WORKS], ["failed", "failed", "recovered"]),
         ([LeftOut("totals", "model.m", DIAGNOSTIC), LeftOut("totals", "model.m", DIAGNOSTIC)], ["left_out"]),
         ([counted(dead_letters={"source.web.events": 2}), counted(dead_letters={"m": 1})], ["dead_letters"] * 2),
         ([counted(tests={"test.not_null_m_id": 2})] * 3, ["test_violated"]),
@@ -83,7 +90,7 @@ def receiver():
 
 def told_by(events, *notifications):
     target = Target("shop", "production", {"notifications": list(notifications)})
-    return notifying(target, Identity("shop", "production"), events.append)
+    return send_notices(target, RunIdentity("shop", "production"), events.append)
 
 
 def webhook(receiver, **more):
@@ -183,7 +190,7 @@ def test_a_webhook_that_hangs_does_not_slow_the_run_nor_its_end(receiver, monkey
     events, began = [], time.monotonic()
     with told_by(events, webhook(receiver)) as tell:
         for number in range(sending.MOST + 50):
-            tell(Failed(f"q{number}", DIAGNOSTIC, 1, 1.0))
+            tell(QueryFailed(f"q{number}", DIAGNOSTIC, 1, 1.0))
     assert time.monotonic() - began < 8, "shorter than the 10 seconds that a delivery may take"
     (warning,) = warnings(events)
     assert warning.message.endswith("100 notifications are waiting already")
@@ -194,7 +201,7 @@ def test_what_is_queued_is_sent_when_the_run_stops(receiver):
     events = []
     with told_by(events, webhook(receiver)) as tell:
         for number in range(5):
-            tell(Failed(f"q{number}", DIAGNOSTIC, 1, 1.0))
+            tell(QueryFailed(f"q{number}", DIAGNOSTIC, 1, 1.0))
         receiver.next()
         receiver.may_answer.set()
     rest = [receiver.next()["text"] for _ in range(4)]

@@ -8,9 +8,9 @@ from support.shops import Shop
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
-from millstream.deploy.values import Batched, FunctionLogged, Logged, Machine, Running
-from millstream.engine.queries.batch import Batch
-from millstream.ops.query_status import Watcher
+from millstream.deploy.values import BatchCompleted, FunctionLogged, LineLogged, MachineUsage, QueryRunning
+from millstream.engine.queries.batch import BatchResult
+from millstream.ops.query_status import RunWatcher
 from millstream.ops.run_log import MINUTE, OF_FUNCTION, RunLog
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -38,14 +38,14 @@ class Log:
 
     def batch(self, *texts, rows=None, rebuilding=False):
         """Tell of a batch with logged rows, and return the new lines."""
-        self.log.tell(Running(self.query, rebuilding))
+        self.log.tell(QueryRunning(self.query, rebuilding))
         logs = {"model.plain": (rows or len(texts), list(texts))}
-        return self.lines(Batched(self.query.name, Batch(0, 1, 1.0, logs=logs)))
+        return self.lines(BatchCompleted(self.query.name, BatchResult(0, 1, 1.0, logs=logs)))
 
     def lines(self, event):
         del self.events[:]
         self.log.tell(event)
-        return [event for event in self.events if isinstance(event, Logged)]
+        return [event for event in self.events if isinstance(event, LineLogged)]
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def test_rows_above_the_limit_of_a_minute_are_counted(log):
     ]
     assert log.batch('{"id":5}') == []
     log.clock.now += MINUTE
-    (left_out,) = log.lines(Machine())
-    assert left_out == Logged(
+    (left_out,) = log.lines(MachineUsage())
+    assert left_out == LineLogged(
         "warning", "plain: 10 more in this minute, above the limit", {"model": "plain", "left_out": 10}
     )
     assert len(log.batch('{"id":6}')) == 1
-    assert log.lines(Machine()) == []
+    assert log.lines(MachineUsage()) == []
 
 
 def test_what_was_left_out_last_is_said_at_the_end(log):
@@ -80,7 +80,7 @@ def test_functions_have_a_limit_and_workers_count_what_they_left_out(log):
     assert sum(len(log.lines(record)) for _ in range(OF_FUNCTION + 5)) == OF_FUNCTION
     log.lines(FunctionLogged("f", ("plain",), "info", "x", left_out=20))
     log.clock.now += MINUTE
-    (left_out,) = log.lines(Machine())
+    (left_out,) = log.lines(MachineUsage())
     assert left_out.data == {"function": "f", "left_out": 26}
 
 
@@ -123,7 +123,7 @@ def test_topics_with_dashes_keep_their_name(log):
 @pytest.mark.parametrize("as_json", [True, False])
 def test_the_commands_output(log, as_json, capfd):
     (line,) = log.batch('events-0-1 {"kind":"\\u001b[31mred [bold]"}')
-    with run_progress(OutputStyle(json=as_json), Watcher()) as progress:
+    with run_progress(OutputStyle(json=as_json), RunWatcher()) as progress:
         progress.handle(line)
     shown = capfd.readouterr()
     if as_json:

@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 from support.shops import Shop
 
-from millstream.engine.queries.deliveries import Stores, deliver
-from millstream.queries.values import Delivery, PerBatch, WriterOutput
+from millstream.engine.queries.deliveries import BatchWriter, batch_function
+from millstream.queries.values import OutputDelivery, PerBatch, WriterOutput
 
 REGISTERED = """
 import sys
@@ -66,8 +66,9 @@ def test_a_writer_gets_each_batch_with_what_identifies_it(spark, monkeypatch):
     module.write = lambda rows, options, batch: written.append((rows.collect(), options, batch))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     output = WriterOutput("model.called", "http", options={"url": "http://localhost"})
-    write = deliver(
-        PerBatch("batch", (Delivery(output, "select id + 1 as id from batch"),)), Stores("q/1", {}, print)
+    write = batch_function(
+        PerBatch("batch", (OutputDelivery(output, "select id + 1 as id from batch"),)),
+        BatchWriter("q/1", {}, print),
     )
     write(spark.range(2), 7)
     ((rows, options, batch),) = written

@@ -6,8 +6,8 @@ import re
 
 import pytest
 from pyspark.errors import PySparkException
-from support.streamed import attempted
-from support.written import project
+from support.micro_batches import attempted
+from support.sql_plans import project
 
 TIMES = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 MATCHED = [

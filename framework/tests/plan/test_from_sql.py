@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 from support.plan_text import plan_text
-from support.written import nodes, plan_of
+from support.sql_plans import nodes, plan_of
 
 from millstream.core.types import DOUBLE
 from millstream.plan.nodes import Union

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from millstream.core.types import parse_type
-from millstream.plan.keys import ColumnProperties, determined, has_fixed_offset, microseconds
-from millstream.sql.analyze import analyze
+from millstream.plan.keys import ColumnProperties, expression_value, has_fixed_offset, interval_micros
+from millstream.sql.analyze import analyze_sql
 from millstream.sql.values import InputRelation, RelationColumn
 
 MINUTE = 60_000_000
@@ -48,13 +48,13 @@ RELATION = InputRelation(
 
 
 def expression(sql):
-    analysis = analyze(f"select {sql} as e from models.r", lambda _: RELATION, list, {})
+    analysis = analyze_sql(f"select {sql} as e from models.r", lambda _: RELATION, list, {})
     assert not analysis.diagnostics, (sql, analysis.diagnostics)
     return analysis.query.body.items[0].expression
 
 
 def value(sql, zone="UTC"):
-    return determined(expression(sql), COLUMNS.get, fixed_offset=has_fixed_offset(zone))
+    return expression_value(expression(sql), COLUMNS.get, fixed_offset=has_fixed_offset(zone))
 
 
 PRESERVED = {
@@ -209,11 +209,11 @@ def test_zones_whose_clocks_are_never_put_back():
 
 
 def test_the_lengths_of_windows():
-    assert microseconds("5 minutes") == 5 * MINUTE
-    assert microseconds("interval 1 hour 30 minutes") == 90 * MINUTE
-    assert microseconds("1 DAY") == 1440 * MINUTE
-    assert microseconds("1 month") == 0
-    assert microseconds("soon") == 0
+    assert interval_micros("5 minutes") == 5 * MINUTE
+    assert interval_micros("interval 1 hour 30 minutes") == 90 * MINUTE
+    assert interval_micros("1 DAY") == 1440 * MINUTE
+    assert interval_micros("1 month") == 0
+    assert interval_micros("soon") == 0
 
 
 # -- on Spark

@@ -31,12 +31,12 @@ from millstream.core.types import STRING
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
     AnyNode,
-    Check,
     Item,
     Maintained,
     Maintenance,
     MatchedGroups,
     Node,
+    RowCheck,
     SourceScan,
     Stateful,
     TraitsLeaf,
@@ -80,7 +80,7 @@ EXAMPLES: list[Node] = [
         model="model.m",
         materialization=Sink("m"),
         extras=(Item("headers", sql("b", STRING)),),
-        checks=(Check("positive", "warn", sql("a < 0")),),
+        checks=(RowCheck("positive", "warn", sql("a < 0")),),
     ),
 ]
 KINDS = pytest.mark.parametrize("node", EXAMPLES, ids=lambda node: type(node).__name__)

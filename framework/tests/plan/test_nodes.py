@@ -7,7 +7,7 @@ from support.plans import by, group, output, plan, select, topic, union, where
 
 from millstream.plan.nodes import Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.walk import consumers, rewrite
+from millstream.plan.walk import find_consumers, rewrite_plan
 
 
 def test_names_for_people_do_not_count():
@@ -44,13 +44,13 @@ def test_a_shared_node_is_visited_once_and_stays_shared():
     shared = where(topic("a"), "a > 1")
     before = plan(select(shared, "a"), select(shared, "b = a"))
     seen = []
-    after = rewrite(before, lambda node, old: seen.append(old) or node)
+    after = rewrite_plan(before, lambda node, old: seen.append(old) or node)
     assert after is before
     assert len(seen) == len(in_order(before.outputs))
-    assert len(consumers(before)[id(shared)]) == 2
+    assert len(find_consumers(before)[id(shared)]) == 2
 
 
 def test_a_relation_read_twice_by_one_node_has_it_twice_among_its_consumers():
     base = topic("a")
     twice = Plan((output(union(base, base)),))
-    assert len(consumers(twice)[id(base)]) == 2
+    assert len(find_consumers(twice)[id(base)]) == 2

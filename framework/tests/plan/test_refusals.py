@@ -6,8 +6,8 @@ import re
 
 import pytest
 from pyspark.errors import PySparkException
-from support.streamed import attempted, streamed
-from support.written import project
+from support.micro_batches import attempted, streamed
+from support.sql_plans import project
 
 from millstream.plan.refusals import REFUSALS
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from pyspark.errors import PySparkException
 from support.long import BUILDS
-from support.streamed import attempted, streamed
-from support.written import project
+from support.micro_batches import attempted, streamed
+from support.sql_plans import project
 
-from millstream.cli.streaming import cell
+from millstream.cli.streaming import describe_steps
 from millstream.plan.streaming import STEPS
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -130,7 +130,7 @@ def test_the_compiler_does_what_the_table_says(tmp_path):
     codes = found_codes(root)
     expected = {}
     for below, above in CELLS:
-        said = NO_EVENT_TIME.get((below, above)) or cell(below, above)
+        said = NO_EVENT_TIME.get((below, above)) or describe_steps(below, above)
         if said.startswith("MS"):
             expected[name_of(below, above)] = {said}
     # A watermark over rows that change is refused by what would keep a state of them.
@@ -145,7 +145,7 @@ def test_the_compiler_does_what_the_table_says(tmp_path):
             if any(getattr(o, "model", "") == f"model.{name_of(below, above)}" for o in q.outputs)
         )
         relayed = any(topic.startswith("_millstream.") for topic in query.topics_read)
-        assert relayed == (cell(below, above) == "through a topic"), (below, above)
+        assert relayed == (describe_steps(below, above) == "through a topic"), (below, above)
 
 
 CLOSED_COUNTS = (
@@ -187,7 +187,7 @@ def rows(batch):
 @pytest.mark.long
 @pytest.mark.parametrize("below", STEPS if BUILDS > 3 else STEPS[:2])
 def test_spark_runs_what_the_compiler_lets_through(tmp_path, first_spark, below):
-    cells = [(below, above) for above in STEPS if not cell(below, above).startswith("MS")]
+    cells = [(below, above) for above in STEPS if not describe_steps(below, above).startswith("MS")]
     cells = [
         pair for pair in cells if pair not in NO_EVENT_TIME and pair != ("refining aggregate", "watermark")
     ]

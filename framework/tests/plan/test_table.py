@@ -22,7 +22,7 @@ from support.plans import (
 from support.plans import watermark as late
 
 from millstream.plan.nodes.order import in_order
-from millstream.plan.table import decoded, encoded, shape
+from millstream.plan.table import decode_nodes, digest_nodes, encode_nodes
 
 
 def everything():
@@ -43,7 +43,7 @@ def everything():
 
 def test_a_plan_comes_back_as_it_was_and_what_is_shared_stays_shared():
     before = everything()
-    after = decoded(encoded(before.outputs))
+    after = decode_nodes(encode_nodes(before.outputs))
     was, now = in_order(before.outputs), in_order(after)
     assert [type(node) for node in now] == [type(node) for node in was]
     assert [node.columns for node in now] == [node.columns for node in was]
@@ -52,19 +52,19 @@ def test_a_plan_comes_back_as_it_was_and_what_is_shared_stays_shared():
     for node in now:
         del node.__dict__["fingerprint"]
     assert [node.fingerprint for node in now] == [node.fingerprint for node in was]
-    assert shape(after) == shape(before.outputs)
+    assert digest_nodes(after) == digest_nodes(before.outputs)
 
 
 def test_options_stay_in_the_order_that_they_have():
     node = msgspec.structs.replace(output(topic("a")), options={"state": {"store": "memory"}, "group": "g"})
-    (decoded_node,) = decoded(encoded((node,)))
+    (decoded_node,) = decode_nodes(encode_nodes((node,)))
     assert list(decoded_node.options) == ["state", "group"]
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\x93\x90\x91\x01\x90", b"nothing"])
 def test_what_is_no_table_is_refused(damaged):
     with pytest.raises((msgspec.DecodeError, ValueError)):
-        decoded(damaged)
+        decode_nodes(damaged)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_what_is_no_table_is_refused(damaged):
     ],
 )
 def test_all_of_a_node_tells_its_shape(other):
-    assert shape((other,)) != shape((select(topic("a"), "b = a + 1", label="x"),))
+    assert digest_nodes((other,)) != digest_nodes((select(topic("a"), "b = a + 1", label="x"),))
 
 
 def test_equal_shapes_are_those_of_equal_plans():
-    assert shape(everything().outputs) == shape(everything().outputs)
+    assert digest_nodes(everything().outputs) == digest_nodes(everything().outputs)
 
 
 def test_what_is_shared_tells_the_shape():
     one = topic("a")
-    assert shape((union(one, one),)) != shape((union(topic("a"), topic("a")),))
+    assert digest_nodes((union(one, one),)) != digest_nodes((union(topic("a"), topic("a")),))

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from support.evaluated import Generator, files
-from support.written import project
+from support.evaluated_edits import Generator, files
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.outputs.kinds import Sink, Table
-from millstream.plan.table import shape
+from millstream.plan.table import digest_nodes
 from millstream.queries.topology import read_catalog, topology_of, written_models
 
 EVENTS = "{{ source('shop', 'events') }}"
@@ -40,9 +40,9 @@ def edited(catalog, id_):
 def taken_over(before, new):
     """Return the models with nodes of the old plan, after checking that the plan is the same without them."""
     plain, reused = written_models(new), written_models(new, before)
-    assert shape(reused.plan.outputs) == shape(plain.plan.outputs)
+    assert digest_nodes(reused.plan.outputs) == digest_nodes(plain.plan.outputs)
     assert list(reused.roots) == list(plain.roots)
-    assert shape(reused.roots.values()) == shape(plain.roots.values())
+    assert digest_nodes(reused.roots.values()) == digest_nodes(plain.roots.values())
     outputs = {id(output) for output in before.written.outputs}
     roots = {id_ for id_, root in reused.roots.items() if root is before.roots.get(id_)}
     return roots, {output.model for output in reused.plan.outputs if id(output) in outputs}

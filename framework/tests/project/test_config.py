@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.project.config import (
     OPTIONS,
     ConfigValue,
@@ -19,7 +19,7 @@ HERE = Location("models/m.sql", 1, 11, 20)
 
 
 def yaml(content):
-    properties, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{content}"))
+    properties, diagnostics = read_properties(FileText("m.yml", f"models:\n- name: m\n{content}"))
     assert diagnostics == []
     return properties.models[0]
 
@@ -189,7 +189,7 @@ def test_defaults_are_checked_once_at_their_place():
         {"a": {"materialized": "tabel", "b": {"+ower": "x"}}}, a__materialized=1, **{"a__b__+ower": 3}
     )
     diagnostics = check_folder_defaults(
-        project_settings, Text("pyproject.toml", "materialized = 'tabel'\n\nx\n")
+        project_settings, FileText("pyproject.toml", "materialized = 'tabel'\n\nx\n")
     )
     assert [(d.code, d.location.line, d.help) for d in diagnostics] == [
         ("MS120", 1, "did you mean 'table'?"),

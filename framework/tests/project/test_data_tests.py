@@ -1,12 +1,12 @@
 import pytest
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.properties import read_properties
 
 
 def read(tests, *, column=True):
     inside = f"  columns:\n  - name: c\n    tests: {tests}\n" if column else f"  tests: {tests}\n"
-    properties, diagnostics = read_properties(Text("m.yml", f"models:\n- name: m\n{inside}"))
+    properties, diagnostics = read_properties(FileText("m.yml", f"models:\n- name: m\n{inside}"))
     (model,) = properties.models
     return (model.columns[0].tests if column else model.tests), diagnostics
 
@@ -30,7 +30,7 @@ def wrong(tests, *, column=True):
 @pytest.mark.parametrize("key", ["tests", "data_tests"])
 def test_both_of_dbt_s_words_are_read(key):
     properties, diagnostics = read_properties(
-        Text("m.yml", f"models: [{{name: m, columns: [{{name: c, {key}: [unique]}}]}}]")
+        FileText("m.yml", f"models: [{{name: m, columns: [{{name: c, {key}: [unique]}}]}}]")
     )
     assert diagnostics == []
     assert properties.models[0].columns[0].tests[0].name == "unique"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.functions import read_functions
 
 SOURCE = '''
@@ -46,7 +46,7 @@ def f(x: int, row: "Row") -> str:
 
 
 def digest(source, name="f"):
-    return {f.name: f.digest for f in read_functions(Text("m.py", source))[0]}[name]
+    return {f.name: f.digest for f in read_functions(FileText("m.py", source))[0]}[name]
 
 
 def changed(old, new):

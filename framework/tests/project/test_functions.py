@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.project.functions import read_functions
 
 TABLE = """
@@ -26,7 +26,7 @@ class State:
 
 
 def read(source):
-    return read_functions(Text("macros/f.py", source))
+    return read_functions(FileText("macros/f.py", source))
 
 
 def one(source):
@@ -232,8 +232,8 @@ def test_nothing_is_imported_or_run(tmp_path):
     mark = tmp_path / "ran"
     source = f"import os\nopen({str(mark)!r}, 'w')\nos._exit(3)\ndef f() -> int: ...\n"
     program = (
-        "from millstream.core.text import Text; from millstream.project.functions import read_functions\n"
-        f"assert read_functions(Text('m.py', {source!r}))[0]"
+        "from millstream.core.text import FileText; from millstream.project.functions import read_functions\n"
+        f"assert read_functions(FileText('m.py', {source!r}))[0]"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
     assert not mark.exists()
@@ -244,7 +244,7 @@ def test_two_hundred_files_take_a_moment():
         f"def f{n}(x: str, row: Row) -> int | None:\n    '''Doc.'''\n    return len(x) + row.count * {n}\n"
         for n in range(4)
     )
-    texts = [Text(f"macros/f{n}.py", source + f"LAST = {n}\n") for n in range(200)]
+    texts = [FileText(f"macros/f{n}.py", source + f"LAST = {n}\n") for n in range(200)]
     start = time.process_time()
     for text in texts:
         read_functions(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.project.generators import read_generators, topics_of
 
 IMPORTS = """
@@ -16,7 +16,7 @@ Record = tuple[str | None, dict[str, Any] | None]
 
 
 def read(source):
-    return read_generators(Text("seeds/g.py", IMPORTS + source))
+    return read_generators(FileText("seeds/g.py", IMPORTS + source))
 
 
 def underlined(source):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.functions import read_functions
 
 PREAMBLE = """
@@ -90,7 +90,7 @@ class Foreign(Elsewhere):
 
 def read(hint, preamble=PREAMBLE):
     """Return the type, whether NULL may come, and (code, what is underlined) of each error."""
-    text = Text("macros/f.py", f"{preamble}\ndef f(x: {hint}) -> int: ...\n")
+    text = FileText("macros/f.py", f"{preamble}\ndef f(x: {hint}) -> int: ...\n")
     (function,), errors = read_functions(text)
     shown = [(e.code, e.line[e.location.column - 1 : e.location.end - 1]) for e in errors]
     (parameter,) = function.parameters
@@ -230,13 +230,13 @@ def test_recursion_names_the_path():
 
 def test_a_mistake_in_a_struct_is_told_once():
     struct = "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: set\n    y: objct\n"
-    errors = read_functions(Text("f.py", struct + "def f(a: P, b: list[P]) -> P: ...\n"))[1]
+    errors = read_functions(FileText("f.py", struct + "def f(a: P, b: list[P]) -> P: ...\n"))[1]
     assert [(e.code, e.location.line) for e in errors] == [("MS303", 4), ("MS305", 5)]
 
 
 def test_hints_after_wide_characters_and_over_lines_are_underlined():
     source = "def f(é: int = '😀',\r\n  ж: int = 'é', x:\r\n\tlist[objct] = 1) -> int: ...\r\n"
-    (error,) = read_functions(Text("f.py", source))[1]
+    (error,) = read_functions(FileText("f.py", source))[1]
     assert (error.location.line, error.location.column, error.location.end) == (3, 7, 12)
 
 

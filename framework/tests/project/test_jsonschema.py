@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.config import OPTIONS
 from millstream.project.jsonschema import json_schemas
 from millstream.project.schema import keys_of
 from millstream.project.shapes import ColumnShape, ModelShape
 from millstream.project.source_shapes import properties_shape, source_shape
-from millstream.project.yaml import parse_yaml, plain
+from millstream.project.yaml import node_value, parse_yaml
 from millstream.sources.topic.shapes import TopicShape
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +62,7 @@ def _mapping_fits(value, schema, root):
 
 def accepts(kind, content):
     schema = json_schemas()[kind]
-    return fits(plain(parse_yaml(Text("f.yml", content))[0]), schema, schema)
+    return fits(node_value(parse_yaml(FileText("f.yml", content))[0]), schema, schema)
 
 
 def inner(schema):
@@ -79,7 +79,7 @@ def test_every_schema_is_json_and_all_it_refers_to_is_there(kind):
     text = json.dumps(schema)
     for name in re.findall(r'"#/\$defs/(\w+)"', text):
         assert name in schema["$defs"]
-    for word in ("Shape", "Raw", "Location", "locations"):
+    for word in ("Shape", "RawValue", "Location", "locations"):
         assert word not in text
 
 

@@ -102,7 +102,7 @@ def test_commands_that_connect_to_nothing_refuse_it(run_in, command):
 @pytest.fixture
 def run_in(tmp_path):
     from click.testing import CliRunner
-    from support.written import project
+    from support.sql_plans import project
 
     from millstream.cli.group import millstream
 

@@ -12,12 +12,12 @@ from millstream.core.types import STRING, Field
 from millstream.formats.format import ReadSchema, SchemaLanguage
 from millstream.formats.registry import Encoding, WriterSchema
 from millstream.project.files import File
-from millstream.project.pinned_schemas import Texts, read_pinned
+from millstream.project.pinned_schemas import PinnedTexts, read_pinned
 from millstream.project.pins import (
     NotPinnedError,
-    Reference,
+    SchemaReference,
     Subject,
-    encode,
+    encode_subject,
     file_names,
     read_pins,
     references_of,
@@ -69,8 +69,10 @@ TEXTS = (
 
 @given(TEXTS)
 def test_a_schema_survives_its_file(text):
-    before = Subject("s", "NONE", (version_of(1, 7, "AVRO", text, [Reference("n", "o", 2)], deleted=True),))
-    file = File("schemas/registry/x.json", encode(before), "")
+    before = Subject(
+        "s", "NONE", (version_of(1, 7, "AVRO", text, [SchemaReference("n", "o", 2)], deleted=True),)
+    )
+    file = File("schemas/registry/x.json", encode_subject(before), "")
     pinned, problems = read_pins([(file.path, file.content)], Settings("p"))
     assert problems == []
     assert pinned == {"s": before}
@@ -90,8 +92,10 @@ def test_what_json_would_change_is_kept_as_text(text):
 
 def test_a_new_version_only_adds_lines():
     first = version_of(1, 1, "AVRO", '{"type":"string"}')
-    one = encode(Subject("s", "FULL", (first,))).splitlines()
-    two = encode(Subject("s", "FULL", (first, version_of(2, 9, "AVRO", '{"type":"long"}')))).splitlines()
+    one = encode_subject(Subject("s", "FULL", (first,))).splitlines()
+    two = encode_subject(
+        Subject("s", "FULL", (first, version_of(2, 9, "AVRO", '{"type":"long"}')))
+    ).splitlines()
     assert [
         line.rstrip(",") for line in two if line.rstrip(",") not in {line.rstrip(",") for line in one}
     ] == [
@@ -107,12 +111,12 @@ def pins(*subjects):
 
 def test_references_come_after_what_they_need():
     c = Subject("c", "", (version_of(1, 1, "T", "C"),))
-    b = Subject("b", "", (version_of(4, 2, "T", "B", [Reference("c.x", "c", 1)]),))
-    a = version_of(1, 3, "T", "A", [Reference("b.x", "b", 4), Reference("c.x", "c", 1)])
+    b = Subject("b", "", (version_of(4, 2, "T", "B", [SchemaReference("c.x", "c", 1)]),))
+    a = version_of(1, 3, "T", "A", [SchemaReference("b.x", "b", 4), SchemaReference("c.x", "c", 1)])
     assert list(references_of(pins(b, c), a).items()) == [("c.x", "C"), ("b.x", "B")]
     with pytest.raises(NotPinnedError, match="version 4 of subject 'b'"):
         references_of(pins(c), a)
-    loop = Subject("l", "", (version_of(1, 1, "T", "L", [Reference("l", "l", 1)]),))
+    loop = Subject("l", "", (version_of(1, 1, "T", "L", [SchemaReference("l", "l", 1)]),))
     assert references_of(pins(loop), loop.versions[0]) == {"l": "L"}
 
 
@@ -129,9 +133,9 @@ def test_a_decoder_knows_the_schema_of_every_id():
     versions = (
         version_of(1, 9, "T", "a", deleted=True),
         version_of(2, 3, "OTHER", "b"),
-        version_of(3, 4, "T", "c d", [Reference("o", "o", 1)]),
+        version_of(3, 4, "T", "c d", [SchemaReference("o", "o", 1)]),
     )
-    texts = Texts(language, versions, pins(other))
+    texts = PinnedTexts(language, versions, pins(other))
     decoded = read_pinned(
         Encoding(framing="confluent"), texts, versions[2], lambda schema, files: schema.read(files)
     )
@@ -153,7 +157,7 @@ def topics(root: Path, *rows: str, **files: str):
 
 
 def pin(subject, *versions):
-    return {f"schemas/registry/{subject}.json": encode(Subject(subject, "FULL", versions))}
+    return {f"schemas/registry/{subject}.json": encode_subject(Subject(subject, "FULL", versions))}
 
 
 def test_a_topic_of_the_registry(tmp_path):
@@ -209,7 +213,7 @@ def test_schemas_that_can_not_be_used(tmp_path, row, expected):
     files = {
         **pin("orders-value", ORDER),
         **pin("odd-value", version_of(1, 1, "XSD", "<x/>")),
-        **pin("gap-value", version_of(1, 2, "JSON", "{}", [Reference("a", "b", 1)])),
+        **pin("gap-value", version_of(1, 2, "JSON", "{}", [SchemaReference("a", "b", 1)])),
         **pin("wide-value", version_of(1, 3, "JSON", '{"type": "string"}')),
     }
     _, problems = topics(tmp_path, row, **files)

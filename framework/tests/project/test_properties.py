@@ -3,7 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.formats.registry import Encoding
 from millstream.project.properties import PropertiesFile, read_properties
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 def read(content, **variables):
     return read_properties(
-        Text("models/m.yml", content), yaml_renderer(variables, declared=("NOT_SET_ANYWHERE",))
+        FileText("models/m.yml", content), yaml_renderer(variables, declared=("NOT_SET_ANYWHERE",))
     )
 
 
@@ -53,7 +53,7 @@ FORMATS = "json, csv, xml, avro, protobuf, string, long, binary, python:<functio
     "path", sorted(ROOT.glob("m*/**/*.yml")) + sorted(ROOT.glob("[st]*s/*.yml")), ids=str
 )
 def test_the_example_project_has_no_mistake(path):
-    text = Text(path.name, path.read_text())
+    text = FileText(path.name, path.read_text())
     properties, diagnostics = read_properties(text, yaml_renderer({}, declared=("NOT_SET_ANYWHERE",)))
     assert diagnostics == []
     assert properties != PropertiesFile()
@@ -375,6 +375,6 @@ def test_dbt_s_other_keys_are_explained():
     ],
 )  # fmt: skip
 def test_a_key_of_dbt_names_what_to_write_instead(yaml, key, remedy):
-    _, (diagnostic,) = read_properties(Text("s.yml", yaml))
+    _, (diagnostic,) = read_properties(FileText("s.yml", yaml))
     assert (diagnostic.code, diagnostic.message) == ("MS106", f"unknown key '{key}'")
     assert remedy in diagnostic.help

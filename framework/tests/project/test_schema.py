@@ -4,8 +4,8 @@ import pytest
 from msgspec import Meta
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.text import Text
-from millstream.project.schema import Raw, Reader, Shape
+from millstream.core.text import FileText
+from millstream.project.schema import RawValue, Shape, ShapeReader
 from millstream.project.secrets import Secret
 from millstream.project.yaml import parse_yaml
 
@@ -29,15 +29,15 @@ class Outer(Shape):
     options: dict[str, Any] = {}
     limits: dict[str, int] = {}
     note: Annotated[str, Meta(extra={"verbatim": True})] = ""
-    raw: Raw | None = None
+    raw: RawValue | None = None
     maybe: int | None = None
 
 
 def read(content, render=None):
-    text = Text("f.yml", content)
+    text = FileText("f.yml", content)
     node, diagnostics = parse_yaml(text)
     assert diagnostics == []
-    reader = Reader(text, render)
+    reader = ShapeReader(text, render)
     return reader.read(node, Outer), reader.diagnostics
 
 
@@ -164,9 +164,9 @@ def test_a_union_takes_the_short_and_the_long_form():
 
 
 def test_merged_keys_count_as_given():
-    text = Text("f.yml", "a: &a {column: c}\nb: {<<: *a, delay: x}\n")
+    text = FileText("f.yml", "a: &a {column: c}\nb: {<<: *a, delay: x}\n")
     node, _ = parse_yaml(text)
-    reader = Reader(text)
+    reader = ShapeReader(text)
     inner = reader.read(node.value[1][1], Inner)
     assert (inner.column, inner.delay, reader.diagnostics) == ("c", "x", [])
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
 
-from millstream.project.secrets import Secret, is_secret_name, is_secret_setting, mask, secrets_in
+from millstream.project.secrets import Secret, is_secret_name, is_secret_setting, mask_secrets, secrets_in
 
 SECRET = Secret("swordfish")
 
@@ -69,16 +69,16 @@ def test_a_copy_is_the_secret_itself() -> None:
 
 @given(st.text(min_size=1), st.text("ab"), st.text("ab"))
 def test_mask_leaves_no_secret(text: str, before: str, after: str) -> None:
-    hidden = mask(before + json.dumps(text) + text + after, [Secret(text)])
+    hidden = mask_secrets(before + json.dumps(text) + text + after, [Secret(text)])
     assert all(text not in part for part in hidden.split("****"))
 
 
 def test_mask_takes_the_longest_first() -> None:
-    assert mask("abcd ab", [Secret("ab"), Secret("abcd"), Secret("")]) == "**** ****"
+    assert mask_secrets("abcd ab", [Secret("ab"), Secret("abcd"), Secret("")]) == "**** ****"
 
 
 def test_mask_finds_escaped_forms() -> None:
-    assert mask(r'{"a": "x\ny"} p%40ss', [Secret("x\ny"), Secret("p@ss")]) == '{"a": "****"} ****'
+    assert mask_secrets(r'{"a": "x\ny"} p%40ss', [Secret("x\ny"), Secret("p@ss")]) == '{"a": "****"} ****'
 
 
 def test_secrets_are_found_in_settings() -> None:

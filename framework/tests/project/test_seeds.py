@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.core.types import parse_type
 from millstream.project.files import File
 from millstream.project.properties import SeedProperties
 from millstream.project.seeds import read_seed
-from millstream.project.values import Column, Seed
+from millstream.project.values import DeclaredColumn, Seed
 
 LOCATION = Location("seeds/s.yml", 3, 5, 9)
 
 
 def read(content: str, delimiter: str = "", **types: str) -> tuple[Seed, list[Diagnostic]]:
-    columns = tuple(Column(name, LOCATION, parse_type(type_)) for name, type_ in types.items())
+    columns = tuple(DeclaredColumn(name, LOCATION, parse_type(type_)) for name, type_ in types.items())
     config = {"delimiter": delimiter} if delimiter else {}
     return read_seed(
         File("seeds/s.csv", content, "d"), SeedProperties("s", LOCATION, columns=columns, config=config)
@@ -174,7 +174,7 @@ def test_a_type_that_no_csv_file_holds() -> None:
 
 
 def test_null_where_none_may_be() -> None:
-    column = Column("b", LOCATION, nullable=False)
+    column = DeclaredColumn("b", LOCATION, nullable=False)
     seed, problems = read_seed(
         File("s.csv", "a,b\n1,\n", ""), SeedProperties("s", LOCATION, columns=(column,))
     )
@@ -209,7 +209,7 @@ def test_what_is_quoted_is_read_back(rows: list[list[str]]) -> None:
 
 @given(st.text('ab1,"\n', max_size=30))
 def test_no_file_is_too_strange(content: str) -> None:
-    text = Text("seeds/s.csv", content)
+    text = FileText("seeds/s.csv", content)
     for diagnostic in read(content, a="int")[1]:
         assert diagnostic.code in {"MS110", "MS117", "MS118"}
         assert diagnostic.location

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.project.environment import TracingEnvironment
-from millstream.project.spans import Piece, Segment, SpanMap, concat
+from millstream.project.spans import SpanMap, TextSegment, TracedText, concat
 
 PLAIN = st.text(st.sampled_from("abc \n\t,.()é漢'"), max_size=12)
 
 
-def render(source: str, **values: object) -> tuple[Piece, TracingEnvironment]:
+def render(source: str, **values: object) -> tuple[TracedText, TracingEnvironment]:
     environment = TracingEnvironment()
     globals_ = {**environment.globals, **values}
     template = environment.template(environment.parse(source, "t.sql"), "t.sql", globals_)
@@ -133,7 +133,7 @@ def test_trim_keeps_places() -> None:
 
 
 def test_joining_text_of_unknown_origin_keeps_the_rest_aligned() -> None:
-    piece = Piece.of("ab", (Segment(2, "t.sql", 5),))
+    piece = TracedText.of("ab", (TextSegment(2, "t.sql", 5),))
     joined = concat(["--", piece])
     origin = SpanMap(joined).origin(3)
     assert origin is not None
@@ -141,4 +141,4 @@ def test_joining_text_of_unknown_origin_keeps_the_rest_aligned() -> None:
 
 
 def test_nothing_rendered_has_no_origin() -> None:
-    assert SpanMap(Piece.of("", ())).origin(0) is None
+    assert SpanMap(TracedText.of("", ())).origin(0) is None

@@ -4,7 +4,7 @@ import pytest
 from support.loading import summaries, topics
 
 from millstream.formats.registry import KEY, Encoding
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 ID = '{"type": "record", "name": "Id", "fields": [{"name": "shop", "type": "string"}, {"name": "n", "type": "long"}]}'
 FILES = {
@@ -61,7 +61,7 @@ def test_a_key_is_that_of_a_pinned_subject(tmp_path):
         version_of(1, 5, "AVRO", '{"type": "int"}'),
         version_of(2, 9, "AVRO", '{"type": "long"}'),
     )
-    pins = {"schemas/registry/t-key.json": encode(Subject("t-key", "BACKWARD", versions))}
+    pins = {"schemas/registry/t-key.json": encode_subject(Subject("t-key", "BACKWARD", versions))}
     key = "{name: k, format: avro, schema: registry}"
     project, problems = topics(tmp_path, f"name: t, key: {key}, {VALUE}", **FILES, **pins)
     assert problems == []

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.core.text import Text
-from millstream.project.yaml import entries, node_of, offset_inside, parse_yaml, plain, span
+from millstream.core.text import FileText
+from millstream.project.yaml import mapping_entries, node_of, node_span, node_value, offset_inside, parse_yaml
 
 
 def only(content):
-    node, diagnostics = parse_yaml(Text("f.yml", content))
+    node, diagnostics = parse_yaml(FileText("f.yml", content))
     (diagnostic,) = diagnostics
     return node, diagnostic
 
@@ -43,7 +43,7 @@ def test_syntax_errors_say_where_and_what(content, location, message):
 
 
 def test_an_empty_file_is_no_mistake():
-    assert parse_yaml(Text("f.yml", "# nothing\n")) == (None, [])
+    assert parse_yaml(FileText("f.yml", "# nothing\n")) == (None, [])
 
 
 def test_a_key_given_twice_points_at_the_first():
@@ -72,9 +72,9 @@ def test_aliases_that_grow_without_end_are_refused():
 
 
 def test_aliases_may_be_shared_within_reason():
-    node, diagnostics = parse_yaml(Text("f.yml", "a: &x {k: [1, 2]}\nb: *x\nc: [*x, *x]\n"))
+    node, diagnostics = parse_yaml(FileText("f.yml", "a: &x {k: [1, 2]}\nb: *x\nc: [*x, *x]\n"))
     assert diagnostics == []
-    assert plain(node)["c"] == [{"k": [1, 2]}] * 2
+    assert node_value(node)["c"] == [{"k": [1, 2]}] * 2
 
 
 @pytest.mark.parametrize("content", ["[" * 50_000, "- " * 5_000 + "a", "{a: " * 20_000])
@@ -84,25 +84,25 @@ def test_nesting_without_end_is_refused_and_does_not_crash(content):
 
 
 def test_half_open_intervals_in_texts_are_no_nesting():
-    node, diagnostics = parse_yaml(Text("f.yml", "\n".join(f"k{i}: 'in [0, {i})'" for i in range(300))))
+    node, diagnostics = parse_yaml(FileText("f.yml", "\n".join(f"k{i}: 'in [0, {i})'" for i in range(300))))
     assert diagnostics == []
-    assert len(plain(node)) == 300
+    assert len(node_value(node)) == 300
 
 
 def test_merge_keys_are_merged_and_own_keys_win():
     node, diagnostics = parse_yaml(
-        Text("f.yml", "x: &a {k: 1, l: 1}\ny: {<<: *a, k: 2}\nz: {<<: [*a, {k: 3, m: 3}]}\n")
+        FileText("f.yml", "x: &a {k: 1, l: 1}\ny: {<<: *a, k: 2}\nz: {<<: [*a, {k: 3, m: 3}]}\n")
     )
     assert diagnostics == []
-    assert plain(node)["y"] == {"k": 2, "l": 1}
-    assert plain(node)["z"] == {"k": 1, "l": 1, "m": 3}
+    assert node_value(node)["y"] == {"k": 2, "l": 1}
+    assert node_value(node)["z"] == {"k": 1, "l": 1, "m": 3}
 
 
 def test_a_template_without_quotes_is_explained_and_read_as_meant():
     node, diagnostic = only("a: {{ var('x') }}\nb: 1\n")
     assert (diagnostic.code, where(diagnostic)) == ("MS105", (1, 4, 18))
     assert diagnostic.message == "a value that starts with {{ needs quotes"
-    assert plain(node) == {"a": "{{ var('x') }}", "b": 1}
+    assert node_value(node) == {"a": "{{ var('x') }}", "b": 1}
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_template_without_quotes_is_explained_and_read_as_meant():
     ],
 )
 def test_values_are_what_their_writers_meant(written, value):
-    node, _ = parse_yaml(Text("f.yml", f"a: {written}\n"))
-    assert plain(node) == {"a": value}
+    node, _ = parse_yaml(FileText("f.yml", f"a: {written}\n"))
+    assert node_value(node) == {"a": value}
 
 
 def test_a_number_that_is_none_is_an_error():
@@ -136,9 +136,9 @@ def test_keys_are_texts(content):
 
 
 def test_places_stand_after_characters_that_only_yaml_takes_for_line_ends():
-    text = Text("f.yml", 'a: "x\u2028y"\nb: 😀 z\nc: w\n')
+    text = FileText("f.yml", 'a: "x\u2028y"\nb: 😀 z\nc: w\n')
     node, _ = parse_yaml(text)
-    start, stop = span(text, entries(node)["c"][1])
+    start, stop = node_span(text, mapping_entries(node)["c"][1])
     assert text.content[start:stop] == "w"
     assert text.location(start, stop).line == 3
 
@@ -154,17 +154,17 @@ def test_places_stand_after_characters_that_only_yaml_takes_for_line_ends():
     ],
 )
 def test_a_place_inside_a_text_is_exact(content):
-    text = Text("f.yml", content)
+    text = FileText("f.yml", content)
     node, _ = parse_yaml(text)
-    value = entries(node)["a"][1]
+    value = mapping_entries(node)["a"][1]
     offset = offset_inside(text, value, value.value.index("in"))
     assert content[offset : offset + 2] == "in"
 
 
 def test_a_place_inside_a_folded_text_is_its_beginning():
-    text = Text("f.yml", 'a: "x\n  y \\t in"\n')
+    text = FileText("f.yml", 'a: "x\n  y \\t in"\n')
     node, _ = parse_yaml(text)
-    value = entries(node)["a"][1]
+    value = mapping_entries(node)["a"][1]
     assert offset_inside(text, value, value.value.index("in")) == 3
 
 
@@ -177,15 +177,15 @@ values = st.recursive(
 
 @given(values)
 def test_node_of_is_the_inverse_of_plain(value):
-    assert plain(node_of(value)) == value
+    assert node_value(node_of(value)) == value
 
 
 @given(st.text(alphabet="ab:-[]{}'\"&*!|>#%@`\n\t ,?<=~0é\u2028", max_size=40))
 def test_no_text_makes_reading_fail(content):
-    text = Text("f.yml", content)
+    text = FileText("f.yml", content)
     node, diagnostics = parse_yaml(text)
     for diagnostic in diagnostics:
         assert diagnostic.code in {"MS105", "MS111"}
         assert diagnostic.location.end > diagnostic.location.column
     if node is not None:
-        plain(node)
+        node_value(node)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.queries.emit.steps import SqlView
 from millstream.queries.lock import Lock
-from millstream.queries.plan import Physical, physical_plan
+from millstream.queries.plan import PhysicalPlan, physical_plan
 from millstream.queries.values import PerBatch, PhysicalSettings, Query
 
 
@@ -16,11 +16,11 @@ def of(node: Node, model: str) -> Node:
     return replace(node, models=(f"model.{model}",))
 
 
-def planned(*outputs: Output, lock: Lock | None = None, **settings: object) -> Physical:
+def planned(*outputs: Output, lock: Lock | None = None, **settings: object) -> PhysicalPlan:
     return physical_plan(Plan(outputs), PhysicalSettings(shuffle_partitions=2, **settings), lock)
 
 
-def text(physical: Physical) -> str:
+def text(physical: PhysicalPlan) -> str:
     """Return all queries as one text."""
     return "\n\n".join(map(query_text, physical.queries))
 

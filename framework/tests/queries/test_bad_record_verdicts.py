@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from millstream.compile import compile_project
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.queries.values import Signature
-from millstream.queries.verdict import verdict
+from millstream.queries.values import QuerySignature
+from millstream.queries.verdict import compare_signatures
 
 SOURCE = """
 sources:
@@ -94,9 +94,9 @@ def signatures(tmp_path):
     return of
 
 
-def changed(before: dict[str, Signature], after: dict[str, Signature]):
+def changed(before: dict[str, QuerySignature], after: dict[str, QuerySignature]):
     """Return the verdicts other than `same`."""
-    verdicts = {name: verdict(signature, after[name]) for name, signature in before.items()}
+    verdicts = {name: compare_signatures(signature, after[name]) for name, signature in before.items()}
     return {
         name: (change.kind, " ".join(change.reasons))
         for name, change in verdicts.items()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.streamed import streamed
-from support.written import project
+from support.micro_batches import streamed
+from support.sql_plans import project
 
 EVENTS = "{{ source('shop', 'events') }}"
 SINK = "{{ config(materialized='sink') }} "

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from planned_projects import planned
 from support.building import sink, stored
 from support.plans import by, dedupe, group, lookup, seed, select, sql, topic, union, watermark, where
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.outputs.kinds import View
-from millstream.plan.nodes import Check
+from millstream.plan.nodes import RowCheck
 from millstream.queries.topology import compiled_topology, physical_of
 from millstream.queries.values import DeadLetters, PerBatch, ToKafka
 
@@ -242,7 +242,7 @@ def test_a_union_reads_both_sources():
 
 
 def test_a_row_of_a_table_that_fails_a_data_test_is_a_json_record_of_its_dead_letters():
-    check = Check("small", "dead_letter", sql("b > 1"))
+    check = RowCheck("small", "dead_letter", sql("b > 1"))
     (query,) = planned(replace(stored(topic("a", "b"), "one", "a"), checks=(check,))).queries
     _, letter = query.deliver.deliveries
     assert letter.target == DeadLetters("model.one", "one.dead_letter")

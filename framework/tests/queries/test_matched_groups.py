@@ -10,7 +10,7 @@ from millstream.plan.nodes import Plan
 from millstream.queries.plan import physical_plan
 from millstream.queries.tombstones import with_every_tombstone, without_copies
 from millstream.queries.values import PhysicalSettings
-from millstream.queries.verdict import copied, verdict
+from millstream.queries.verdict import compare_signatures, match_copies
 
 EVENTS = by(topic("a", "b", "c"), "a")
 
@@ -67,13 +67,13 @@ def test_a_state_has_the_copies_that_it_began_with():
     one, two = planned("total > 20"), planned("total > 20", "n < 3")
     other = planned("total > 30")
     without = replace(one.signature, copies=())
-    assert copied(without, one.signature) == (False,)
-    assert copied(one.signature, other.signature) == (True,)
-    assert copied(one.signature, two.signature) == (True, False)
-    assert copied(two.signature, one.signature) is None
-    assert verdict(without, one.signature).kind == "same"
-    assert verdict(one.signature, other.signature).kind == "stored"
-    (reason,) = verdict(one.signature, planned("n < 9 and total > 1").signature).reasons
+    assert match_copies(without, one.signature) == (False,)
+    assert match_copies(one.signature, other.signature) == (True,)
+    assert match_copies(one.signature, two.signature) == (True, False)
+    assert match_copies(two.signature, one.signature) is None
+    assert compare_signatures(without, one.signature).kind == "same"
+    assert compare_signatures(one.signature, other.signature).kind == "stored"
+    (reason,) = compare_signatures(one.signature, planned("n < 9 and total > 1").signature).reasons
     assert "its state has copies of aggregates" in reason
 
 

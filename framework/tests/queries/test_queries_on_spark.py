@@ -12,7 +12,7 @@ from support.plans import by, dedupe, group, select, topic, watermark, where
 from millstream.engine.queries.counts import without_bad
 from millstream.engine.spark.settings import CHAINS
 from millstream.queries.emit.steps import CountedView, DedupeView, SqlView
-from millstream.queries.lock import Lock, LockedGroup, Member
+from millstream.queries.lock import GroupMember, Lock, LockedGroup
 from millstream.queries.values import PerBatch
 
 RAW = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, headers array<struct<key: string, value: binary>>"
@@ -237,7 +237,9 @@ def left(lock, *outputs):
     """Return a lock with models that have left the query."""
     names = {output.model: former(output).model for output in outputs}
     (group,) = lock.groups
-    members = (Member(tuple(names.get(model, model) for model in member.models)) for member in group.members)
+    members = (
+        GroupMember(tuple(names.get(model, model) for model in member.models)) for member in group.members
+    )
     return Lock((LockedGroup(group.name, tuple(members)),))
 
 

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta, timezone
 
 import duckdb
 import pytest
+from support.micro_batches import decoded, streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import decoded, streamed
-from support.written import project
+from support.sql_plans import project
 
 from millstream.runner.samples.trial import as_stream
 

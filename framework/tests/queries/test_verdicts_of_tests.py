@@ -4,7 +4,7 @@ import pytest
 from support.runs import job_of
 from support.shops import TOTALS, Shop
 
-from millstream.queries.verdict import verdict
+from millstream.queries.verdict import compare_signatures
 
 EVENTS = "from {{ source('web', 'events') }}"
 MODELS = {
@@ -30,7 +30,7 @@ def test_only_what_keeps_rows_out_of_a_table_changes_it(tmp_path, name, severity
     deployed = signature(tmp_path / "deployed", MODELS[name], severity, 10)
     stored = severity in {"drop", "dead_letter"} and name != "sink"
     for limit, does in ((20, "keeps other rows out"), (None, "no longer keeps rows out")):
-        change = verdict(deployed, signature(tmp_path / str(limit), MODELS[name], severity, limit))
+        change = compare_signatures(deployed, signature(tmp_path / str(limit), MODELS[name], severity, limit))
         assert change.kind == ("stored" if stored else "same")
         reasons = (f"totals: the test expression_totals {does}; stored rows would stay unchanged",)
         assert change.reasons == (reasons if stored else ())

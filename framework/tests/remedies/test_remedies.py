@@ -17,9 +17,9 @@ import remedies_of_sql
 import remedies_of_state
 import remedies_of_tables
 from support.long import BUILDS
+from support.micro_batches import streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import streamed
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.testing.session import TestSession

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.written import project
+from support.sql_plans import project
 
 from millstream.cli.remedies import for_target, target_options
 from millstream.compile import compile_project
-from millstream.deploy.checkpoints.environments import missing
+from millstream.deploy.checkpoints.environments import missing_environment
 from millstream.project.names import Environment
 from millstream.project.values import Target
 
@@ -50,7 +50,7 @@ def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_
 )
 def test_the_command_that_creates_an_environment_names_it_once(options, command):
     environment = Environment("alice", "shop")
-    (diagnostic,) = missing(environment, Target("shop", "live", {})).diagnostics
+    (diagnostic,) = missing_environment(environment, Target("shop", "live", {})).diagnostics
     assert command in for_target(diagnostic.help, options)
     assert "--environment" not in diagnostic.help
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from remedies_of_projects import COMMAND_CASES, MODEL, PROJECT_CASES
-from support.written import project
+from support.sql_plans import project
 
 from millstream.cli.group import millstream
 from millstream.compile import compile_project

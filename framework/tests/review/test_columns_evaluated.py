@@ -8,13 +8,13 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.evaluated import NO_CHANGE, Evaluated, Generator, bag, files, inputs
+from support.evaluated_edits import NO_CHANGE, Evaluated, Generator, bag, files, inputs
 from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
-from millstream.review.compare import review
-from millstream.review.replay import statistics
+from millstream.review.compare import review_versions
+from millstream.review.rebuild_cost import collect_figures
 from millstream.review.version import version_of
 
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
@@ -33,7 +33,7 @@ def reported(folder, before, after):
         if any(d.severity == "error" for d in compiled.diagnostics):
             return None  # a column is gone that others read
         versions.append(version_of(name, compiled, root))
-    report = review(*versions, statistics(versions[1].manifest, {}, None))
+    report = review_versions(*versions, collect_figures(versions[1].manifest, {}, None))
     return {
         node.id.removeprefix("model."): (node.rows, {c.name for c in node.columns})
         for node in report.nodes

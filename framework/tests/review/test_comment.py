@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.review.formats.escape import code, fenced, plain, sentence
-from millstream.review.formats.markdown import LARGEST, markdown
-from millstream.review.values import Base, ColumnChange, EditedLine, NodeChange, QueryChange, Review
+from millstream.review.formats.escape import escape_code, escape_sentence, escape_text, fence_code
+from millstream.review.formats.markdown import LARGEST, write_comment
+from millstream.review.values import BaseVersion, ColumnChange, EditedLine, NodeChange, QueryChange, Review
 
-EMPTY = Review(project="shop", target="local", against=Base("main", "abc"))
+EMPTY = Review(project="shop", target="local", against=BaseVersion("main", "abc"))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ EMPTY = Review(project="shop", target="local", against=Base("main", "abc"))
     ],
 )
 def test_plain_text(text, escaped):
-    assert plain(text) == escaped
+    assert escape_text(text) == escaped
 
 
 @pytest.mark.parametrize(
@@ -41,24 +41,24 @@ def test_plain_text(text, escaped):
     ],
 )
 def test_code(text, written):
-    assert code(text) == written
+    assert escape_code(text) == written
 
 
 def test_a_sentence_has_code_between_backticks():
-    assert sentence("keeps `a_b` of <x>") == r"keeps `a_b` of \<x\>"
-    assert sentence("one ` alone") == r"one \` alone"
+    assert escape_sentence("keeps `a_b` of <x>") == r"keeps `a_b` of \<x\>"
+    assert escape_sentence("one ` alone") == r"one \` alone"
 
 
 @given(st.text(max_size=40))
 def test_a_fence_is_longer_than_any_within(text):
-    block = fenced(text)
+    block = fence_code(text)
     fence = re.match("`+", block).group()
     assert fence not in text
 
 
 @given(st.text(max_size=60))
 def test_a_cell_stays_a_cell(text):
-    for written in (plain(text), code(text), sentence(text)):
+    for written in (escape_text(text), escape_code(text), escape_sentence(text)):
         assert "\n" not in written
         assert not re.search(r"(?<!\\)\|", written)
 
@@ -69,7 +69,7 @@ def test_names_that_are_markup_are_shown():
         id="model.x", kind="model", status="changed", path="models/<i>.sql", what=("says `a|b`",),
         columns=(column,), edited_lines=(EditedLine("models/<i>.sql", 1, "x"),),
     )  # fmt: skip
-    text = markdown(Review(project="<!--", target="-->", against=Base("`main`"), nodes=(node,)))
+    text = write_comment(Review(project="<!--", target="-->", against=BaseVersion("`main`"), nodes=(node,)))
     assert text.startswith("<!-- millstream-review ____ ___ -->\n")
     outside = re.sub(r"(`+).*?\1", "", text)
     assert "<b>" not in outside
@@ -85,14 +85,16 @@ def test_a_very_large_change_fits_a_comment():
         for n in range(500)
     )
     queries = tuple(QueryChange(name=f"q{n}", status="rebuild", reasons=("x" * 300,)) for n in range(500))
-    text = markdown(Review(project="a", target="b", against=Base("main"), nodes=nodes, queries=queries))
+    text = write_comment(
+        Review(project="a", target="b", against=BaseVersion("main"), nodes=nodes, queries=queries)
+    )
     assert len(text) <= LARGEST + 5000
     assert "see `--output json`" in text
     assert text.count("<details>") == text.count("</details>")
 
 
 def test_nothing_has_changed():
-    lines = markdown(EMPTY).splitlines()
+    lines = write_comment(EMPTY).splitlines()
     assert lines[1] == "### ✅ Millstream: no effect on what runs"
     assert lines[3] == "No node changed, compared with `main` (`abc`)."
-    assert "<details>" not in markdown(EMPTY)
+    assert "<details>" not in write_comment(EMPTY)

@@ -6,13 +6,13 @@ import pytest
 from millstream.compile import compile_project
 from millstream.compile.environments import in_environment
 from millstream.core.errors import MillstreamError
-from millstream.deploy.planning.definitions import definition_of, what_runs
+from millstream.deploy.planning.definitions import definition_of, running_project
 from millstream.deploy.planning.records import Deployed, new_record
 from millstream.project.names import Environment
 from millstream.queries.isolation import check_isolated
 from millstream.queries.topology import compiled_topology, physical_of, read_catalog
 from millstream.queries.values import DeadLetters, SinkOutput, TableOutput
-from millstream.review.deferring import deferred
+from millstream.review.deferring import find_deferred
 from millstream.review.version import version_of
 
 FILES = {
@@ -90,8 +90,8 @@ def running(project):
 def decide(runs, root):
     """Return the models that an environment builds, and its queries."""
     now = compiled(root)
-    old = version_of("what runs", what_runs(runs.records.values(), now.manifest, None), None)
-    deferral = deferred(runs, old, version_of("the working tree", now, root))
+    old = version_of("what runs", running_project(runs.records.values(), now.manifest, None), None)
+    deferral = find_deferred(runs, old, version_of("the working tree", now, root))
     environment = Environment("alice", "shop", deferral.relations, deferral.began)
     project = in_environment(now, environment)
     queries = physical_of(compiled_topology(project)).queries

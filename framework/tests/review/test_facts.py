@@ -4,10 +4,10 @@ import pytest
 from support.reviews import query, reviewed, version, written
 
 from millstream.core.types import parse_type
-from millstream.review.compatible import misfits
-from millstream.review.deployment import untouched
+from millstream.review.deployment import untouched_columns
 from millstream.review.formats.text import text_lines
-from millstream.review.replay import Statistics, TopicFacts, duration, replay
+from millstream.review.rebuild_cost import ReplayFigures, TopicFacts, format_duration, plan_rebuild
+from millstream.review.type_compatibility import find_misfits
 
 SINK = "{{ config(materialized='sink', key='user_id') }}\n"
 TABLE = "{{ config(materialized='table', unique_key='user_id') }}\n"
@@ -41,7 +41,7 @@ MODELS = {
     ],
 )
 def test_types_that_fit_and_do_not(was, now, misfit):
-    assert list(misfits(parse_type(was), parse_type(now), "c")) == misfit
+    assert list(find_misfits(parse_type(was), parse_type(now), "c")) == misfit
 
 
 def test_who_reads_a_column(tmp_path):
@@ -99,19 +99,19 @@ def test_what_a_topic_still_holds(config, rate, holds, records):
     from support.reviews import physical_query
 
     from millstream.queries.lock import Lock
-    from millstream.queries.plan import Physical
+    from millstream.queries.plan import PhysicalPlan
 
     reads = physical_query("totals", "source.shop.events", "events")
-    stats = Statistics(
+    stats = ReplayFigures(
         {"events": TopicFacts(config)}, {"source.shop.events": rate} if rate else {}, {"totals": 1000.0}
     )
-    plan = replay(reads, Physical((), (), Lock()), stats)
+    plan = plan_rebuild(reads, PhysicalPlan((), (), Lock()), stats)
     assert (plan.reads[0].holds, plan.reads[0].records) == (holds, records)
     assert plan.seconds == (round(records / 1000) if records and records > 0 else None)
 
 
 def test_durations():
-    assert [duration(ms) for ms in (604_800_000, 86_400_000, 5_400_000, 1500)] == [
+    assert [format_duration(ms) for ms in (604_800_000, 86_400_000, 5_400_000, 1500)] == [
         "7 days", "1 day", "90 minutes", "1,500 ms",
     ]  # fmt: skip
 
@@ -238,7 +238,7 @@ def test_rows_that_are_kept_for_another_time_are_not_compared_by_an_apply(
     sql = "" if read else f"select user_id, amount, at {events}"
     files = {"totals": MODELS["totals"], "clicks": MODELS["clicks"], **read}
     report = reviewed(tmp_path, {**files, path: before + sql}, {path: after + sql})
-    columns = untouched(report, version(tmp_path / "new"))
+    columns = untouched_columns(report, version(tmp_path / "new"))
     assert (columns[changed], columns["model.totals"]) == ((), ("user_id", "total"))
 
 

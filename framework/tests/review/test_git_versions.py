@@ -12,9 +12,9 @@ from millstream.cli.commands.init import make_repository
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.review.base_version import version_in_git
-from millstream.review.compare import review
+from millstream.review.compare import review_versions
 from millstream.review.git import find_commit, find_repository, missing_commits
-from millstream.review.replay import statistics
+from millstream.review.rebuild_cost import collect_figures
 from millstream.review.version import version_of
 
 MODELS = {"clicks": "select user_id, amount from {{ source('shop', 'events') }}"}
@@ -36,7 +36,7 @@ def columns(version):
 def compared_with_main(root):
     now = version_of("now", compile_project(root), root)
     old, warnings = older(root)
-    return review(old, now, statistics(now.manifest, {}, None)), warnings
+    return review_versions(old, now, collect_figures(now.manifest, {}, None)), warnings
 
 
 def described(error):

@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 from support.reviews import version
 
-from millstream.review.compare import review
-from millstream.review.formats.markdown import markdown
-from millstream.review.replay import statistics
+from millstream.review.compare import review_versions
+from millstream.review.formats.markdown import write_comment
+from millstream.review.rebuild_cost import collect_figures
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = Path(__file__).parent / "golden"
@@ -106,11 +106,13 @@ def edited(folder, edits):
 @pytest.mark.parametrize("name", EDITS)
 def test_the_comment_on_a_pull_request(name, before, caches, tmp_path):
     now = version(edited(copied(tmp_path / "shop"), EDITS[name]))
-    stats = statistics(now.manifest, {}, None)
-    report = review(before, now, stats)
+    stats = collect_figures(now.manifest, {}, None)
+    report = review_versions(before, now, stats)
     for _ in range(2):  # the second time all of it is known
-        assert review(replace(before, cache=caches[0]), replace(now, cache=caches[1]), stats) == report
-    comment = markdown(report)
+        assert (
+            review_versions(replace(before, cache=caches[0]), replace(now, cache=caches[1]), stats) == report
+        )
+    comment = write_comment(report)
     comment = re.sub(r"pyproject\.toml:\d+", "pyproject.toml:…", comment)  # whose other lines come and go
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("MILLSTREAM_WRITE"):

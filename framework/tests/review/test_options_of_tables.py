@@ -4,7 +4,7 @@ import pytest
 from support.reviews import reviewed
 
 from millstream.compile import compile_project
-from millstream.review.deployment import untouched
+from millstream.review.deployment import untouched_columns
 
 EVENTS = "{{ source('shop', 'events') }}"
 MODELS = {
@@ -49,7 +49,7 @@ def test_stored_rows_and_those_of_readers_change(tmp_path, name):
     table, reader = nodes["model.newest"], nodes["model.types"]
     assert (table.status, table.parts, table.rows) == ("changed", ("configs", "state"), True)
     assert (reader.status, reader.because, reader.rows) == ("affected", ("model.newest",), True)
-    assert untouched(report, compile_project(tmp_path / "new"))["model.newest"] == ()
+    assert untouched_columns(report, compile_project(tmp_path / "new"))["model.newest"] == ()
 
 
 def test_versions_kept_for_a_shorter_time(tmp_path):

@@ -3,7 +3,7 @@
 from support.reviews import reviewed
 from support.schema_cases import field, record
 
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 SOURCES = "sources:\n  - name: shop\n    topics:\n      - {name: orders, schema: registry}\n"
 PINS = "schemas/registry/orders-value.json"
@@ -12,7 +12,7 @@ OLD = record(field("id", "long"), field("total", "double"))
 
 def pins(*schemas, subject="orders-value"):
     versions = tuple(version_of(number, number, "AVRO", schema) for number, schema in enumerate(schemas, 1))
-    return encode(Subject(subject, "NONE", versions))
+    return encode_subject(Subject(subject, "NONE", versions))
 
 
 def contract_changes(tmp_path, new):

@@ -2,7 +2,7 @@
 
 from support.reviews import compared, version, written
 
-from millstream.review.summary import lines
+from millstream.review.summary import find_lines
 
 A = "{{ config(materialized='table', unique_key='user_id') }} select user_id, type, amount, value from {{ source('shop', 'events') }}"
 JOINED = "{{ config(materialized='table', unique_key='user_id') }} select a.user_id, p.category, coalesce(a.value, 0.0) as value from {{ ref('a') }} as a left join {{ ref('products') }} as p on p.product_id = a.type"
@@ -18,7 +18,7 @@ GROUPED_WITH_SUBQUERY = GROUPED.replace(
 def reason(tmp_path, sql, before, after):
     base = version(written(tmp_path / "base", {"a": A, "m": sql}), "main")
     report = compared(base, tmp_path / "after", {"a": A, "m": sql.replace(before, after)})
-    (line,) = (line for line in lines(report) if line.level is None)
+    (line,) = (line for line in find_lines(report) if line.level is None)
     return line.why
 
 

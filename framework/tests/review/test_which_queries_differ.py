@@ -1,17 +1,17 @@
 """A review plans the queries that an edit can reach, with the same result as if it planned all of them."""
 
 import pytest
-from support.evaluated import Generator, files
+from support.evaluated_edits import Generator, files
 from support.long import EXAMPLES
 from support.reviews import written
 
 from millstream.compile import compile_project
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import kept_form
+from millstream.deploy.planning.reuse_running import running_form
 from millstream.queries.topology import compiled_topology, groups_of, physical_of
-from millstream.review.replay import Statistics
-from millstream.review.state import Running, query_changes, running
+from millstream.review.rebuild_cost import ReplayFigures
+from millstream.review.state import DeployedQueries, deployed_queries, query_changes
 
 TOTALS = "{{ config(materialized='table', unique_key='user_id') }}\nselect user_id, sum(amount) as n from %s group by user_id"
 CSV = "{{ config(materialized='sink', key='user_id', format='csv') }}\nselect user_id, %s as amount from {{ source('shop', 'events') }}"
@@ -28,14 +28,14 @@ def all_queries(old, new):
     before = groups_of(old)
     first = physical_of(old)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    reused = kept_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
-    return Running(first, reused.physical, (before, groups_of(new, before.lock)), reused)
+    reused = running_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
+    return DeployedQueries(first, reused.physical, (before, groups_of(new, before.lock)), reused)
 
 
 def differences(running):
     return {
         change.name: (change.status, change.reasons)
-        for change in query_changes(running, Statistics())
+        for change in query_changes(running, ReplayFigures())
         if change.status != "same"
     }
 
@@ -43,7 +43,7 @@ def differences(running):
 def check(folder, before, after):
     old, new = topology(folder / "old", before), topology(folder / "new", after)
     if old is not None and new is not None:
-        both = running(old, new)
+        both = deployed_queries(old, new)
         assert differences(both) == differences(all_queries(old, new)), (before, after)
 
 
@@ -83,14 +83,14 @@ def test_a_column_that_only_others_read_plans_nothing(tmp_path):
     versions = [
         topology(tmp_path / str(n), models | {"v": view % more}) for n, more in enumerate(("", ", value"))
     ]
-    both = running(*versions)
+    both = deployed_queries(*versions)
     assert (both.old.queries, both.new.queries) == ((), ())
 
 
 def test_what_is_written_to_a_topic_that_is_read_back_is_seen(tmp_path):
     read = "{{ config(materialized='table', unique_key='user_id') }}\nselect user_id, amount from {{ ref('lines') }}"
     before, after = ({"lines": CSV % text, "kept": read} for text in ("amount", "amount + 1"))
-    changed = differences(running(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
+    changed = differences(deployed_queries(topology(tmp_path / "1", before), topology(tmp_path / "2", after)))
     assert changed == differences(
         all_queries(topology(tmp_path / "1", before), topology(tmp_path / "2", after))
     )

@@ -4,7 +4,7 @@ import json
 
 from support.kinds import parquet_folders  # noqa: F401 - a fixture
 
-from millstream.deploy.checkpoints.files import cut, places_of, read_so_far, read_up_to, records_of
+from millstream.deploy.checkpoints.files import cut_batch, places_of, read_so_far, read_up_to, records_of
 from millstream.sources.positions import covers, from_stored, latest, stored
 from millstream.sources.topic.positions import offset_ranges, offsets_in, positions_at, topic_range
 from millstream.stores.files import LocalFiles
@@ -37,7 +37,7 @@ def test_of_two_reads_of_a_topic_the_slower_counts(tmp_path):
 
 def test_a_planned_batch_is_cut(tmp_path):
     log(tmp_path, 0, '{"events":{"0":50,"1":70}}', '{"events":{"0":50,"1":70}}')
-    cut(FILES, str(tmp_path), 0, positions_at({"events": {0: 5, 1: 6}}))
+    cut_batch(FILES, str(tmp_path), 0, positions_at({"events": {0: 5, 1: 6}}))
     lines = (tmp_path / "offsets/0").read_text().splitlines()
     assert lines == ["v1", "{}", '{"events":{"0":5,"1":6}}', '{"events":{"0":5,"1":6}}']
 

@@ -4,24 +4,24 @@
 deterministic, `!` it can fail. After a column: `:named`, `:fixed`, `:lambda`.
 """
 
-from millstream.core.expressions import Expression, Read, Ref, render
+from millstream.core.expressions import Expression, Read, Ref, render_sql
 from millstream.sql.query import (
     Body,
     Cte,
-    Derived,
+    DerivedTable,
     From,
-    Generated,
+    GeneratedRows,
     Input,
-    Item,
     OpaqueBody,
-    Query,
     Scan,
     Select,
-    Union,
+    SelectItem,
+    SqlQuery,
+    SqlUnion,
 )
 
 
-def as_text(query: Query | None) -> str:
+def as_text(query: SqlQuery | None) -> str:
     assert query is not None
     ctes = [f"with {name} = {body(cte)}\n" for name, cte in query.ctes.items()]
     return "".join(ctes) + body(query.body)
@@ -31,7 +31,7 @@ def body(query_body: Body) -> str:
     match query_body:
         case Select():
             return "\n".join(_select(query_body))
-        case Union():
+        case SqlUnion():
             return f"union{' distinct' if query_body.distinct else ''}({' | '.join(map(body, query_body.sides))})"
         case OpaqueBody():
             return f"whole: {'; '.join(query_body.reasons)}"
@@ -52,7 +52,7 @@ def _select(select: Select):
         yield f"having {_all(select.having)}"
 
 
-def _items(items: tuple[Item, ...]) -> str:
+def _items(items: tuple[SelectItem, ...]) -> str:
     return ", ".join(f"{item.name} = {expression(item.expression)}" for item in items)
 
 
@@ -72,15 +72,15 @@ def _input(input_: Input) -> str:
             return f"{{{input_.relation}}}"
         case Cte():
             return input_.name
-        case Derived():
+        case DerivedTable():
             return f"({body(input_.query)})".replace("\n", " / ")
-        case Generated():
+        case GeneratedRows():
             kind = f"{'outer ' if input_.outer else ''}{'python ' if input_.python else ''}rows of"
             return f"{kind} {expression(input_.call)}: {', '.join(name for name, _, _ in input_.columns)}"
 
 
 def expression(expression_: Expression) -> str:
-    text = render(expression_, _ref, _read)
+    text = render_sql(expression_, _ref, _read)
     return f"{text}{'' if expression_.deterministic else '~'}{'!' if expression_.raises else ''}"
 
 

@@ -2,8 +2,8 @@
 
 from millstream.core.text import Location
 from millstream.core.types import DOUBLE, Row, Type, parse_type
-from millstream.project.values import Function, Parameter
-from millstream.sql.analyze import analyze
+from millstream.project.values import Function, FunctionParameter
+from millstream.sql.analyze import analyze_sql
 from millstream.sql.values import Analysis, InputRelation, RelationColumn
 
 
@@ -32,7 +32,9 @@ RELATIONS = {
 EVENTS, USERS, COUNTRIES = "source.shop.events", "model.users", "seed.countries"
 
 
-def _function(name: str, *parameters: Parameter, table: bool = False, returns: Type = DOUBLE) -> Function:
+def _function(
+    name: str, *parameters: FunctionParameter, table: bool = False, returns: Type = DOUBLE
+) -> Function:
     return Function(
         name, f"macros/{name}.py", Location("macros/x.py", 1, 1), parameters, returns, table=table
     )
@@ -40,11 +42,13 @@ def _function(name: str, *parameters: Parameter, table: bool = False, returns: T
 
 FUNCTIONS = {
     "score": _function(
-        "score", Parameter("type", parse_type("string")), Parameter("value", DOUBLE, required=False)
+        "score",
+        FunctionParameter("type", parse_type("string")),
+        FunctionParameter("value", DOUBLE, required=False),
     ),
     "split_up": _function(
         "split_up",
-        Parameter("text", parse_type("string")),
+        FunctionParameter("text", parse_type("string")),
         table=True,
         returns=parse_type("struct<word:string,n:int>"),
     ),
@@ -52,7 +56,7 @@ FUNCTIONS = {
 
 
 def analysis(sql: str) -> Analysis:
-    return analyze(sql, RELATIONS.get, lambda: ["users", "countries", "events"], FUNCTIONS)
+    return analyze_sql(sql, RELATIONS.get, lambda: ["users", "countries", "events"], FUNCTIONS)
 
 
 def columns(sql: str) -> str:

@@ -13,8 +13,8 @@ from corpus.tables import COLUMNS, RELATIONS, VIEWS
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import INTERVAL, STRING, UNKNOWN, Array, Field, Map, Row, Type, parse_type
-from millstream.sql.analyze import analyze
-from millstream.sql.signatures import signatures
+from millstream.sql.analyze import analyze_sql
+from millstream.sql.signatures import load_signatures
 from millstream.sql.spark_functions import OTHERS
 from millstream.sql.values import Analysis, SqlDiagnostic
 
@@ -99,7 +99,7 @@ def _type(json_type: Any) -> Type:
 
 
 def analysis(sql: str) -> Analysis:
-    return analyze(sql, RELATIONS.get, lambda: ["orders", "customers", "t"], {})
+    return analyze_sql(sql, RELATIONS.get, lambda: ["orders", "customers", "t"], {})
 
 
 def mistakes(analyzed: Analysis) -> list[SqlDiagnostic]:
@@ -277,7 +277,7 @@ def test_every_function_of_the_table_is_called():
         "to_avro",
         "to_protobuf",
     }  # only with jars that the tests don't have
-    assert not signatures().keys() - others - called - unable
+    assert not load_signatures().keys() - others - called - unable
 
 
 def test_every_function_of_spark_is_known(spark):
@@ -293,4 +293,4 @@ def test_every_function_of_spark_is_known(spark):
         "or",
         "when",
     }
-    assert not names - operators - signatures().keys()
+    assert not names - operators - load_signatures().keys()

@@ -3,14 +3,14 @@
 import pytest
 from shop import FUNCTIONS, RELATIONS
 
-from millstream.sql.analyze import analyze
-from millstream.sql.query import OpaqueBody, Select, Union
+from millstream.sql.analyze import analyze_sql
+from millstream.sql.query import OpaqueBody, Select, SqlUnion
 
 EVENTS = "sources.shop.events"
 
 
 def at_rest(sql):
-    analysis = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS, text=True)
+    analysis = analyze_sql(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS, text=True)
     assert not analysis.diagnostics
     assert isinstance(analysis.query.body, OpaqueBody)
     return analysis.query.at_rest and analysis.query.at_rest.body
@@ -72,7 +72,7 @@ def test_a_named_window_is_not_split():
 @pytest.mark.parametrize("operator", ["intersect", "except", "minus"])
 def test_a_set_operation_is_a_union_with_its_operator(operator):
     body = at_rest(f"select type from {EVENTS} {operator} select name from models.users")
-    assert isinstance(body, Union)
+    assert isinstance(body, SqlUnion)
     assert (body.operator, body.distinct) == ("intersect" if operator == "intersect" else "except", True)
 
 
@@ -87,5 +87,5 @@ def test_a_subquery_reads_the_enclosing_query_by_marked_columns():
 
 def test_a_stream_is_not_split_further():
     sql = f"select id, rank() over (partition by type order by id) as r from {EVENTS}"
-    analysis = analyze(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS)
+    analysis = analyze_sql(sql, RELATIONS.get, lambda: ["users"], FUNCTIONS)
     assert analysis.query.at_rest is None

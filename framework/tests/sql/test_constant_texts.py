@@ -6,7 +6,7 @@ import pytest
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import parse_type
-from millstream.sql.analyze import analyze
+from millstream.sql.analyze import analyze_sql
 from millstream.sql.constant_texts import can_read
 from millstream.sql.values import Analysis, InputRelation, RelationColumn
 
@@ -114,7 +114,7 @@ def spark(first_spark):
 
 
 def analysis(sql: str) -> Analysis:
-    return analyze(sql, lambda parts: RELATION if parts == ("models", "t") else None, list, {})
+    return analyze_sql(sql, lambda parts: RELATION if parts == ("models", "t") else None, list, {})
 
 
 def fails(spark, sql: str) -> bool:

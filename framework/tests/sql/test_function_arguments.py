@@ -20,8 +20,8 @@ from test_against_spark import CONSTANT
 from test_against_spark import _type as type_of_spark
 
 from millstream.core.types import UNKNOWN
-from millstream.sql.analyze import analyze
-from millstream.sql.signatures import signatures
+from millstream.sql.analyze import analyze_sql
+from millstream.sql.signatures import load_signatures
 from millstream.sql.spark_functions import OTHERS
 
 pytestmark = SPARK_WARNINGS
@@ -83,7 +83,7 @@ def judge(first_spark):
 
 def difference(judge, sql: str) -> str:
     """Return how compile and Spark disagree on a SELECT, '' if they agree."""
-    ours, theirs = analyze(sql, NOT_NULL.get, lambda: ["t"], {}), judge.columns(sql)
+    ours, theirs = analyze_sql(sql, NOT_NULL.get, lambda: ["t"], {}), judge.columns(sql)
     wrong = [diagnostic for diagnostic in ours.diagnostics if diagnostic.code not in {"MS408", "MS409"}]
     if isinstance(theirs, str):
         return "" if wrong else f"accepted: {sql}: Spark: {theirs[:200]}"
@@ -144,7 +144,7 @@ def test_all_calls(judge):
 
 def test_every_function_has_a_call_with_arguments():
     unable = {"from_avro", "from_protobuf", "to_avro", "to_protobuf"}  # with jars that the tests don't have
-    without = {name for name, signature in signatures().items() if signature.most == 0}
+    without = {name for name, signature in load_signatures().items() if signature.most == 0}
     special = {
         "window",
         "session_window",
@@ -155,4 +155,4 @@ def test_every_function_has_a_call_with_arguments():
         "extract",
     }
     called = {*function_calls().values()}
-    assert signatures().keys() - {*OTHERS.split()} - called - unable - without - special == set()
+    assert load_signatures().keys() - {*OTHERS.split()} - called - unable - without - special == set()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream.core.types import BIGINT
-from millstream.sql.analyze import analyze
+from millstream.sql.analyze import analyze_sql
 from millstream.sql.values import InputRelation, RelationColumn
 
 Sources = frozenset[tuple[str, str, str]]
@@ -226,7 +226,7 @@ RELATIONS = {
 @settings(max_examples=60)
 @given(relations(depth=3).filter(lambda relation: not isinstance(relation, Base)))
 def test_lineage_is_that_of_the_shape(relation: Relation) -> None:
-    analysis = analyze(as_sql(relation), RELATIONS.get, list, {})
+    analysis = analyze_sql(as_sql(relation), RELATIONS.get, list, {})
     columns, rows = lineage(relation)
     assert analysis.diagnostics == ()
     assert {column.name: column.sources for column in analysis.columns} == columns

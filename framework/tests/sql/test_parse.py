@@ -1,7 +1,7 @@
 import pytest
 from shop import problems
 
-from millstream.sql.parse import Parsed, parse
+from millstream.sql.parse import Parsed, parse_sql
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from millstream.sql.parse import Parsed, parse
     ],
 )
 def test_what_is_one_query(sql):
-    assert isinstance(parse(sql), Parsed)
+    assert isinstance(parse_sql(sql), Parsed)
 
 
 @pytest.mark.parametrize("sql", ["", "  \n", "-- only a comment"])

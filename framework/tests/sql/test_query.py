@@ -6,7 +6,7 @@ from query_as_text import as_text
 from shop import analysis
 
 from millstream.core.types import BIGINT, INT
-from millstream.sql.query import Derived, Select, Union
+from millstream.sql.query import DerivedTable, Select, SqlUnion
 from millstream.sql.values import Analysis
 
 E = "from events = {source.shop.events}"
@@ -350,7 +350,7 @@ def test_unions(sql):
 def test_a_union_knows_what_its_columns_become():
     parsed = analysis("select id from models.users union all select age from models.users").query
     assert parsed is not None
-    assert isinstance(parsed.body, Union)
+    assert isinstance(parsed.body, SqlUnion)
     assert parsed.body.types == (BIGINT,)
 
 
@@ -359,9 +359,9 @@ def test_sides_of_another_type_than_the_whole_stay_a_union_of_their_own():
     sql = "select age as a from models.users union all select age from models.users union all select id from models.users"
     parsed = analysis(sql).query
     assert parsed is not None
-    assert isinstance(parsed.body, Union)
+    assert isinstance(parsed.body, SqlUnion)
     inner = parsed.body.sides[0]
-    assert isinstance(inner, Union)
+    assert isinstance(inner, SqlUnion)
     assert (inner.types, parsed.body.types) == ((INT,), (BIGINT,))
 
 
@@ -425,7 +425,7 @@ def test_a_select_knows_where_it_stands():
     sql = "select id from (select id from models.users where id > 1) x"
     outer = select(sql)
     inner = outer.relations[0].input
-    assert isinstance(inner, Derived)
+    assert isinstance(inner, DerivedTable)
     assert sql[inner.query.start : inner.query.stop] == "select id from models.users where id > 1"
     assert sql[outer.start : outer.stop] == sql
 

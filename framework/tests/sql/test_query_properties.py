@@ -16,9 +16,9 @@ from rendered import rendered
 
 from millstream.compile import compile_project
 from millstream.queries.topology import read_catalog
-from millstream.sql.analyze import analyze
+from millstream.sql.analyze import analyze_sql
 from millstream.sql.query import OpaqueBody
-from millstream.sql.tokens import Tokens, tokenize
+from millstream.sql.tokens import Tokens, tokenize_sql
 from millstream.sql.values import Analysis
 
 QUERIES = reading.queries(VALID)
@@ -39,7 +39,7 @@ EXPRESSIONS = [
 
 
 def analysis(sql: str) -> Analysis:
-    return analyze(sql, RELATIONS.get, list, {})
+    return analyze_sql(sql, RELATIONS.get, list, {})
 
 
 @pytest.mark.parametrize("sql", QUERIES)
@@ -66,7 +66,7 @@ def test_written_as_sql_again_it_has_the_same_columns(sql):
 def spaced(sql: str, seed: int) -> str:
     """Write the same SQL with other spaces, comments and line ends, and keywords in capitals."""
     chance = random.Random(seed)
-    tokens = tokenize(sql)
+    tokens = tokenize_sql(sql)
     assert isinstance(tokens, Tokens)
     parts: list[str] = []
     position = 0

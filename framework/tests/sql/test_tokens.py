@@ -1,10 +1,10 @@
 from millstream.sql.streaming import WatermarkClause
-from millstream.sql.tokens import MARK, Tokens, tokenize
+from millstream.sql.tokens import MARK, Tokens, tokenize_sql
 from millstream.sql.values import SqlDiagnostic
 
 
 def texts(sql: str) -> list[str]:
-    tokens = tokenize(sql)
+    tokens = tokenize_sql(sql)
     assert isinstance(tokens, Tokens)
     return [token.text for token in tokens.tokens]
 
@@ -53,7 +53,7 @@ def test_a_column_named_stream_stays():
 
 def test_a_watermark_is_noted_and_taken_out():
     sql = "select a from t watermark ts delay of interval 10 seconds as u"
-    tokens = tokenize(sql)
+    tokens = tokenize_sql(sql)
     assert isinstance(tokens, Tokens)
     assert [token.text for token in tokens.tokens] == ["select", "a", "from", "t", "as", "u"]
     clause = WatermarkClause(14, (26, 28), (38, 57))
@@ -64,13 +64,13 @@ def test_a_watermark_is_noted_and_taken_out():
 
 def test_a_watermark_of_an_expression():
     sql = "select a from t watermark to_timestamp(ts, 'x') delay of interval '1' minute"
-    tokens = tokenize(sql)
+    tokens = tokenize_sql(sql)
     assert isinstance(tokens, Tokens)
     assert sql[slice(*tokens.watermarks[0].expression)] == "to_timestamp(ts, 'x')"
 
 
 def test_a_variant_path_is_noted_and_taken_out():
-    tokens = tokenize("select v:a.b[0].c::int from t")
+    tokens = tokenize_sql("select v:a.b[0].c::int from t")
     assert isinstance(tokens, Tokens)
     assert [token.text for token in tokens.tokens] == ["select", "v", "::", "int", "from", "t"]
     assert tokens.variant_paths == {7}
@@ -82,7 +82,7 @@ def test_colons_in_a_type_are_no_paths():
 
 def test_positions_stay_those_of_the_text():
     sql = "select a from stream t where b = 100L"
-    tokens = tokenize(sql)
+    tokens = tokenize_sql(sql)
     assert isinstance(tokens, Tokens)
     assert all(sql[token.start : token.end + 1] == token.text for token in tokens.tokens)
 
@@ -96,7 +96,7 @@ def test_an_unsigned_shift_is_read_as_a_shift():
 
 
 def unclosed(sql: str) -> str:
-    diagnostic = tokenize(sql)
+    diagnostic = tokenize_sql(sql)
     assert isinstance(diagnostic, SqlDiagnostic)
     assert diagnostic.code == "MS401"
     return sql[diagnostic.start :]

@@ -6,15 +6,15 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from support.stored import Store
+from support.stored_tables import Store
 
 from millstream.core.text import Location
 from millstream.core.types import BIGINT, STRING
-from millstream.project.values import Column, Seed, Target
+from millstream.project.values import DeclaredColumn, Seed, Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.query import StoredProject
 from millstream.stores.registry import STORES
-from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.relations import StoredRelation
 
 TOTALS = pa.table(
     {
@@ -30,13 +30,13 @@ TOTALS = pa.table(
 )
 PRODUCTS = pa.table({"product_id": ["p1", "p2"], "segment": ["new", "old"]})
 RELATIONS = (
-    Relation("model.totals", "totals", "table"),
-    Relation("model.unbuilt", "unbuilt", "table"),
-    Relation("source.shop.products", "shop.products", "reference"),
-    Relation("source.shop.clicks", "shop.clicks", "topic"),
-    Relation("model.stg", "stg", "view"),
-    Relation("model.out", "out", "sink"),
-    Relation("seed.segments", "segments", "seed"),
+    StoredRelation("model.totals", "totals", "table"),
+    StoredRelation("model.unbuilt", "unbuilt", "table"),
+    StoredRelation("source.shop.products", "shop.products", "reference"),
+    StoredRelation("source.shop.clicks", "shop.clicks", "topic"),
+    StoredRelation("model.stg", "stg", "view"),
+    StoredRelation("model.out", "out", "sink"),
+    StoredRelation("seed.segments", "segments", "seed"),
 )
 
 
@@ -45,7 +45,7 @@ def rest(tmp_path):
     """Return a function that gives the project with further settings of its target."""
     (tmp_path / "segments.csv").write_text("segment;rank\nnew;1\nold;\n", encoding="utf-8")
     location = Location("segments.csv", 1, 1)
-    columns = (Column("segment", location, STRING), Column("rank", location, BIGINT))
+    columns = (DeclaredColumn("segment", location, STRING), DeclaredColumn("rank", location, BIGINT))
     seed = Seed("segments", "segments.csv", columns, 2, location, delimiter=";")
     base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):

@@ -9,21 +9,21 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.core.errors import MillstreamError
-from millstream.stores.query import answer
-from millstream.stores.tables.relations import Relation
+from millstream.stores.query import run_query
+from millstream.stores.tables.relations import StoredRelation
 
 UTC = timezone.utc
 
 
 def refused(sql, rest):
     with pytest.raises(MillstreamError) as caught:
-        answer(sql, rest)
+        run_query(sql, rest)
     (diagnostic,) = caught.value.diagnostics
     return diagnostic
 
 
 def test_every_kind_of_value(rest):
-    answered = answer("select * from totals order by 1", rest())
+    answered = run_query("select * from totals order by 1", rest())
     assert answered.columns == ("userId", "total", "seen", "place", "tags", "counts", "price", "raw")
     seen, address = datetime(2024, 1, 1, 23, 30, tzinfo=UTC), {"city": "Rome", "zip": None}
     assert answered.rows == [
@@ -35,19 +35,19 @@ def test_every_kind_of_value(rest):
 
 def test_a_column_that_the_model_no_longer_has(rest):
     columns = (("USERID", "string"), ("total", "bigint"))
-    project = rest(Relation("model.totals", "totals", "table", columns))
-    answered = answer("select * from totals where total = 3", project)
+    project = rest(StoredRelation("model.totals", "totals", "table", columns))
+    answered = run_query("select * from totals where total = 3", project)
     assert (answered.columns, answered.rows) == (("userId", "total"), [("ann", 3)])
     assert refused("select seen from totals", project).code == "MS845"
 
 
 def test_tables_reference_topics_and_seeds_are_joined(rest):
     sql = "select p.product_id, s.rank from shop.products p join segments s using (segment) order by 1"
-    assert answer(sql, rest()).rows == [("p1", 1), ("p2", None)]
+    assert run_query(sql, rest()).rows == [("p1", 1), ("p2", None)]
 
 
 def test_names_in_any_case(rest):
-    answered = answer("SELECT USERID, Totals.Total AS Sum FROM TOTALS WHERE userid = 'ann'", rest())
+    answered = run_query("SELECT USERID, Totals.Total AS Sum FROM TOTALS WHERE userid = 'ann'", rest())
     assert (answered.columns, answered.rows) == (("userId", "Sum"), [("ann", 3)])
 
 
@@ -55,13 +55,13 @@ def test_names_in_any_case(rest):
     ("limit", "rows", "more"), [(2, 2, True), (3, 3, False), (0, 0, True), (None, 3, False)]
 )
 def test_a_limit(rest, limit, rows, more):
-    answered = answer("select * from totals", rest(), limit)
+    answered = run_query("select * from totals", rest(), limit)
     assert (len(answered.rows), answered.more) == (rows, more)
 
 
 def test_days_are_those_of_the_targets_zone(rest):
     sql = "select seen, date_trunc('day', seen) as day, cast(seen as date) as date from totals limit 1"
-    ((seen, day, date),) = answer(sql, rest(timezone="Europe/Berlin")).rows
+    ((seen, day, date),) = run_query(sql, rest(timezone="Europe/Berlin")).rows
     assert seen == datetime(2024, 1, 1, 23, 30, tzinfo=UTC)
     assert day == datetime(2024, 1, 2, tzinfo=ZoneInfo("Europe/Berlin"))
     assert date.isoformat() == "2024-01-02"
@@ -70,15 +70,15 @@ def test_days_are_those_of_the_targets_zone(rest):
 def test_only_named_tables_are_opened(rest, tmp_path):
     project = rest()
     shutil.rmtree(tmp_path / ".millstream/local/tables/_sources")
-    assert answer("select count(*) from totals where userId <> 'shop.products'", project).rows == [(3,)]
+    assert run_query("select count(*) from totals where userId <> 'shop.products'", project).rows == [(3,)]
 
 
 def test_no_table_at_all(rest):
-    assert answer("select 1 as one, 'unbuilt' as two", rest()).rows == [(1, "unbuilt")]
+    assert run_query("select 1 as one, 'unbuilt' as two", rest()).rows == [(1, "unbuilt")]
 
 
 def test_a_column_of_the_name_of_a_table_that_is_not_there(rest):
-    assert answer("with t as (select 1 as unbuilt) select unbuilt from t", rest()).rows == [(1,)]
+    assert run_query("with t as (select 1 as unbuilt) select unbuilt from t", rest()).rows == [(1,)]
 
 
 @pytest.mark.parametrize(

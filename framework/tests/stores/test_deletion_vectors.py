@@ -12,8 +12,8 @@ from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder
-from millstream.stores.delta.spark import DeltaTables, old_files, small
-from millstream.stores.spark import Batch
+from millstream.stores.delta.spark import DeltaTables, old_files, small_tables
+from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
 
@@ -38,7 +38,7 @@ QUESTIONS = {
 @pytest.fixture
 def large(monkeypatch):
     """Let every table count as large."""
-    monkeypatch.setattr(small, "LARGEST", -1)
+    monkeypatch.setattr(small_tables, "LARGEST", -1)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def merge(store, number, rows, deleted=(), *, local=False):
     frame = store.spark.sql(
         f"select cast(k as bigint) k, cast(n as bigint) n, _deleted from values {values} as t(k, n, _deleted)"
     )
-    store.merge(frame, TABLE, Batch("q", number, deletes=True, new=number == 0, local=local))
+    store.merge(frame, TABLE, TableBatch("q", number, deletes=True, new=number == 0, local=local))
 
 
 def table(store):
@@ -129,7 +129,7 @@ def test_small_tables_have_no_marks(store):
 def test_a_table_that_grows_has_marks_from_then_on(store, monkeypatch):
     merge(store, 0, {k: k for k in range(1000)}, local=True)
     merge(store, 1, {5: 50}, local=True)  # by delta-rs
-    monkeypatch.setattr(small, "LARGEST", -1)
+    monkeypatch.setattr(small_tables, "LARGEST", -1)
     merge(store, 2, {6: 60, 5: 51}, local=True)
     monkeypatch.undo()
     merge(store, 3, {7: 70}, [8], local=True)

@@ -12,7 +12,7 @@ from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
 from millstream.stores.local import all_local_tables, local_tables, store_of
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
-from millstream.stores.registry import STORES, declaration, jar_files
+from millstream.stores.registry import STORES, jar_files, store_declaration
 from millstream.stores.spark import streamed_tables
 
 URL = "postgresql://db:5432/shop"
@@ -120,7 +120,7 @@ def test_changes_need_a_store_with_a_change_feed(tmp_path):
 
 
 def test_no_two_stores_share_an_option_or_a_jar():
-    options = [name for store in STORES for name in declaration(store).options.__struct_fields__]
+    options = [name for store in STORES for name in store_declaration(store).options.__struct_fields__]
     assert len(options) == len(set(options))
     assert set(jar_files()) <= set(STORES)
 

@@ -11,8 +11,8 @@ from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables, old_files
-from millstream.stores.delta.spark.table import leave
-from millstream.stores.spark import Batch
+from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
 
@@ -31,7 +31,7 @@ def make_table(request, first_spark, tmp_path):
         store = DeltaTables(DeltaFolder(str(tmp_path)), session, retention)
         assert store.create(TABLE, changes=changes)
         if not request.param:
-            leave(session, table_path(tmp_path))
+            leave_to_spark(session, table_path(tmp_path))
         return store
 
     return make
@@ -44,7 +44,7 @@ def table_path(folder):
 def batch(store, number, rows):
     values = ", ".join(f"('{key}', {value}L)" for key, value in rows.items())
     frame = store.spark.sql(f"select * from values {values} as t(k, n)")
-    store.merge(frame, TABLE, Batch("q", number, deletes=False, new=number == 0, local=True))
+    store.merge(frame, TABLE, TableBatch("q", number, deletes=False, new=number == 0, local=True))
 
 
 def on_disk(folder):

@@ -1,10 +1,10 @@
 """What every store promises: see `millstream.stores.spark`."""
 
 import pytest
-from support.stored import minute
+from support.stored_tables import minute
 
 from millstream.core.errors import MillstreamError
-from millstream.stores.spark import Batch
+from millstream.stores.spark import TableBatch
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -22,7 +22,7 @@ def test_a_batch_is_stored_once_and_another_writer_counts_for_itself(store):
     store.batch(("a", minute(1), 2))
     store.batch(("a", minute(2), 3), number=1)
     assert store.read("value") == [(2,)]
-    store.merge(store.table, [("a", minute(3), 4)], Batch("latest/2", 0, deletes=True, new=False))
+    store.merge(store.table, [("a", minute(3), 4)], TableBatch("latest/2", 0, deletes=True, new=False))
     assert store.read("value") == [(4,)]
 
 
@@ -44,7 +44,9 @@ def test_a_rebuilt_table_is_swapped_once_and_back(store):
     assert store.tables.has_rows(store.table)
     rebuilt, retained = store.other(".rebuilt"), store.other(".previous")
     new = store.tables.create(rebuilt, changes=False)
-    store.merge(rebuilt, [("a", minute(0), 2), ("c", minute(0), 2)], Batch("r/1", 0, deletes=True, new=new))
+    store.merge(
+        rebuilt, [("a", minute(0), 2), ("c", minute(0), 2)], TableBatch("r/1", 0, deletes=True, new=new)
+    )
     store.tables.copy(store.table, retained)
     for _ in range(2):
         store.tables.swap(rebuilt, store.table, "one", changes=False)

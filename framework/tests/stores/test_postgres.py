@@ -11,9 +11,9 @@ from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.postgres.spark.merge import merge
-from millstream.stores.postgres.table import create, drop
-from millstream.stores.spark import Batch
+from millstream.stores.postgres.spark.merge import merge_batch
+from millstream.stores.postgres.table import create_table, drop_table
+from millstream.stores.spark import TableBatch
 
 NOON = datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
 
@@ -34,7 +34,7 @@ def store(spark, postgres):
         frame = spark.createDataFrame(
             values, ", ".join([*columns, *(["_deleted boolean"] if deletes else [])])
         )
-        merge(frame, output, postgres, Batch(query, batch, deletes=deletes, new=False))
+        merge_batch(frame, output, postgres, TableBatch(query, batch, deletes=deletes, new=False))
 
     return call
 
@@ -45,7 +45,7 @@ def stored(postgres, name="totals"):
 
 def test_new_rows_are_inserted_and_known_ones_replaced(postgres, store):
     output = table()
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 1), ("bob", 2)], 0)
     store(output, [("bob", 5), ("cid", None)], 1)
     assert stored(postgres) == [("ann", 1), ("bob", 5), ("cid", None)]
@@ -53,7 +53,7 @@ def test_new_rows_are_inserted_and_known_ones_replaced(postgres, store):
 
 def test_a_batch_that_was_stored_changes_nothing_when_it_is_tried_again(postgres, store):
     output = table()
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 1)], 0)
     store(output, [("ann", 2)], 1)
     store(output, [("ann", 99), ("eve", 99)], 1)
@@ -63,7 +63,7 @@ def test_a_batch_that_was_stored_changes_nothing_when_it_is_tried_again(postgres
 
 def test_batches_are_counted_by_query(postgres, store):
     output = table()
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 1)], 7, query="totals/old")
     store(output, [("ann", 2)], 0, query="totals/new")
     assert stored(postgres) == [("ann", 2)]
@@ -71,7 +71,7 @@ def test_batches_are_counted_by_query(postgres, store):
 
 def test_a_batch_that_fails_leaves_nothing_and_can_be_tried_again(postgres, store):
     output = table()
-    create(postgres, output)
+    create_table(postgres, output)
     rows(postgres, "alter table totals add constraint small check (total < 10)")
     with pytest.raises(MillstreamError, match=r"MS855.*'totals'.*small"):
         store(output, [("ann", 1), ("bob", 10)], 0)
@@ -87,7 +87,7 @@ def test_a_batch_that_fails_leaves_nothing_and_can_be_tried_again(postgres, stor
 
 def test_rows_are_deleted(postgres, store):
     output = table()
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 1, False), ("bob", 2, False), (None, 3, None)], 0, deletes=True)
     assert stored(postgres) == [("ann", 1), ("bob", 2), (None, 3)]
     store(
@@ -98,7 +98,7 @@ def test_rows_are_deleted(postgres, store):
 
 def test_a_key_that_is_null_is_one_row(postgres, store):
     output = table(("user_id", "day"), user_id="string", day="date", total="bigint")
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", None, 1)], 0)
     store(output, [("ann", None, 2), (None, None, 3)], 1)
     assert stored(postgres) == [("ann", None, 2), (None, None, 3)]
@@ -106,7 +106,7 @@ def test_a_key_that_is_null_is_one_row(postgres, store):
 
 def test_only_rows_that_are_not_older_replace(postgres, store):
     output = table(user_id="string", total="bigint", seen="timestamp", order_by="seen")
-    create(postgres, output)
+    create_table(postgres, output)
     later = NOON.replace(hour=13)
     store(
         output,
@@ -136,7 +136,7 @@ def test_only_rows_that_are_not_older_replace(postgres, store):
 
 def test_a_delete_that_is_older_deletes_nothing(postgres, store):
     output = table(user_id="string", total="bigint", order_by="total")
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 5, False), ("bob", 5, False)], 0, deletes=True)
     store(output, [("ann", 4, True), ("bob", 6, True)], 1, deletes=True)
     assert stored(postgres) == [("ann", 5)]
@@ -144,7 +144,7 @@ def test_a_delete_that_is_older_deletes_nothing(postgres, store):
 
 def test_a_table_of_keys_only(postgres, store):
     output = table(("user_id",), user_id="string")
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann",)], 0)
     store(output, [("ann",), ("bob",)], 1)
     assert stored(postgres) == [("ann",), ("bob",)]
@@ -178,14 +178,14 @@ def test_a_table_of_keys_only(postgres, store):
 )  # fmt: skip
 def test_values_come_back_as_they_were(postgres, store, kind, value, expected):
     output = table(("id",), id="bigint", value=kind)
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [(1, value)])
     assert stored(postgres) == [(1, expected)]
 
 
 def test_times_are_the_same_in_any_zone_of_the_session(spark, postgres, store):
     output = table(("id",), id="bigint", at="timestamp", plain="timestamp_ntz")
-    create(postgres, output)
+    create_table(postgres, output)
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
         store(output, [(1, NOON, NOON.replace(tzinfo=None))])
@@ -196,31 +196,31 @@ def test_times_are_the_same_in_any_zone_of_the_session(spark, postgres, store):
 
 def test_many_partitions_with_empty_ones(spark, postgres):
     output = table(user_id="bigint", total="bigint")
-    create(postgres, output)
+    create_table(postgres, output)
     frame = (
         spark.range(1000)
         .selectExpr("id as user_id", "id * 2 as total")
         .repartition(5)
         .union(spark.range(0).selectExpr("id", "id"))
     )
-    merge(frame, output, postgres, Batch("q", 0, deletes=False, new=False))
-    merge(frame.where("false"), output, postgres, Batch("q", 1, deletes=False, new=False))
+    merge_batch(frame, output, postgres, TableBatch("q", 0, deletes=False, new=False))
+    merge_batch(frame.where("false"), output, postgres, TableBatch("q", 1, deletes=False, new=False))
     assert rows(postgres, "select count(*), sum(total) from totals") == [(1000, 999_000)]
 
 
 def test_names_can_be_written_without_quotes(postgres, store):
     output = table(("userId",), name="Totals", userId="string", Total="bigint")
-    create(postgres, output)
+    create_table(postgres, output)
     store(output, [("ann", 1)])
     assert rows(postgres, "select userId, Total from Totals") == [("ann", 1)]
 
 
 def test_new_columns_are_added(postgres, store):
-    create(postgres, table())
+    create_table(postgres, table())
     store(table(), [("ann", 1)], 0)
     more = table(user_id="string", total="bigint", tags="array<string>")
-    create(postgres, more)
-    create(postgres, more)
+    create_table(postgres, more)
+    create_table(postgres, more)
     store(more, [("bob", 2, ["x"])], 1)
     assert stored(postgres) == [("ann", 1, None), ("bob", 2, ["x"])]
 
@@ -240,10 +240,10 @@ def test_new_columns_are_added(postgres, store):
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, code, message):
-    create(postgres, table())
+    create_table(postgres, table())
     before = rows(postgres, "select attname, atttypid from pg_attribute where attrelid = 'totals'::regclass")
     with pytest.raises(MillstreamError, match=f"{code}: .*{message}") as caught:
-        create(postgres, changed)
+        create_table(postgres, changed)
     assert caught.value.diagnostics[0].help
     assert (
         rows(postgres, "select attname, atttypid from pg_attribute where attrelid = 'totals'::regclass")
@@ -253,26 +253,28 @@ def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, cod
 
 def test_a_key_that_is_never_null_is_primary(postgres):
     columns = (Column("id", BIGINT, nullable=False), Column("name", STRING))
-    create(postgres, TableOutput("model.totals", ("id",), columns))
-    create(postgres, TableOutput("model.totals", ("id",), columns))
+    create_table(postgres, TableOutput("model.totals", ("id",), columns))
+    create_table(postgres, TableOutput("model.totals", ("id",), columns))
     sql = "select indisprimary from pg_index where indrelid = 'totals'::regclass"
     assert rows(postgres, sql) == [(True,)]
     with pytest.raises(MillstreamError, match=r"MS853: .*can be NULL in the model"):
-        create(postgres, TableOutput("model.totals", ("id",), (Column("id", BIGINT), Column("name", STRING))))
+        create_table(
+            postgres, TableOutput("model.totals", ("id",), (Column("id", BIGINT), Column("name", STRING)))
+        )
 
 
 def test_a_table_is_dropped_with_what_is_known_of_its_batches(postgres, store):
-    drop(postgres, table())
-    create(postgres, table())
+    drop_table(postgres, table())
+    create_table(postgres, table())
     store(table(), [("ann", 1)], 3)
-    drop(postgres, table())
-    create(postgres, table())
+    drop_table(postgres, table())
+    create_table(postgres, table())
     store(table(), [("bob", 1)], 0)
     assert stored(postgres) == [("bob", 1)]
 
 
 def test_a_text_that_postgresql_can_not_hold(postgres, store):
-    create(postgres, table())
+    create_table(postgres, table())
     with pytest.raises(MillstreamError, match=r"MS855.*0x00"):
         store(table(), [("a\x00b", 1)])
 
@@ -280,9 +282,11 @@ def test_a_text_that_postgresql_can_not_hold(postgres, store):
 def test_the_password_is_in_no_message(spark, postgres, store, capfd):
     wrong = PostgresSchema(postgres.url, "owner", "wr0ng", "Shop")
     for run in (
-        lambda: create(wrong, table()),
-        lambda: create(PostgresSchema("postgresql://127.0.0.1:1/x", "owner", PASSWORD), table()),
-        lambda: create(PostgresSchema(f"postgresql://127.0.0.1:{PASSWORD}/x", "owner", PASSWORD), table()),
+        lambda: create_table(wrong, table()),
+        lambda: create_table(PostgresSchema("postgresql://127.0.0.1:1/x", "owner", PASSWORD), table()),
+        lambda: create_table(
+            PostgresSchema(f"postgresql://127.0.0.1:{PASSWORD}/x", "owner", PASSWORD), table()
+        ),
     ):
         with pytest.raises(MillstreamError, match="MS846") as caught:
             run()
@@ -296,4 +300,4 @@ def test_a_missing_right_is_told(postgres):
     rows(postgres, f"create role guest login password '{PASSWORD}'")
     guest = PostgresSchema(postgres.url, "guest", PASSWORD, "Shop")
     with pytest.raises(MillstreamError, match=r"MS856: .*permission denied"):
-        create(guest, table())
+        create_table(guest, table())

@@ -7,10 +7,10 @@ import pytest
 from support.postgres import PASSWORD, rows
 
 from millstream.core.errors import MillstreamError
-from millstream.stores.query import answer
-from millstream.stores.tables.relations import Relation
+from millstream.stores.query import run_query
+from millstream.stores.tables.relations import StoredRelation
 
-ORDERS = Relation(
+ORDERS = StoredRelation(
     "model.orders",
     "orders",
     "table",
@@ -33,19 +33,19 @@ def shop(rest, postgres):
         "://", f"://owner:{PASSWORD.replace('%', '%25').replace('/', '%2F').replace(' ', '%20')}@"
     )
     tables = {"url": address, "database_schema": "Shop"}
-    return lambda **settings: rest(ORDERS, Relation("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
+    return lambda **settings: rest(ORDERS, StoredRelation("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
 
 
 def refused(sql, rest):
     with pytest.raises(MillstreamError) as caught:
-        answer(sql, rest)
+        run_query(sql, rest)
     (diagnostic,) = caught.value.diagnostics
     assert PASSWORD not in str(diagnostic)
     return diagnostic
 
 
 def test_the_database_answers(shop):
-    answered = answer("select *, place ->> 'city' as city from orders order by 1", shop())
+    answered = run_query("select *, place ->> 'city' as city from orders order by 1", shop())
     assert answered.columns == ("userid", "price", "at", "place", "city")
     assert answered.rows == [
         ("ann", Decimal("1.50"), SEEN, {"city": "Rome"}, "Rome"),
@@ -54,7 +54,7 @@ def test_the_database_answers(shop):
 
 
 def test_days_are_those_of_the_targets_zone(shop):
-    answered = answer(
+    answered = run_query(
         "select at::date::text from orders where at is not null", shop(timezone="Europe/Berlin")
     )
     assert answered.rows == [("2024-01-02",)]
@@ -64,13 +64,13 @@ def test_days_are_those_of_the_targets_zone(shop):
     ("limit", "count", "more"), [(1, 1, True), (2, 2, False), (0, 0, True), (None, 2, False)]
 )
 def test_a_limit(shop, limit, count, more):
-    answered = answer("select userid from orders -- all", shop(), limit)
+    answered = run_query("select userid from orders -- all", shop(), limit)
     assert (len(answered.rows), answered.more) == (count, more)
 
 
 def test_tables_of_both_stores_are_joined(shop):
     sql = "select o.userId, o.price * 2 as twice, o.at, o.place, t.total from orders o left join totals t on t.userId = o.userId order by 1"
-    assert answer(sql, shop()).rows == [
+    assert run_query(sql, shop()).rows == [
         ("ann", Decimal("3.00"), SEEN, '{"city": "Rome"}', 3),
         ("eve", None, None, None, None),
     ]

@@ -3,13 +3,13 @@
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.stores.query import answer
-from millstream.stores.tables.mistakes import INSTEAD
+from millstream.stores.query import run_query
+from millstream.stores.tables.datafusion_errors import INSTEAD
 
 
 def refused(sql, rest):
     with pytest.raises(MillstreamError) as caught:
-        answer(sql, rest)
+        run_query(sql, rest)
     (diagnostic,) = caught.value.diagnostics
     return diagnostic
 
@@ -27,7 +27,7 @@ def refused(sql, rest):
 def test_a_query_is_answered_with_the_edit_that_the_remedy_asks_for(rest, sql, code, remedy, instead):
     diagnostic = refused(sql, rest())
     assert (diagnostic.code, remedy in diagnostic.help) == (code, True), diagnostic
-    assert answer(instead, rest()).rows
+    assert run_query(instead, rest()).rows
 
 
 @pytest.mark.parametrize("function", INSTEAD)
@@ -41,4 +41,4 @@ def test_a_function_of_spark_is_reported_with_what_datafusion_has_instead(rest, 
     )  # fmt: skip
     values = "timestamp '2026-01-01 00:00:00' as at, 'ab' as x, 3 as n, [2, 1] as xs, "
     values += "timestamp '2026-01-01 00:00:00' as a, timestamp '2026-01-03 00:00:00' as b"
-    assert answer(f"select {expression} as y from (select {values}) as t", rest()).rows
+    assert run_query(f"select {expression} as y from (select {values}) as t", rest()).rows

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.stored import START, minute
+from support.stored_tables import START, minute
 
-from millstream.plan.durations import parts
+from millstream.plan.durations import parse_duration
 
 
 @pytest.mark.long
@@ -101,9 +101,9 @@ def test_dates_and_times_without_a_zone(store, time, values):
 
 
 def test_a_duration_has_months_and_a_time():
-    assert parts("1 month 12 hours") == (1, 43_200_000_000)
-    assert parts("1.5 years") == (18, 0)
-    assert parts("0.5 months 1.5 seconds") == (0, 15 * 86_400_000_000 + 1_500_000)
+    assert parse_duration("1 month 12 hours") == (1, 43_200_000_000)
+    assert parse_duration("1.5 years") == (18, 0)
+    assert parse_duration("0.5 months 1.5 seconds") == (0, 15 * 86_400_000_000 + 1_500_000)
 
 
 EVENTS = st.lists(

@@ -16,8 +16,8 @@ from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables
-from millstream.stores.delta.spark.table import leave
-from millstream.stores.spark import Batch
+from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.spark import TableBatch
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
@@ -87,7 +87,9 @@ class Pair:
         frame = frame.drop(*(name for name in COLUMNS if name not in self.named))
         frame = frame if deletes else frame.drop("_deleted")
         for local, store in self.stores.items():
-            store.merge(frame, table or self.table, Batch("q", number, deletes=deletes, new=new, local=local))
+            store.merge(
+                frame, table or self.table, TableBatch("q", number, deletes=deletes, new=new, local=local)
+            )
 
     def path(self, local):
         return self.stores[local].folder.written("model.t")
@@ -176,7 +178,7 @@ def test_both_swap_the_same_rows_and_changes(spark, tmp_path, keys, order_by, se
     for _ in range(2):  # the second one changes nothing
         for local, store in pair.stores.items():
             if not local:
-                leave(spark, store.folder.written(rebuilt.model))
+                leave_to_spark(spark, store.folder.written(rebuilt.model))
             store.swap(rebuilt, pair.table, "one", changes=True)
     assert pair.rows(True) == pair.rows(False) != before
     assert pair.changes(True) == pair.changes(False)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from support.stored import Store
+from support.stored_tables import Store
 from versions.history import cut, history, records
-from versions.stored import BATCHES, DELTA, Versioned
+from versions.versioned_table import BATCHES, DELTA, Versioned
 
 
 def test_versions_are_kept(store):

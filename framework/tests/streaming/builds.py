@@ -14,8 +14,8 @@ from millstream.deploy.checkpoints.files import checkpoint_folder, read_record
 from millstream.project.folders import checkpoints_of
 from millstream.queries.values import TableOutput
 from millstream.stores.files import LocalFiles
-from streaming.bench import Arrived, Record, RunResult
 from streaming.oracle import Oracle, expected
+from streaming.query_runner import Arrived, Record, RunResult
 from streaming.running import Records, differences
 from streaming.shapes import Lookup, Model, Project
 from streaming.texts import write

@@ -1,6 +1,6 @@
 import pytest
 
-from streaming.bench import QUICK, QueryRunner
+from streaming.query_runner import QUICK, QueryRunner
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming import shapes
-from streaming.bench import Corner, Record
+from streaming.query_runner import Corner, Record
 from streaming.shapes import Project
 
 FOLDER = Path(__file__).parent / "found"

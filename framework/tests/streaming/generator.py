@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from streaming.given import START
 from streaming.oracle import kind_of
+from streaming.records import START
 from streaming.shapes import (
     SECOND,
     Distinct,

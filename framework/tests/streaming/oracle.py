@@ -11,9 +11,9 @@ from typing import Any
 
 import duckdb
 
-from streaming.bench import Arrived, Record
 from streaming.clocks import Clock
-from streaming.given import value_of
+from streaming.query_runner import Arrived, Record
+from streaming.records import value_of
 from streaming.sessions import sessions
 from streaming.shapes import (
     SECOND,

@@ -13,10 +13,10 @@ from typing import Any
 from millstream.compile import compile_project
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
-from streaming.bench import Corner, QueryRunner, Record, RunResult
 from streaming.clocks import UnknownMeaningError
-from streaming.given import micros
 from streaming.oracle import Expected, Oracle, Rows, expected
+from streaming.query_runner import Corner, QueryRunner, Record, RunResult
+from streaming.records import micros
 from streaming.shapes import Model, Project
 from streaming.texts import write
 

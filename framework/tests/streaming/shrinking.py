@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streaming.bench import Corner, QueryRunner, Record
 from streaming.fixtures import text_of
 from streaming.generator import project as generated
-from streaming.given import generated_records
+from streaming.query_runner import Corner, QueryRunner, Record
+from streaming.records import generated_records
 from streaming.running import check, corners
 from streaming.shapes import Model, Project, Select, reads
 from streaming.texts import sql

@@ -7,10 +7,10 @@ import re
 from datetime import datetime, timezone
 
 from support.spark import SPARK_WARNINGS
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
-from streaming.bench import QUICK
+from streaming.query_runner import QUICK
 
 pytestmark = [SPARK_WARNINGS]
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)

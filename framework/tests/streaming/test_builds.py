@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 
 from streaming.builds import build_in_parts, fits, is_accepted
 from streaming.generator import project
-from streaming.given import generated_records
+from streaming.records import generated_records
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

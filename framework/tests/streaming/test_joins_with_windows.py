@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from support.micro_batches import attempted, streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import attempted, streamed
-from support.written import project
+from support.sql_plans import project
 
 from millstream.compile import compile_project
 

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from support.spark import SPARK_WARNINGS
 
-from streaming.bench import QUICK
+from streaming.query_runner import QUICK
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 

@@ -18,7 +18,7 @@ from support.spark import SPARK_WARNINGS
 
 from streaming.fixtures import FOLDER, read, text_of
 from streaming.generator import SEEDS, SOURCES, project
-from streaming.given import generated_records
+from streaming.records import generated_records
 from streaming.running import Report, check, corners
 from streaming.shrinking import shrink_report
 

@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from support.micro_batches import attempted, streamed
 from support.spark import SPARK_WARNINGS
-from support.streamed import attempted, streamed
-from support.written import project
+from support.sql_plans import project
 
 pytestmark = [SPARK_WARNINGS]
 FUNCTIONS = """

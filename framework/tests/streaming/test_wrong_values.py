@@ -22,7 +22,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.compile import compile_project
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
-from streaming.bench import Corner, Record
+from streaming.query_runner import Corner, Record
 
 pytestmark = SPARK_WARNINGS
 LONG = int(os.environ.get("MILLSTREAM_WRONG_VALUES", "12"))

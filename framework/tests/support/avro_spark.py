@@ -2,9 +2,9 @@
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from millstream.core.expressions import literal
+from millstream.core.expressions import sql_literal
 from support.avro import comparable
-from support.bad import plain
+from support.bad_columns import plain
 
 AT_ONCE = 25
 _GENERATED = settings(suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
@@ -25,7 +25,7 @@ def batches(strategy, number):
 
 
 def call(function, column, *texts):
-    return f"{function}({column}, {', '.join(map(literal, texts))})"
+    return f"{function}({column}, {', '.join(map(sql_literal, texts))})"
 
 
 def select(spark, calls, columns):

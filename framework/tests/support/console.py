@@ -2,8 +2,8 @@
 
 import subprocess
 
-from millstream.local.jars import Jar, fetch
-from millstream.local.java import java
+from millstream.local.jars import Jar, fetch_jars
+from millstream.local.java import find_java
 
 TOOLS = Jar(
     "org.apache.kafka",
@@ -17,8 +17,15 @@ DESERIALIZER = "org.apache.kafka.common.serialization.{}Deserializer"
 
 
 def _run(main, *arguments, stdin=b""):
-    jars = [*fetch(["broker"])["broker"], *fetch(["tools"], catalog={"tools": (TOOLS,)})["tools"]]
-    command = [java().program, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), main]
+    jars = [*fetch_jars(["broker"])["broker"], *fetch_jars(["tools"], catalog={"tools": (TOOLS,)})["tools"]]
+    command = [
+        find_java().program,
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        ":".join(map(str, jars)),
+        main,
+    ]
     done = subprocess.run([*command, *arguments], input=stdin, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout

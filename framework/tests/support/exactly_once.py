@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 from confluent_kafka import Producer
 
-from support.committed import committed
+from support.committed_records import committed
 from support.runs import headers, queue_record
 
 USERS = 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.sources.registry import declaration, installed
+from millstream.sources.registry import installed_kinds, source_declaration
 
 LAKE = """
 sources:
@@ -26,9 +26,9 @@ sources:
 def parquet_folders(monkeypatch):
     """Let Millstream find the package, as if it was installed."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "source_kinds"))
-    installed.cache_clear()
+    installed_kinds.cache_clear()
     yield
-    installed.cache_clear()
-    declaration.cache_clear()
+    installed_kinds.cache_clear()
+    source_declaration.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "parquet_folder"]:
         del sys.modules[name]

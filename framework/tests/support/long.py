@@ -43,7 +43,7 @@ _SIZED = (
     "framework/tests/differential/",
     "framework/tests/mutants/",
     "framework/tests/native/",
-    "framework/tests/engine/test_fates.py",
+    "framework/tests/engine/test_record_outcomes.py",
     "framework/tests/streaming/",
 )
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import msgspec
 
-from support.committed import each_committed
+from support.committed_records import each_committed
 from support.exactly_once import USERS
 
 PARTS = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.walk import consumers
+from millstream.plan.walk import find_consumers
 
 
 def plan_text(plan: Plan) -> str:
@@ -29,7 +29,7 @@ def plan_text(plan: Plan) -> str:
 
 def shared_names(plan: Plan) -> dict[int, str]:
     """Return names for the nodes that several others read."""
-    readers = consumers(plan)
+    readers = find_consumers(plan)
     names: dict[int, str] = {}
     used: set[str] = set()
     for node in plan.order:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from inspect import cleandoc
 
-from millstream.core.expressions import Expression, Piece, Ref, joined
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces
 from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import Sink
@@ -39,8 +39,8 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.optimizer.context import Context, Hints, Rule
-from millstream.plan.optimizer.driver import check
+from millstream.plan.optimizer.context import PlanHints, Rule, RuleContext
+from millstream.plan.optimizer.driver import check_outputs
 from support.plan_text import plan_text
 
 _WORDS = frozenset(
@@ -85,13 +85,13 @@ def sql(text: str, type_: Type = BOOLEAN, *, nullable: bool = True) -> Expressio
         else:
             pieces.append(token)
     return Expression(
-        joined(pieces),
+        join_pieces(pieces),
         type_,
         nullable,
         deterministic="rand(" not in text,
         raises="cast(" in text or "/" in text or "py_" in text,
         functions=tuple(functions),
-        atomic=len(joined(pieces)) == 1 and isinstance(joined(pieces)[0], Ref),
+        atomic=len(join_pieces(pieces)) == 1 and isinstance(join_pieces(pieces)[0], Ref),
     )
 
 
@@ -246,28 +246,28 @@ def plan(*nodes: Node) -> Plan:
 def applied(
     rule: Rule,
     before: Plan,
-    hints: Hints | None = None,
+    hints: PlanHints | None = None,
     switched_off: Mapping[str, frozenset[str]] | None = None,
 ) -> Plan:
     """Apply a rule once and check what the driver checks, and that it then has nothing more to do."""
-    context = Context(before, hints or Hints(), switched_off or {})
+    context = RuleContext(before, hints or PlanHints(), switched_off or {})
     after, changes = rule(before, context)
     assert (after is before) == (not changes)
-    again = Context(after, context.hints, context.switched_off)
-    check(rule.__name__, context, again)
+    again = RuleContext(after, context.hints, context.switched_off)
+    check_outputs(rule.__name__, context, again)
     same, _ = rule(after, again)
     assert same is after, f"not at once:\n{plan_text(after)}\n{plan_text(same)}"
     return after
 
 
-def becomes(rule: Rule, before: Plan, expected: str, hints: Hints | None = None) -> None:
+def becomes(rule: Rule, before: Plan, expected: str, hints: PlanHints | None = None) -> None:
     assert plan_text(applied(rule, before, hints)) == cleandoc(expected) + "\n"
 
 
 def stays(
     rule: Rule,
     before: Plan,
-    hints: Hints | None = None,
+    hints: PlanHints | None = None,
     switched_off: Mapping[str, frozenset[str]] | None = None,
 ) -> None:
     after = applied(rule, before, hints, switched_off)

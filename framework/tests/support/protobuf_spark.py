@@ -2,12 +2,12 @@
 
 import json
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.core.types import STRING
-from millstream.formats.protobuf import Schema, protobuf_format
+from millstream.formats.protobuf import ProtobufSchema, protobuf_format
 from millstream.formats.protobuf.compiler import compile_protos
 from millstream.formats.protobuf.mapping import columns_of, is_map
-from support.bad import plain
+from support.bad_columns import plain
 
 _ORDER = """
 syntax = "proto3";
@@ -67,7 +67,7 @@ def order_schema(folder):
 def compiled(folder, name, **files):
     for file, text in files.items():
         (folder / f"{file}.proto").write_text(text)
-    return Schema(compile_protos([f"{file}.proto" for file in files], [folder]), name)
+    return ProtobufSchema(compile_protos([f"{file}.proto" for file in files], [folder]), name)
 
 
 def order_fields(schema):
@@ -84,7 +84,7 @@ def encoding(schema, fields):
 
 
 def sql(pieces):
-    return render(Expression(pieces, STRING), lambda ref: ref.column)
+    return render_sql(Expression(pieces, STRING), lambda ref: ref.column)
 
 
 def decoded(spark, values, schema, fields, further=()):

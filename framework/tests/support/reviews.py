@@ -9,14 +9,14 @@ from pathlib import Path
 
 from millstream.compile import compile_project
 from millstream.queries.values import Query
-from millstream.review.compare import review
-from millstream.review.replay import statistics
+from millstream.review.compare import review_versions
+from millstream.review.rebuild_cost import collect_figures
 from millstream.review.values import QueryChange, Review
-from millstream.review.version import Version, version_of
-from support.written import project
+from millstream.review.version import ReviewedVersion, version_of
+from support.sql_plans import project
 
 
-def version(folder: Path, name: str = "now") -> Version:
+def version(folder: Path, name: str = "now") -> ReviewedVersion:
     compiled = compile_project(folder, use_cache=False)
     assert not [d.message for d in compiled.diagnostics if d.severity == "error"]
     return version_of(name, compiled, folder)
@@ -33,10 +33,10 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def compared(old: Version, folder: Path, files: dict[str, str]) -> Review:
+def compared(old: ReviewedVersion, folder: Path, files: dict[str, str]) -> Review:
     """Review a version against an older one."""
     now = version(written(folder, files))
-    return review(old, now, statistics(now.manifest, {}, None))
+    return review_versions(old, now, collect_figures(now.manifest, {}, None))
 
 
 def reviewed(tmp_path: Path, before: dict[str, str], after: dict[str, str]) -> Review:
@@ -77,12 +77,12 @@ def commit(folder: Path, message: str = "change") -> str:
 
 def physical_query(name: str, relation: str, topic: str) -> Query:
     """Return a query that reads one topic and fills a table of its own name."""
-    from millstream.queries.memory import Memory
-    from millstream.queries.values import Delivery, PerBatch, Signature, TableOutput, TopicRead
+    from millstream.queries.memory import MemoryEstimate
+    from millstream.queries.values import OutputDelivery, PerBatch, QuerySignature, TableOutput, TopicRead
 
     return Query(
         name=name, kind="single", models=(f"model.{name}",),
         sources=(TopicRead("records", relation, topic),), reads=(), steps=(), sql="",
-        deliver=PerBatch("batch", (Delivery(TableOutput(f"model.{name}"), ""),)),
-        output_mode="update", signature=Signature((relation,), ()), memory=Memory(None, ""),
+        deliver=PerBatch("batch", (OutputDelivery(TableOutput(f"model.{name}"), ""),)),
+        output_mode="update", signature=QuerySignature((relation,), ()), memory=MemoryEstimate(None, ""),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from millstream.core.expressions import Expression, render
+from millstream.core.expressions import Expression, render_sql
 from millstream.plan.nodes import (
     Aggregate,
     Binary,
@@ -83,7 +83,7 @@ def _query(node: Node, inputs: list[str]) -> str:
             # Otherwise SQLite asks in an order of its own.
             passes = "true"
             for condition in reversed(node.conditions):
-                passes = f"case when {render(condition)} then {passes} else false end"
+                passes = f"case when {render_sql(condition)} then {passes} else false end"
             return f"select * from {inputs[0]} where {passes}"
         case Project():
             return f"select {_items((i.name, i.expression) for i in node.items)} from {inputs[0]}"
@@ -94,7 +94,7 @@ def _query(node: Node, inputs: list[str]) -> str:
         case Expand():
             column, call = (
                 node.generated[0].name,
-                render(node.call).removeprefix("explode(").removesuffix(")"),
+                render_sql(node.call).removeprefix("explode(").removesuffix(")"),
             )
             some = "true" if node.outer else f"{call} is not null"
             return f"select i.*, {call} + n as {column} from {inputs[0]} i, (select 0 n union select 1) where {some}"
@@ -102,7 +102,7 @@ def _query(node: Node, inputs: list[str]) -> str:
             items = ", ".join(
                 [_items((k.name, k.expression) for k in node.keys), *map(_measure, node.measures)]
             )
-            grouped = ", ".join(render(k.expression) for k in node.keys)
+            grouped = ", ".join(render_sql(k.expression) for k in node.keys)
             return f"select {items} from {inputs[0]}" + (f" group by {grouped}" if grouped else "")
         case Union():
             return " union all ".join(f"select * from {relation}" for relation in inputs)
@@ -112,18 +112,18 @@ def _query(node: Node, inputs: list[str]) -> str:
 
 
 def _measure(measure: Measure) -> str:
-    where = f" filter (where {render(measure.condition)})" if measure.condition else ""
-    return f"{render(measure.call)}{where} as {measure.name}"
+    where = f" filter (where {render_sql(measure.condition)})" if measure.condition else ""
+    return f"{render_sql(measure.call)}{where} as {measure.name}"
 
 
 def _items(items: Iterable[tuple[str, Expression]]) -> str:
-    return ", ".join(f"{render(expression)} as {name}" for name, expression in items)
+    return ", ".join(f"{render_sql(expression)} as {name}" for name, expression in items)
 
 
 def _join(node: Binary, left: str, right: str) -> str:
     of = {j.name: f"{'l' if j.side == 'left' else 'r'}.{j.source}" for j in node.joined}
     on = (
-        " and ".join(f"({render(condition, ref=lambda ref: of[ref.column])})" for condition in node.on)
+        " and ".join(f"({render_sql(condition, ref=lambda ref: of[ref.column])})" for condition in node.on)
         or "true"
     )
     columns = ", ".join(f"{of[name]} as {name}" for name in node.names)

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from millstream.ops.query_status import Watcher
-from millstream.runner.commands.run import run
+from millstream.ops.query_status import RunWatcher
+from millstream.runner.commands.run import run_models
 from support.runs import job_of
 
 PATIENCE = 90
@@ -18,7 +18,7 @@ class Running:
     def __init__(self, also=()):
         self.events = []
         self._also = also
-        self.watcher = Watcher()
+        self.watcher = RunWatcher()
         self.stopping = threading.Event()
         self.error = None
         self._news = threading.Condition()
@@ -54,7 +54,7 @@ def running(root, spark, *, target=None, alongside=lambda _: (), also=(), **opti
 
     def go():
         try:
-            run(job, root / ".millstream", running.tell, running.stopping, spark, alongside(running))
+            run_models(job, root / ".millstream", running.tell, running.stopping, spark, alongside(running))
         except BaseException as error:  # noqa: BLE001 -- raised by the test
             with running._news:
                 running.error = error

@@ -14,7 +14,7 @@ from millstream.deploy.values import Job
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.runner.commands.build import build
+from millstream.runner.commands.build import build_models
 from millstream.stores.delta.folder import delta_folder
 
 
@@ -36,7 +36,7 @@ def job_of(root, *, target=None, tests=True, **options):
 def built(root, spark, *, target=None, tests=True, **options):
     """Build a project; return the results and everything that was told."""
     events = []
-    results = build(
+    results = build_models(
         job_of(root, target=target, tests=tests, **options), root / ".millstream", events.append, spark
     )
     return results, events

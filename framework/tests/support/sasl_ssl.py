@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from millstream.local.jars import fetch
-from millstream.local.java import java
-from support.secured import free_port
+from millstream.local.jars import fetch_jars
+from millstream.local.java import find_java
+from support.secured_kafka import free_port
 
 SERVER = """\
 process.roles=broker,controller
@@ -59,8 +59,8 @@ def sasl_ssl_broker(folder):
     certificates_in(folder)
     port = free_port()
     (folder / "server.properties").write_text(SERVER.format(port=port, controller=free_port(), jaas=JAAS))
-    jars = ":".join(map(str, fetch(["broker"], None)["broker"]))
-    command = [java().program, "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
+    jars = ":".join(map(str, fetch_jars(["broker"], None)["broker"]))
+    command = [find_java().program, "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
     logins = [
         f"SCRAM-SHA-512=[name={name},password={said}]" for name, said in (("broker", "b"), (USER, PASSWORD))
     ]

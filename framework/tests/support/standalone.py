@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from millstream.local.java import java
+from millstream.local.java import find_java
 
 HOME = Path(pyspark.__file__).parent
 LOCAL = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -37,7 +37,7 @@ class Process:
 
     def __init__(self, folder, name, *arguments):
         self.log = folder / f"{name}.log"
-        command = [str(java().program), "-Xmx256m", "-cp", f"{HOME}/jars/*", *arguments]
+        command = [str(find_java().program), "-Xmx256m", "-cp", f"{HOME}/jars/*", *arguments]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command,

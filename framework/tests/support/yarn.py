@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape
 
 import pyspark
 
-from millstream.local.jars import Jar, fetch
-from millstream.local.java import java
+from millstream.local.jars import Jar, fetch_jars
+from millstream.local.java import find_java
 
 HOME = Path(pyspark.__file__).parent
 SERVERS = Jar(
@@ -82,14 +82,14 @@ def yarn(folder):
     }
     _write(folder / "conf/yarn-site.xml", settings)
     _write(folder / "conf/core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": f"{folder}/tmp"})
-    jars = fetch(("servers",), catalog={"servers": (SERVERS, *CASTLE)})["servers"]
+    jars = fetch_jars(("servers",), catalog={"servers": (SERVERS, *CASTLE)})["servers"]
     # Hadoop's client comes with PySpark.
     path = os.pathsep.join([str(folder / "conf"), *map(str, jars), f"{HOME}/jars/*"])
     cluster = Yarn(folder, ports["webapp.address"])
     with ExitStack() as stack:
         for name in ("resourcemanager.ResourceManager", "nodemanager.NodeManager"):
             log = stack.enter_context((folder / f"{name}.log").open("w"))
-            command = [str(java().program), "-Xmx256m", "-cp", path, f"{SERVER}.{name}"]
+            command = [str(find_java().program), "-Xmx256m", "-cp", path, f"{SERVER}.{name}"]
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
             stack.callback(_kill, process)
         _until_ready(cluster)

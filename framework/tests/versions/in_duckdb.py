@@ -9,7 +9,7 @@ from millstream.engine.queries.differences import NEW, STORED, differences_sql
 from millstream.engine.queries.version_sql import (
     BATCH_ROWS,
     TOUCHED,
-    Horizon,
+    VersionHorizon,
     newest_sql,
     placed_sql,
     stored_touched_sql,
@@ -18,7 +18,7 @@ from millstream.engine.queries.version_sql import (
 )
 from millstream.plan.nodes import Column
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
-from millstream.queries.values import TableOutput, Versions
+from millstream.queries.values import RowVersions, TableOutput
 
 COLUMNS = {"key": "string", "value": "bigint", "valid_from": "timestamp", "valid_to": "timestamp"}
 
@@ -28,7 +28,7 @@ class InDuckDB:
 
     def __init__(self, keep=None, *, replaces=False):
         self.keep = keep
-        self.versions = Versions(("key",), "" if keep is None else f"{keep} minutes", replaces)
+        self.versions = RowVersions(("key",), "" if keep is None else f"{keep} minutes", replaces)
         columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
         self.table = TableOutput("model.t", ("key", "valid_from"), columns, versions=self.versions)
         self.duckdb = in_memory()
@@ -66,7 +66,7 @@ class InDuckDB:
         if not newest:
             return None
         ago = timedelta(minutes=self.keep)
-        return Horizon(_literal((before or max(newest)) - ago), _literal(max(newest) - ago))
+        return VersionHorizon(_literal((before or max(newest)) - ago), _literal(max(newest) - ago))
 
     def _table(self, name, rows, more=""):
         columns = ", ".join(f'"{column}" {kind}' for column, kind in COLUMNS.items())

@@ -14,23 +14,23 @@ from msgspec import Struct, to_builtins
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import (
-    Changes,
-    Common,
+    CommonOptions,
     SelectionRequest,
+    StateOptions,
     TestOptions,
-    changing,
-    choosing,
     cli_command,
-    testing,
+    selection_options,
+    state_options,
+    test_options,
 )
-from millstream.cli.output import print_json, say_parts, show
+from millstream.cli.output import print_json, say_parts, show_diagnostics
 from millstream.cli.project import models_in, root_of
 
 if TYPE_CHECKING:
-    from millstream.cli.tests_of_builds import TestsOfBuild
+    from millstream.cli.build_tests import TestsOfBuild
     from millstream.compile.manifest import Compiled
     from millstream.core.errors import Diagnostic
-    from millstream.deploy.values import Compared, Job
+    from millstream.deploy.values import Job, TableCompared
     from millstream.results.results import RunResults
 
 
@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     kind=SeveralValues,
     environments=True,
 )
-@choosing
-@changing
-@testing
-def command(common: Common, request: SelectionRequest, changes: Changes, tests: TestOptions) -> int:
+@selection_options
+@state_options
+@test_options
+def command(
+    common: CommonOptions, request: SelectionRequest, changes: StateOptions, tests: TestOptions
+) -> int:
     """Run every model over what the topics hold now, with its unit tests before and its data tests after.
 
     Missing topics are created; on the local target, empty source topics are filled by the generators in
@@ -57,16 +59,18 @@ def command(common: Common, request: SelectionRequest, changes: Changes, tests: 
     return build_models(common, request, changes, tests)
 
 
-def build_models(common: Common, request: SelectionRequest, changes: Changes, tests: TestOptions) -> int:
+def build_models(
+    common: CommonOptions, request: SelectionRequest, changes: StateOptions, tests: TestOptions
+) -> int:
     began, root = time.monotonic(), root_of(common)
     compiled, job, diagnostics = compiled_job(common, root, request, changes, tests=not tests.no_tests)
     if not common.style.json:
-        show(common.style, diagnostics, models_in(compiled))
+        show_diagnostics(common.style, diagnostics, models_in(compiled))
     return build_and_test(common, root, compiled, job, request, diagnostics, tests, began)
 
 
 def build_and_test(
-    common: Common,
+    common: CommonOptions,
     root: Path,
     compiled: Compiled,
     job: Job,
@@ -76,9 +80,9 @@ def build_and_test(
     began: float,
 ) -> int:
     """Run a job and the data tests of what it built, and show the results."""
-    from millstream.cli.build_summary import phases, summary
+    from millstream.cli.build_summary import format_build_summary, phase_seconds
+    from millstream.cli.build_tests import TestsOfBuild
     from millstream.cli.signals import ending_well
-    from millstream.cli.tests_of_builds import TestsOfBuild
     from millstream.deploy.planning.intents import Apply
     from millstream.results.results import read_results, write_results
     from millstream.results.selectivity import with_counts
@@ -103,12 +107,12 @@ def build_and_test(
         print_json(document)
     elif not common.style.quiet:
         seconds = time.monotonic() - began
-        line = summary(
+        line = format_build_summary(
             results,
             tested.results,
             seconds,
             up_to_date=built.up_to_date,
-            phases=phases(began, tested.ends, seconds),
+            phases=phase_seconds(began, tested.ends, seconds),
         )
         say_parts(common.style, [line], sys.stderr)
     return 1 if results.failed else tested.code
@@ -117,11 +121,11 @@ def build_and_test(
 class _Built(Struct, frozen=True):
     results: RunResults
     diagnostics: Sequence[Diagnostic] = ()
-    compared: Sequence[Compared] = ()
+    compared: Sequence[TableCompared] = ()
     up_to_date: bool = False
 
 
-def _built(common: Common, job: Job, root: Path, tested: TestsOfBuild) -> _Built:
+def _built(common: CommonOptions, job: Job, root: Path, tested: TestsOfBuild) -> _Built:
     """Build, if there is something to do; if not, neither Spark nor rich is imported."""
     from millstream.runner.commands.up_to_date import results_if_up_to_date
 
@@ -130,12 +134,12 @@ def _built(common: Common, job: Job, root: Path, tested: TestsOfBuild) -> _Built
         return _Built(results, up_to_date=True)
 
     from millstream.cli.build_progress import build_progress
-    from millstream.runner.commands.build import build
+    from millstream.runner.commands.build import build_models
 
     with build_progress(common.style) as progress:
         tested.show_on(progress)
         if results is None:
-            results = build(job, root / ".millstream", progress.handle, tests=tested)
+            results = build_models(job, root / ".millstream", progress.handle, tests=tested)
             return _Built(results, progress.diagnostics, progress.compared)
         if tested.before():
             tested.after(results)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, field, to_builtins
 
-from millstream.cli.diagnostics import count
-from millstream.cli.jar_progress import fetching
+from millstream.cli.diagnostics import count_of
+from millstream.cli.jar_progress import jar_progress
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Common, SelectionRequest, cli_command
-from millstream.cli.output import confirmed, finish
+from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions, cli_command
+from millstream.cli.output import ask_yes, print_result
 from millstream.cli.project import root_of, target_of
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
@@ -23,7 +23,7 @@ from millstream.core.own_folder import OWN_FOLDER
 from millstream.core.target_folder import is_own
 from millstream.kafka.registry.local import stop_registry
 from millstream.local.broker import stop_broker
-from millstream.local.holders import Holder, holder_of
+from millstream.local.holders import LockHolder, holder_of
 from millstream.local.locks import is_locked
 from millstream.project.folders import (
     broker_folder,
@@ -33,7 +33,7 @@ from millstream.project.folders import (
     target_folder,
     target_of_folder,
 )
-from millstream.project.secrets import mask, secrets_in
+from millstream.project.secrets import mask_secrets, secrets_in
 from millstream.project.settings import read_settings
 from millstream.project.values import Settings
 from millstream.stores.local import all_local_tables
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from millstream.runner.commands.orphans import Orphan
 
 
-class Removed(Struct, frozen=True):
+class RemovedData(Struct, frozen=True):
     path: str
     """Relative to the project."""
     files: int
     bytes: int
 
 
-class Left(Struct, frozen=True):
+class RemainingData(Struct, frozen=True):
     """Data of the project that is stored elsewhere and not removed."""
 
     target: str
@@ -72,7 +72,7 @@ class Left(Struct, frozen=True):
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before removing data.")
 @click.option("--force", is_flag=True, help="Even if another command is using it.")
-def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force: bool) -> int:
+def command(common: CommonOptions, *, artifacts: bool, orphans: bool, yes: bool, force: bool) -> int:
     """Remove what this project has created on this machine.
 
     That is `target/` and `.millstream/`: the local broker with its topics, and the tables, checkpoints and
@@ -99,34 +99,36 @@ def command(common: Common, *, artifacts: bool, orphans: bool, yes: bool, force:
         if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
         paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN_FOLDER])]
-    sizes = {path: measure(root, path) for path in paths if os.path.lexists(path)}
+    sizes = {path: measure_files(root, path) for path in paths if os.path.lexists(path)}
     removed = [*sizes.values()]
     data = [removal for removal in removed if Path(removal.path).parts[0] == OWN_FOLDER]
     if data and not force:
         _check_idle(root, common.target)
     if data and not yes and not common.style.json:
         folders = ", ".join(f"{removal.path} ({size_in_words(removal.bytes)})" for removal in data)
-        if not confirmed(f"Remove {folders} with its topics and tables?"):
-            return finish(common.style, text="nothing was removed")
+        if not ask_yes(f"Remove {folders} with its topics and tables?"):
+            return print_result(common.style, text="nothing was removed")
     has_broker = data and not common.target and broker_folder(root).is_dir()
     if has_broker and stop_registry(root, force=force) == "in use":
         raise _in_use("local schema registry")
     if has_broker and stop_broker(root, force=force) == "in use":
         raise _in_use("local broker")
     for path in sizes:
-        remove(path)
+        remove_path(path)
     left = [] if artifacts else stored_elsewhere(common, root)
     result = {"removed": to_builtins(removed), "bytes": sum(removal.bytes for removal in removed)}
     result |= {"left": to_builtins(left)}
-    return finish(common.style, result=result, text=None if common.style.quiet else text_of(removed, left))
+    return print_result(
+        common.style, result=result, text=None if common.style.quiet else text_of(removed, left)
+    )
 
 
-def _remove_orphans(common: Common, *, yes: bool) -> int:
+def _remove_orphans(common: CommonOptions, *, yes: bool) -> int:
     root = root_of(common)
-    _, job, diagnostics = compiled_job(common, root, SelectionRequest(), Changes())
-    from millstream.runner.commands.orphans import orphans
+    _, job, diagnostics = compiled_job(common, root, SelectionRequest(), StateOptions())
+    from millstream.runner.commands.orphans import open_orphans
 
-    with fetching(common.style) as fetched, orphans(job, fetched) as orphaned:
+    with jar_progress(common.style) as fetched, open_orphans(job, fetched) as orphaned:
         lines = [
             *map(_orphan_line, orphaned.checkpoints),
             *(f"the consumer group {group}" for group in orphaned.groups),
@@ -134,7 +136,7 @@ def _remove_orphans(common: Common, *, yes: bool) -> int:
         removed = yes
         if lines and not yes and not common.style.json:
             click.echo("\n".join(lines), err=True)
-            removed = confirmed(f"Remove {'it' if len(lines) == 1 else 'them'}?", elsewhere=False)
+            removed = ask_yes(f"Remove {'it' if len(lines) == 1 else 'them'}?", elsewhere=False)
         if removed:
             orphaned.remove()
     result = {"checkpoints": to_builtins(orphaned.checkpoints), "groups": orphaned.groups}
@@ -145,7 +147,7 @@ def _remove_orphans(common: Common, *, yes: bool) -> int:
         else ["nothing was removed; --yes removes it without asking"]
     )
     text = None if common.style.quiet else "\n".join(said) if lines else "there is nothing to remove"
-    return finish(common.style, diagnostics, result=result, text=text)
+    return print_result(common.style, diagnostics, result=result, text=text)
 
 
 def _orphan_line(orphan: Orphan) -> str:
@@ -154,13 +156,13 @@ def _orphan_line(orphan: Orphan) -> str:
     return f"{what}{f' of {names}' if names else ''}: {size_in_words(orphan.bytes)}"
 
 
-def folder_of_target(common: Common, root: Path, name: str) -> Path:
+def folder_of_target(common: CommonOptions, root: Path, name: str) -> Path:
     """Return the folder of a target, which may be one that profiles.yml no longer has."""
     folder = root / OWN_FOLDER / folder_name(name)
     return folder if folder.is_dir() else root / OWN_FOLDER / folder_name(target_of(common, root).name)
 
 
-def stored_elsewhere(common: Common, root: Path) -> list[Left]:
+def stored_elsewhere(common: CommonOptions, root: Path) -> list[RemainingData]:
     """Return what the target stores outside the project; nothing if profiles.yml can't be read."""
     try:
         target = target_of(common, root)
@@ -171,7 +173,7 @@ def stored_elsewhere(common: Common, root: Path) -> list[Left]:
     outside = [("checkpoints", checkpoints)] if is_outside(checkpoints, folder) else []
     outside += [("tables", location) for store in stores if (location := store.outside(folder)) is not None]
     secrets = secrets_in(target.settings)
-    return [Left(target.name, what, mask(location, secrets)) for what, location in outside]
+    return [RemainingData(target.name, what, mask_secrets(location, secrets)) for what, location in outside]
 
 
 def artifacts_folder(root: Path, settings: Settings) -> Path:
@@ -200,12 +202,12 @@ def _check_idle(root: Path, target: str | None) -> None:
             raise _in_use(f"target '{target_of_folder(name)}'", holder_of(lock))
 
 
-def _in_use(what: str, holder: Holder | None = None) -> MillstreamError:
+def _in_use(what: str, holder: LockHolder | None = None) -> MillstreamError:
     message = f"{holder or 'another command'} is using the {what}"
     return MillstreamError(Diagnostic("MS874", message, None, "wait until it ends, or use --force"))
 
 
-def measure(root: Path, path: Path) -> Removed:
+def measure_files(root: Path, path: Path) -> RemovedData:
     """Count files and their size on disk, in blocks: Kafka's index files are sparse."""
     files, total = 0, 0
     inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
@@ -216,10 +218,10 @@ def measure(root: Path, path: Path) -> Removed:
             continue  # another process has removed it meanwhile
         files += not file.is_dir() or file.is_symlink()
         total += status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size
-    return Removed(path.relative_to(root).as_posix(), files, total)
+    return RemovedData(path.relative_to(root).as_posix(), files, total)
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     try:
         if path.is_symlink() or path.is_file():
             path.unlink()
@@ -231,9 +233,9 @@ def remove(path: Path) -> None:
         raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None
 
 
-def text_of(removed: list[Removed], left: list[Left]) -> str:
+def text_of(removed: list[RemovedData], left: list[RemainingData]) -> str:
     lines = [
-        f"removed {removal.path}: {count(removal.files, 'file')}, {size_in_words(removal.bytes)}"
+        f"removed {removal.path}: {count_of(removal.files, 'file')}, {size_in_words(removal.bytes)}"
         for removal in removed
     ]
     lines = lines or ["there is nothing to remove"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.cli.diagnostics import count
+from millstream.cli.diagnostics import count_of
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     kind=SeveralValues,
     offline=True,
 )
-@choosing
+@selection_options
 @click.option("--no-cache", is_flag=True, help="Ignore cached results and check everything again.")
 @collector_paused()
-def command(common: Common, *, request: SelectionRequest, no_cache: bool) -> int:
+def command(common: CommonOptions, *, request: SelectionRequest, no_cache: bool) -> int:
     """Check the project and write its SQL and manifest.
 
     All errors are reported, each with its location and remedy. --select limits which SQL is written; the SQL
@@ -93,7 +93,7 @@ def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:
 
 def _summary(compiled: Compiled, models: int, target_path: str, written: WrittenFiles, seconds: float) -> str:
     cached = f" ({compiled.from_cache:,} unchanged)" if compiled.from_cache else ""
-    files = f"{count(len(written.changed), 'file')} written"
+    files = f"{count_of(len(written.changed), 'file')} written"
     if written.removed:
-        files += f", {count(len(written.removed), 'stale file')} removed"
-    return f"Compiled {count(models, 'model')}{cached} to {target_path}/ in {seconds:.1f} s: {files}."
+        files += f", {count_of(len(written.removed), 'stale file')} removed"
+    return f"Compiled {count_of(models, 'model')}{cached} to {target_path}/ in {seconds:.1f} s: {files}."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -18,14 +18,14 @@ SHELLS = ("bash", "zsh", "fish")
     "fish:  millstream completion fish > ~/.config/fish/completions/millstream.fish",
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
-def command(common: Common, *, shell: str) -> int:
+def command(common: CommonOptions, *, shell: str) -> int:
     """Print the script that completes commands in a shell.
 
     SHELL is bash, zsh or fish. The script completes commands and options, and after --select, the names of
     models, sources and tags from the last compile.
     """
     script = script_of(shell)
-    return finish(common.style, result={"shell": shell, "script": script}, text=script.strip("\n"))
+    return print_result(common.style, result={"shell": shell, "script": script}, text=script.strip("\n"))
 
 
 def script_of(shell: str) -> str:

@@ -15,20 +15,20 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from millstream.cli.environments import recorded
-from millstream.cli.jar_progress import fetching
-from millstream.cli.known_writers import shown
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import OutputStyle, finish, printable
+from millstream.cli.environments import defer_as_built
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import OutputStyle, print_result, terminal_escaper
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
+from millstream.cli.writer_schemas import decode_by_writers
 from millstream.core.errors import MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
-from millstream.kafka.consuming import all_records, beginnings, follow_records, newest_records
-from millstream.kafka.opening import connected
-from millstream.kafka.readings import Reading
-from millstream.kafka.registry.writers import asked_writers
-from millstream.kafka.sent_again import FirstSent
+from millstream.kafka.connection import connect_kafka
+from millstream.kafka.consuming import all_records, first_offsets, follow_records, newest_records
+from millstream.kafka.registry.writers import registry_writers
+from millstream.kafka.repeated_records import FirstSent
+from millstream.kafka.topic_decoding import TopicDecoding
 from millstream.kafka.topic_names import readings_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _COUNT = click.IntRange(min=0)
 @click.option("--keys", is_flag=True, help="Show keys before the values.")
 @click.option("--headers", is_flag=True, help="Show headers before the values.")
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     names: tuple[str, ...],
     from_beginning: bool,
@@ -96,13 +96,13 @@ def command(
         root = root_of(common)
         # Topics can be read although models have errors.
         project = project_of(common, root)
-        compiled, target = recorded(root, compile_for(common, root), project.target)
+        compiled, target = defer_as_built(root, compile_for(common, root), project.target)
         project = structs.replace(project, target=target)
         nodes = compiled.manifest.nodes
         with (
-            fetching(common.style) as fetched,
-            connected(project, fetched) as admin,
-            asked_writers(project, fetched) as writers,
+            jar_progress(common.style) as fetched,
+            connect_kafka(project, fetched) as admin,
+            registry_writers(project, fetched) as writers,
         ):
             readings = {reading.topic: reading for reading in readings_of(project, nodes, admin, names)}
             messages = _messages(admin, [*readings], from_beginning, last, follow)
@@ -110,11 +110,11 @@ def command(
                 messages = first_sent.of(messages)
             head, line = _lines(common, [*readings.values()], keys=keys, headers=headers)
             with _writing(to) as file, suppress(KeyboardInterrupt):
-                text = printable(file)
+                text = terminal_escaper(file)
                 if head:
                     file.write(text(head) + "\n")
                 for message in islice(messages, count):
-                    record = shown(message, readings[message.topic() or ""], writers)
+                    record = decode_by_writers(message, readings[message.topic() or ""], writers)
                     file.write(text(line(record)) + "\n")
                     written += 1
                     if follow:
@@ -122,7 +122,7 @@ def command(
     if deduplicate and not common.style.quiet:
         click.echo(_summary(first_sent), err=True)
     if to is not None and not common.style.quiet and not common.style.json:
-        return finish(common.style, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
+        return print_result(common.style, text=f"Wrote {written:,} record{'s' * (written != 1)} to {to}.")
     return 0
 
 
@@ -148,7 +148,9 @@ def _errors_as_lines(style: OutputStyle) -> Iterator[None]:
         raise Exit(2) from None
 
 
-def _lines(common: Common, readings: list[Reading], *, keys: bool, headers: bool) -> tuple[str, Line]:
+def _lines(
+    common: CommonOptions, readings: list[TopicDecoding], *, keys: bool, headers: bool
+) -> tuple[str, Line]:
     match common.output:
         case "json":
             return "", json_line
@@ -163,7 +165,7 @@ def _messages(
 ) -> Iterable[Message]:
     match from_beginning, follow:
         case True, True:
-            return follow_records(admin, beginnings(admin, topics))
+            return follow_records(admin, first_offsets(admin, topics))
         case True, False:
             return all_records(admin, topics)
         case _:

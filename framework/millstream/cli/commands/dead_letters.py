@@ -23,21 +23,21 @@ from millstream.cli.dead_letters import (
     readers_of,
     replay_text,
 )
-from millstream.cli.environments import recorded, refuse
-from millstream.cli.jar_progress import fetching
-from millstream.cli.known_writers import shown
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.environments import defer_as_built, refuse_environment
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project import compile_for, project_of, root_of
+from millstream.cli.writer_schemas import decode_by_writers
 from millstream.core.errors import Diagnostic, MillstreamError
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import ManifestNode
     from millstream.kafka.clients import Admin
-    from millstream.ops.dead_letters.choosing import LetterFilter, Range
-    from millstream.ops.dead_letters.handled import Handled
+    from millstream.ops.dead_letters.handled_letters import HandledLetters
     from millstream.ops.dead_letters.letter import DeadLetter
-    from millstream.ops.dead_letters.replaying import Replay
+    from millstream.ops.dead_letters.letter_selection import LetterFilter, OffsetRange
+    from millstream.ops.dead_letters.replaying import LetterReplay
     from millstream.project.values import Project
 
 Action = Literal["ls", "show", "replay", "drop"]
@@ -56,7 +56,7 @@ class _Options(Struct, frozen=True):
 class _Target(Struct, frozen=True, eq=False):
     """What a command works with."""
 
-    common: Common
+    common: CommonOptions
     project: Project
     nodes: dict[str, ManifestNode]
     admin: Admin
@@ -101,7 +101,7 @@ class _Target(Struct, frozen=True, eq=False):
     "--yes", "-y", is_flag=True, help="With replay and drop: do it, not only say what would be done."
 )
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     action: Action,
     names: tuple[str, ...],
@@ -138,7 +138,7 @@ def command(
             raise click.UsageError(f"{name} needs {' or '.join(allowed)}")
     with _opened(common, _Options(names, reason, since, until, offset)) as target:
         if action == "replay":
-            refuse(target.project.target, "a replay sends records to the topics of sources")
+            refuse_environment(target.project.target, "a replay sends records to the topics of sources")
         match action:
             case "ls":
                 return _list(target)
@@ -151,20 +151,20 @@ def command(
 
 
 @contextmanager
-def _opened(common: Common, options: _Options) -> Iterator[_Target]:
-    from millstream.kafka.opening import connected
-    from millstream.ops.dead_letters.choosing import filter_of, names_of
+def _opened(common: CommonOptions, options: _Options) -> Iterator[_Target]:
+    from millstream.kafka.connection import connect_kafka
+    from millstream.ops.dead_letters.letter_selection import filter_of, names_of
 
     root = root_of(common)
     # Letters can be handled although models have errors.
     project = project_of(common, root)
-    compiled, target = recorded(root, compile_for(common, root), project.target)
+    compiled, target = defer_as_built(root, compile_for(common, root), project.target)
     project = structs.replace(project, target=target)
     nodes = compiled.manifest.nodes
     zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
     since, until = (_time(text, zone) if text else None for text in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         letter_filter = filter_of(names_of(project, nodes), admin, options.names)
         letter_filter = structs.replace(
             letter_filter, reason=options.reason, since=since, until=until, ranges=ranges
@@ -183,13 +183,13 @@ def _time(text: str, zone: ZoneInfo) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
-def _range(text: str) -> Range:
-    from millstream.ops.dead_letters.choosing import Range
+def _range(text: str) -> OffsetRange:
+    from millstream.ops.dead_letters.letter_selection import OffsetRange
 
     match = _RANGE.fullmatch(text)
     if match is None:
         raise click.UsageError(f"'{text}' is not an offset, such as 0:17 or 0:17-42 (partition 0)")
-    return Range(int(match[1]), int(match[2]), int(match[3] or match[2]))
+    return OffsetRange(int(match[1]), int(match[2]), int(match[3] or match[2]))
 
 
 def _list(target: _Target) -> int:
@@ -205,44 +205,44 @@ def _list(target: _Target) -> int:
         for name in ("letters", "replayed", "dropped", "remaining")
     }
     result = {"dead_letters": to_builtins(counts), **totals}
-    return finish(target.common.style, result=result, text=counts_table(counts, target.zone))
+    return print_result(target.common.style, result=result, text=counts_table(counts, target.zone))
 
 
 def _show(target: _Target, limit: int, *, every: bool) -> int:
-    from millstream.kafka.readings import Reading
-    from millstream.kafka.registry.writers import asked_writers
-    from millstream.kafka.topic_names import known_readings
-    from millstream.ops.dead_letters.choosing import newest_letters
-    from millstream.ops.dead_letters.handled import read_handled
+    from millstream.kafka.registry.writers import registry_writers
+    from millstream.kafka.topic_decoding import TopicDecoding
+    from millstream.kafka.topic_names import topic_decodings
+    from millstream.ops.dead_letters.handled_letters import read_handled
+    from millstream.ops.dead_letters.letter_selection import newest_letters
 
-    readings = known_readings(target.project, target.nodes)
+    readings = topic_decodings(target.project, target.nodes)
     letters: list[dict[str, Any]] = []
     lines: list[str] = []
-    with asked_writers(target.project) as writers:
+    with registry_writers(target.project) as writers:
         for topic in target.letter_filter.topics:
             handled = read_handled(target.admin, topic)
             chosen = target.letter_filter.has if every else partial(_remains, target.letter_filter, handled)
             for message, letter in newest_letters(target.admin, topic, limit, chosen):
                 origin = letter.origin.topic if letter.origin else topic.removesuffix(".dead_letter")
-                record = shown(message, readings.get(origin) or Reading(origin), writers)
+                record = decode_by_writers(message, readings.get(origin) or TopicDecoding(origin), writers)
                 status = handled.status(letter)
                 letters.append(letter_data(letter, record, status))
                 lines.append(letter_text(letter, record, status, target.zone))
     text = "\n\n".join(lines) or "no dead letters"
-    return finish(target.common.style, result={"dead_letters": letters}, text=text)
+    return print_result(target.common.style, result={"dead_letters": letters}, text=text)
 
 
-def _remains(letter_filter: LetterFilter, handled: Handled, letter: DeadLetter) -> bool:
+def _remains(letter_filter: LetterFilter, handled: HandledLetters, letter: DeadLetter) -> bool:
     return letter_filter.has(letter) and handled.status(letter) == "remaining"
 
 
 def _replay(target: _Target, *, force: bool, yes: bool) -> int:
     from millstream.cli.signals import ending_well
     from millstream.ops.dead_letters.read_again import read_again
-    from millstream.ops.dead_letters.replaying import plan_replay, replay
+    from millstream.ops.dead_letters.replaying import plan_replay, replay_letters
     from millstream.project.folders import checkpoints_of
 
-    done: list[Replay] = []
+    done: list[LetterReplay] = []
     root = Path(target.project.root)
     readings = tuple(read_again(target.project, checkpoints_of(target.project.target, root)))
     for topic in target.letter_filter.topics:
@@ -250,7 +250,7 @@ def _replay(target: _Target, *, force: bool, yes: bool) -> int:
         plan = plan_replay(target.admin, topic, chosen, force=force, readings=readings)
         if yes and plan.letters.get("due"):
             with ending_well():
-                sent = replay(target.admin, topic, chosen, target.zone, force=force)
+                sent = replay_letters(target.admin, topic, chosen, target.zone, force=force)
             plan = structs.replace(sent, read_again=plan.read_again)
         done.append(plan)
     _refuse(done)
@@ -265,10 +265,10 @@ def _replay(target: _Target, *, force: bool, yes: bool) -> int:
         "already_read": already,
     }
     text = replay_text(done, readers, already, sent=yes)
-    return finish(target.common.style, result=result, text=text)
+    return print_result(target.common.style, result=result, text=text)
 
 
-def _refuse(done: Iterable[Replay]) -> None:
+def _refuse(done: Iterable[LetterReplay]) -> None:
     """Raise an error if nothing can be sent, although there are letters."""
     letters: dict[str, int] = {}
     for topic_replay in done:
@@ -291,9 +291,9 @@ def _refuse(done: Iterable[Replay]) -> None:
 
 def _drop(target: _Target, *, delete: bool, yes: bool) -> int:
     from millstream.cli.signals import ending_well
-    from millstream.ops.dead_letters.dropping import drop, plan_drop
+    from millstream.ops.dead_letters.dropping import drop_letters, plan_drop
 
-    act = drop if yes else plan_drop
+    act = drop_letters if yes else plan_drop
     with ending_well():
         done = [
             act(target.admin, topic, target.letter_filter.has, delete=delete)
@@ -304,4 +304,4 @@ def _drop(target: _Target, *, delete: bool, yes: bool) -> int:
         "letters": sum(topic_drop.letters for topic_drop in done),
         "done": yes,
     }
-    return finish(target.common.style, result=result, text=drop_text(done, delete=delete, applied=yes))
+    return print_result(target.common.style, result=result, text=drop_text(done, delete=delete, applied=yes))

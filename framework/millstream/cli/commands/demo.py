@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from millstream.cli.options import Changes, Common, Page, SelectionRequest, cli_command, serving_page
+from millstream.cli.options import (
+    CommonOptions,
+    PageOptions,
+    SelectionRequest,
+    StateOptions,
+    cli_command,
+    serving_page,
+)
 from millstream.cli.project_templates import make_project, template_of
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.settings import FILE
@@ -40,7 +47,7 @@ _NAME = "demo"
     help="Records per topic and second.",
 )
 @serving_page
-def command(common: Common, *, path: Path | None, rate: float, page: Page) -> int:
+def command(common: CommonOptions, *, path: Path | None, rate: float, page: PageOptions) -> int:
     """Run a project with live test traffic, and show it on a live page.
 
     The page shows the lineage with the records that flow through it, rates, latency, lag, and the newest rows
@@ -57,7 +64,7 @@ def command(common: Common, *, path: Path | None, rate: float, page: Page) -> in
 
 
 @contextmanager
-def _folder(common: Common, path: Path | None) -> Iterator[Path]:
+def _folder(common: CommonOptions, path: Path | None) -> Iterator[Path]:
     """Yield the folder of the project, which is made unless it is there."""
     if path is None:
         with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as folder:
@@ -74,16 +81,16 @@ def _folder(common: Common, path: Path | None) -> Iterator[Path]:
     yield root
 
 
-def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> int:
+def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: PageOptions) -> int:
     from millstream.cli.jobs import compiled_job
-    from millstream.cli.output import show
+    from millstream.cli.output import show_diagnostics
     from millstream.cli.project import models_in, root_of
-    from millstream.cli.running import run_job
+    from millstream.cli.run_job import run_job
     from millstream.cli.traffic import chosen_generators
     from millstream.kafka.cluster import is_embedded
-    from millstream.ops.query_status import Watcher
+    from millstream.ops.query_status import RunWatcher
 
-    compiled, job, diagnostics = compiled_job(common, root_of(common), SelectionRequest(), Changes())
+    compiled, job, diagnostics = compiled_job(common, root_of(common), SelectionRequest(), StateOptions())
     target = job.project.target
     if not is_embedded(target):
         message = f"target '{target.name}' has a Kafka cluster of its own, and a demo sends test traffic"
@@ -91,8 +98,8 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         raise MillstreamError(Diagnostic("MS687", message, target.location, remedy))
     generators = chosen_generators(job.project, ())
     if not common.style.json:
-        show(common.style, diagnostics, models_in(compiled))
-    watcher = Watcher()
+        show_diagnostics(common.style, diagnostics, models_in(compiled))
+    watcher = RunWatcher()
 
     @contextmanager
     def served(progress: RunProgress) -> Iterator[Tell]:
@@ -100,8 +107,8 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         from millstream.cli.live_traffic import live_traffic
         from millstream.deploy.values import DiagnosticEvent
         from millstream.docs.generate import generate_site
-        from millstream.kafka.opening import connected
-        from millstream.kafka.registry.writers import asked_writers
+        from millstream.kafka.connection import connect_kafka
+        from millstream.kafka.registry.writers import registry_writers
         from millstream.ops.live_page.lineage import drawn_lineage
         from millstream.ops.live_page.page import LivePage
         from millstream.ops.live_page.rows import NewestRows
@@ -116,8 +123,8 @@ def _run(common: Common, stopping: threading.Event, rate: float, page: Page) -> 
         site, _ = generate_site(root, compiled, target_path, folder)  # the page links to it
         sources = {f"source.{id_}": topic.topic for id_, topic in job.project.topics.items()}
         with ExitStack() as stack:
-            admin = stack.enter_context(connected(job.project))
-            writers = stack.enter_context(asked_writers(job.project))
+            admin = stack.enter_context(connect_kafka(job.project))
+            writers = stack.enter_context(registry_writers(job.project))
             rows = NewestRows(live_relations(job.project, compiled.manifest.nodes, admin, writers))
             live = LivePage(job.project.settings.name, sources, watcher, rows)
             stack.enter_context(rows.reading())

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from millstream.cli.options import Common, Page, cli_command, serving_page
-from millstream.cli.output import finish, say, terminal
+from millstream.cli.options import CommonOptions, PageOptions, cli_command, serving_page
+from millstream.cli.output import print_result, print_text, progress_console
 from millstream.cli.project import compile_valid, models_in, root_of, target_of
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import reporting_os_errors
-from millstream.docs.exporters import exporters
+from millstream.docs.exporters import installed_exporters
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _REMEDY = "make it writable, or choose another path with --to"
     "millstream docs generate --format mermaid",
     "millstream docs generate --format grafana > dashboard.json",
     "millstream docs generate --format alerts --target production > alerts.yml",
-    formats=tuple(exporters()),
+    formats=tuple(installed_exporters()),
     offline=True,
 )
 @click.option(
@@ -48,12 +48,12 @@ _REMEDY = "make it writable, or choose another path with --to"
 @serving_page
 @click.argument("action", type=click.Choice(("generate", "serve")))
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     action: Literal["generate", "serve"],
     to: Path | None,
     plan: bool | None,
-    page: Page,
+    page: PageOptions,
 ) -> int:
     """Generate or serve the project's site, or a document for other tools.
 
@@ -62,12 +62,12 @@ def command(
     optimized rule by rule, a page for each node of the project, a search, and what needs attention. `serve`
     generates it and serves it on this machine only, until Ctrl-C.
     """
-    if common.output in exporters() and action == "serve":
+    if common.output in installed_exporters() and action == "serve":
         raise click.UsageError("`docs serve` serves only the site; use `docs generate` for other formats")
     root = root_of(common)
     compiled = compile_valid(common, root)
     settings, _ = read_settings(root)
-    if common.output in exporters():
+    if common.output in installed_exporters():
         return _document(common, root, compiled, to)
     folder = to or root / settings.target_path / "docs"
     shown = to.as_posix() if to else f"{settings.target_path}/docs"
@@ -75,7 +75,7 @@ def command(
         result = _site(common, root, compiled, folder, plan, settings.target_path)
     size = size_in_words(result["bytes"])
     text = f"Generated the site of {models_in(compiled):,} models: {shown}/index.html ({size})."
-    code = finish(
+    code = print_result(
         common.style,
         compiled.diagnostics,
         result={"site": {"folder": shown, **result}},
@@ -86,7 +86,7 @@ def command(
 
 
 def _site(
-    common: Common, root: Path, compiled: Compiled, folder: Path, plan: bool | None, target_path: str
+    common: CommonOptions, root: Path, compiled: Compiled, folder: Path, plan: bool | None, target_path: str
 ) -> dict[str, int]:
     from millstream.docs.generate import generate_site
     from millstream.explain.state_memory import stores_of
@@ -100,36 +100,36 @@ def _site(
 
 
 @contextmanager
-def _status(common: Common) -> Iterator[Callable[[str], None]]:
+def _status(common: CommonOptions) -> Iterator[Callable[[str], None]]:
     """Yield what sets the text of a spinner; without a terminal, nothing is shown."""
-    if (screen := terminal(common.style)) is None:
+    if (screen := progress_console(common.style)) is None:
         yield lambda _: None
         return
     with screen.status("") as status:
         yield lambda step: status.update(f"{step} …")
 
 
-def _document(common: Common, root: Path, compiled: Compiled, to: Path | None) -> int:
+def _document(common: CommonOptions, root: Path, compiled: Compiled, to: Path | None) -> int:
     from millstream.core.atomic import replace_file
     from millstream.docs.export import exported_project
-    from millstream.docs.exporters import export
+    from millstream.docs.exporters import write_document
     from millstream.results.thresholds import thresholds_of
 
     thresholds = thresholds_of(target_of(common, root))
-    text = export(common.output, exported_project(compiled, thresholds))
+    text = write_document(common.output, exported_project(compiled, thresholds))
     if to is not None:
         with reporting_os_errors("MS702", f"{to.as_posix()} can't be written", _REMEDY):
             to.parent.mkdir(parents=True, exist_ok=True)
             replace_file(to, f"{text}\n".encode(), mode=0o644)
         text = f"Wrote {to.as_posix()}."
-    return finish(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
+    return print_result(common.style, compiled.diagnostics, text=text, models=models_in(compiled))
 
 
-def _serve(common: Common, folder: Path, page: Page) -> int:
-    from millstream.docs.serving import serving
+def _serve(common: CommonOptions, folder: Path, page: PageOptions) -> int:
+    from millstream.docs.serving import serve_folder
 
-    with serving(folder, page.port) as (address, server):
-        say(common.style, f"Serving at {address}; press Ctrl-C to stop.", sys.stderr)
+    with serve_folder(folder, page.port) as (address, server):
+        print_text(common.style, f"Serving at {address}; press Ctrl-C to stop.", sys.stderr)
         page.opened(address)
         try:
             server.serve_forever()

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 import click
 from msgspec import to_builtins
 
-from millstream.cli.diagnostics import count
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import confirmed, finish
+from millstream.cli.diagnostics import count_of
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import ask_yes, print_result
 from millstream.cli.project import project_of, root_of
 from millstream.project.names import Environment
 
 if TYPE_CHECKING:
-    from millstream.runner.commands.environments import Contents
+    from millstream.runner.commands.environments import EnvironmentContents
 
 
 @cli_command(
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("action", type=click.Choice(("ls", "drop")))
 @click.argument("name", required=False)
 @click.option("--yes", "-y", is_flag=True, help="With drop: do not ask.")
-def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, yes: bool) -> int:
+def command(common: CommonOptions, *, action: Literal["ls", "drop"], name: str | None, yes: bool) -> int:
     """List or drop isolated environments.
 
     `millstream apply --environment NAME` creates an environment. `drop` lists everything that belongs to it,
@@ -40,37 +40,39 @@ def command(common: Common, *, action: Literal["ls", "drop"], name: str | None, 
         raise click.UsageError("--yes needs drop")
     root = root_of(common)
     project = project_of(common, root)
-    from millstream.deploy.checkpoints.environments import missing
-    from millstream.kafka.opening import connected
-    from millstream.runner.commands.environments import contents, drop, names_of
+    from millstream.deploy.checkpoints.environments import missing_environment
+    from millstream.kafka.connection import connect_kafka
+    from millstream.runner.commands.environments import drop_environment, environment_contents, names_of
 
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         if name is None:
-            environments = [contents(project, admin, environment) for environment in names_of(project, admin)]
+            environments = [
+                environment_contents(project, admin, environment) for environment in names_of(project, admin)
+            ]
             text = "\n".join(map(_line, environments)) or "no environments"
-            return finish(common.style, result={"environments": to_builtins(environments)}, text=text)
-        all_of_it = contents(project, admin, name)
+            return print_result(common.style, result={"environments": to_builtins(environments)}, text=text)
+        all_of_it = environment_contents(project, admin, name)
         if all_of_it.empty:
-            raise missing(Environment(name, project.settings.name), project.target)
+            raise missing_environment(Environment(name, project.settings.name), project.target)
         contents_text = _contents_text(all_of_it)
         if not (yes or common.style.json or common.style.quiet):
             click.echo(contents_text, err=True)
-        if not yes and not common.style.json and not confirmed(f"Drop the environment '{name}'?"):
-            return finish(common.style, text="nothing was removed")
-        drop(project, admin, all_of_it)
+        if not yes and not common.style.json and not ask_yes(f"Drop the environment '{name}'?"):
+            return print_result(common.style, text="nothing was removed")
+        drop_environment(project, admin, all_of_it)
     result = {"dropped": to_builtins(all_of_it)}
     text = f"dropped the environment '{name}': {_counts(all_of_it)}"
-    return finish(common.style, result=result, text=None if common.style.quiet else text)
+    return print_result(common.style, result=result, text=None if common.style.quiet else text)
 
 
-def _line(contents: Contents) -> str:
+def _line(contents: EnvironmentContents) -> str:
     built_at = f", built {contents.recorded.last_built}" if contents.recorded else ""
     built = contents.recorded.built if contents.recorded else ()
     models = ", ".join(id_.removeprefix("model.") for id_ in built) or "no models of its own"
     return f"{contents.environment}{built_at}: {models} ({_counts(contents)})"
 
 
-def _counts(contents: Contents) -> str:
+def _counts(contents: EnvironmentContents) -> str:
     parts = [
         (contents.topics, "topic"),
         (contents.groups, "consumer group"),
@@ -78,10 +80,10 @@ def _counts(contents: Contents) -> str:
         (contents.tables, "table"),
         (contents.folders, "folder"),
     ]
-    return ", ".join(count(len(names), what) for names, what in parts if names) or "empty"
+    return ", ".join(count_of(len(names), what) for names, what in parts if names) or "empty"
 
 
-def _contents_text(contents: Contents) -> str:
+def _contents_text(contents: EnvironmentContents) -> str:
     lines = [f"topic           {topic}" for topic in contents.topics]
     lines += [f"consumer group  {group}" for group in contents.groups]
     lines += [f"schema subject  {subject}" for subject in contents.subjects]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.environments import decided
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
-from millstream.cli.output import finish
+from millstream.cli.environments import defer_unchanged
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
+from millstream.cli.output import print_result
 from millstream.cli.project import (
     compile_valid,
     empty_selection_errors,
@@ -22,7 +22,7 @@ from millstream.cli.project import (
 )
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.gc_pause import collector_paused
-from millstream.core.text import Text as FileText
+from millstream.core.text import FileText
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from millstream.explain.explanation import About, Explanation
+    from millstream.explain.explanation import Explanation, ExplanationContext
     from millstream.explain.topology import Drawing
-    from millstream.plan.optimizer.driver import Step
+    from millstream.plan.optimizer.driver import RuleStep
     from millstream.queries.topology import Topology
 
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     environments=True,
     offline=True,
 )
-@choosing
+@selection_options
 @click.option("--rule", metavar="NAME", help="Only show what this rule did: the plan before and after it.")
 @click.option("--sql", is_flag=True, help="Also show the SQL of each query.")
 @click.option("--written", is_flag=True, help="Draw the plan as written; for mermaid, dot and kafka-streams.")
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
 @collector_paused()
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     request: SelectionRequest,
     rule: str | None,
@@ -72,7 +72,7 @@ def command(
         raise click.UsageError("names and --select, --exclude or --selector can't be combined")
     root = root_of(common)
     compiled = compile_valid(common, root)
-    from millstream.explain.about import about_of
+    from millstream.explain.explanation_context import about_of
     from millstream.explain.state_memory import memory_warnings, stores_of
     from millstream.local.memory import memory_of_machine
     from millstream.project.folders import checkpoints_of
@@ -84,10 +84,10 @@ def command(
     selection = select_nodes(common, compiled, named)
     target = target_of(common, root)
     if target.environment is not None:
-        compiled, _ = decided(root, compiled, project_of(common, root))
+        compiled, _ = defer_unchanged(root, compiled, project_of(common, root))
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
     if ids == () and (problems := empty_selection_errors(named, selection)):
-        return finish(common.style, [*compiled.diagnostics, *problems], models=models_in(compiled))
+        return print_result(common.style, [*compiled.diagnostics, *problems], models=models_in(compiled))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)
@@ -103,24 +103,26 @@ def command(
     files = {state.model: _file(root, nodes[state.model].path) for state in states if state.model in nodes}
     warnings = memory_warnings(states, stores, machine, files)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics, *warnings]
-    return finish(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
+    return print_result(common.style, diagnostics, result=data, text=text, models=models_in(compiled))
 
 
 def _file(root: Path, path: str) -> FileText:
     return FileText(path, (root / path).read_text(encoding="utf-8"))
 
 
-def _explained(topology: Topology, about: About, rule: str | None, *, empty: bool) -> list[Explanation]:
-    from millstream.explain.explanation import explain, explain_step
+def _explained(
+    topology: Topology, about: ExplanationContext, rule: str | None, *, empty: bool
+) -> list[Explanation]:
+    from millstream.explain.explanation import explain_plans, explain_step
     from millstream.plan.nodes import Plan
-    from millstream.plan.optimizer.driver import Optimized
+    from millstream.plan.optimizer.driver import OptimizedPlan
 
     if rule:
         return [explain_step(step, about) for step in _steps(topology, rule)]
-    return [explain(Optimized(Plan(()), Plan(())) if empty else topology.optimized, about)]
+    return [explain_plans(OptimizedPlan(Plan(()), Plan(())) if empty else topology.optimized, about)]
 
 
-def _steps(topology: Topology, rule: str) -> list[Step]:
+def _steps(topology: Topology, rule: str) -> list[RuleStep]:
     """Return what a rule did, step by step; raise if there is no such rule."""
     from millstream.plan.optimizer.rules import RULES
 
@@ -148,13 +150,13 @@ def _shown(
 
 
 def _draw(output: str, drawing: Drawing) -> str:
-    from millstream.core.diagram import dot, mermaid
-    from millstream.explain.formats.diagram import diagram
+    from millstream.core.diagram import write_dot, write_mermaid
+    from millstream.explain.formats.diagram import draw_diagram
     from millstream.explain.formats.kafka_streams import kafka_streams
 
     if output == "kafka-streams":
         return kafka_streams(drawing)
-    return {"mermaid": mermaid, "dot": dot}[output](diagram(drawing))
+    return {"mermaid": write_mermaid, "dot": write_dot}[output](draw_diagram(drawing))
 
 
 _STYLES = {"title": "bold", "good": "green", "warning": "yellow"}
@@ -163,14 +165,14 @@ _STYLES = {"title": "bold", "good": "green", "warning": "yellow"}
 def _text(explained: list[Explanation], *, sql: bool) -> Text:
     from rich.text import Text
 
-    from millstream.explain.formats.text import lines
+    from millstream.explain.formats.text import format_lines
 
     if not explained:
         return Text("This rule changed nothing.")
     width = shutil.get_terminal_size((100, 24)).columns
     parts = [
         Text("\n").join(
-            Text(line.text, _STYLES.get(line.kind, "")) for line in lines(explanation, width, sql=sql)
+            Text(line.text, _STYLES.get(line.kind, "")) for line in format_lines(explanation, width, sql=sql)
         )
         for explanation in explained
     ]

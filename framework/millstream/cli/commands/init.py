@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project_templates import NAMES, TEMPLATES, ProjectTemplate, make_project, template_of
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.local.environment import for_git
@@ -39,7 +39,7 @@ _TEMPLATES = "; ".join(f"{template.name}: {template.help}" for template in TEMPL
     help=f"What the project contains. {_TEMPLATES}.",
 )
 @click.option("--no-git", is_flag=True, help="Do not make the folder a git repository.")
-def command(common: Common, *, path: Path, template: str, no_git: bool) -> int:
+def command(common: CommonOptions, *, path: Path, template: str, no_git: bool) -> int:
     """Create a new project that compiles.
 
     PATH is the project's folder, new or empty, relative to --project-dir or the current folder; its last part
@@ -55,7 +55,7 @@ def command(common: Common, *, path: Path, template: str, no_git: bool) -> int:
     shown = str(root)
     text = None if common.style.quiet else _next_steps(name, shown, chosen, len(paths), repository=repository)
     result = {"project": name, "path": shown, "template": template, "files": paths, "git": repository}
-    return finish(common.style, result=result, text=text)
+    return print_result(common.style, result=result, text=text)
 
 
 def check_name(name: str, path: Path) -> None:

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from millstream.cli.jar_progress import fetching
+from millstream.cli.jar_progress import jar_progress
 from millstream.cli.jobs import compiled_job
-from millstream.cli.options import Changes, Common, SelectionRequest, choosing, cli_command
-from millstream.cli.output import finish, say
+from millstream.cli.options import (
+    CommonOptions,
+    SelectionRequest,
+    StateOptions,
+    cli_command,
+    selection_options,
+)
+from millstream.cli.output import print_result, print_text
 from millstream.cli.project import root_of
 from millstream.cli.signals import stopping_well
 from millstream.cli.text_tables import text_table
@@ -33,10 +39,10 @@ _SHOWN = 3
     "millstream lag --target production --output json",
     environments=True,
 )
-@choosing
+@selection_options
 @click.option("--partitions", is_flag=True, help="Show each partition of each topic.")
 @click.option("--watch", is_flag=True, help="Show it again every 2 seconds, until Ctrl-C.")
-def command(common: Common, request: SelectionRequest, *, partitions: bool, watch: bool) -> int:
+def command(common: CommonOptions, request: SelectionRequest, *, partitions: bool, watch: bool) -> int:
     """Show how far queries are behind their topics.
 
     For each query and topic: the number of records that it has not processed yet, and the age of the
@@ -46,11 +52,11 @@ def command(common: Common, request: SelectionRequest, *, partitions: bool, watc
     A query that never ran has all records of its topics to read.
     """
     root = root_of(common)
-    _, job, _ = compiled_job(common, root, request, Changes())
+    _, job, _ = compiled_job(common, root, request, StateOptions())
 
-    from millstream.deploy.planning.choosing import computing_queries
-    from millstream.kafka.opening import connected
-    from millstream.ops.lag import lags
+    from millstream.deploy.planning.query_selection import computing_queries
+    from millstream.kafka.connection import connect_kafka
+    from millstream.ops.lag import topic_lags
     from millstream.project.folders import checkpoints_of
 
     project = job.project
@@ -58,24 +64,26 @@ def command(common: Common, request: SelectionRequest, *, partitions: bool, watc
     if job.models is not None:
         queries = tuple(computing_queries(queries, job.models))
     checkpoints = checkpoints_of(project.target, root)
-    with stopping_well() as stopping, fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with (
+        stopping_well() as stopping,
+        jar_progress(common.style) as fetched,
+        connect_kafka(project, fetched) as admin,
+    ):
         while True:
-            topic_lags = lags(admin, project, queries, checkpoints)
+            lags = topic_lags(admin, project, queries, checkpoints)
             result = {
-                "lag": to_builtins(topic_lags),
-                "records": sum(lag.records for lag in topic_lags if lag.unit == "records"),
+                "lag": to_builtins(lags),
+                "records": sum(lag.records for lag in lags if lag.unit == "records"),
             }
-            text = text_table(
-                _partition_rows(topic_lags) if partitions else _rows(topic_lags), right=(3, 4, 5, 6)
-            )
+            text = text_table(_partition_rows(lags) if partitions else _rows(lags), right=(3, 4, 5, 6))
             if not watch:
-                return finish(common.style, result=result, text=text or "no query reads a topic")
+                return print_result(common.style, result=result, text=text or "no query reads a topic")
             _show(common, result, text)
             if stopping.wait(_INTERVAL):
                 return 0
 
 
-def _show(common: Common, result: dict[str, object], text: str) -> None:
+def _show(common: CommonOptions, result: dict[str, object], text: str) -> None:
     import json
     import sys
 
@@ -84,7 +92,7 @@ def _show(common: Common, result: dict[str, object], text: str) -> None:
     else:
         if sys.stdout.isatty():
             click.clear()
-        say(common.style, text, sys.stdout)
+        print_text(common.style, text, sys.stdout)
         sys.stdout.flush()
 
 

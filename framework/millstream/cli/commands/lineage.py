@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from millstream.cli.complete import complete_model
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -16,7 +16,7 @@ from millstream.cli.project import (
     root_of,
     select_existing,
 )
-from millstream.compile.lineage.values import End, Lineage
+from millstream.compile.lineage.values import Lineage, LineageEnd
 from millstream.compile.manifest import Manifest
 from millstream.core.gc_pause import collector_paused
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     formats=("mermaid", "dot"),
     offline=True,
 )
-@choosing
+@selection_options
 @click.option("--upstream", is_flag=True, help="Only show what it depends on.")
 @click.option("--downstream", is_flag=True, help="Only show what depends on it.")
 @click.option("--depth", type=click.IntRange(min=1), help="How many steps to follow.")
 @click.argument("name", metavar="[MODEL[.COLUMN]]", required=False, shell_complete=complete_model)
 @collector_paused()
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     request: SelectionRequest,
     upstream: bool,
@@ -81,23 +81,23 @@ def command(
 
 
 def _drawn(output: str, lineage: Lineage, manifest: Manifest) -> str | Text:
-    from millstream.cli.tree import tree
-    from millstream.compile.lineage.draw import diagram
-    from millstream.core.diagram import dot, mermaid
+    from millstream.cli.tree import draw_lineage
+    from millstream.compile.lineage.draw import draw_diagram
+    from millstream.core.diagram import write_dot, write_mermaid
 
     match output:
         case "mermaid":
-            return mermaid(diagram(lineage))
+            return write_mermaid(draw_diagram(lineage))
         case "dot":
-            return dot(diagram(lineage))
+            return write_dot(draw_diagram(lineage))
         case "json":
             return ""
         case _:
             by_column = bool(lineage.root and lineage.root.column)
-            return tree(lineage, lambda end: _annotation(manifest, end, by_column=by_column))
+            return draw_lineage(lineage, lambda end: _annotation(manifest, end, by_column=by_column))
 
 
-def _annotation(manifest: Manifest, end: End, *, by_column: bool) -> str:
+def _annotation(manifest: Manifest, end: LineageEnd, *, by_column: bool) -> str:
     """Return what a tree shows after a name: a column's type, a model's materialization."""
     node = manifest.nodes.get(end.node)
     if node is None:

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
 from millstream.cli.output import finish_despite_errors
 from millstream.cli.project import (
     compile_despite_errors,
@@ -37,7 +37,7 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
     formats=("name", "path", "selector"),
     offline=True,
 )
-@choosing
+@selection_options
 @click.option(
     "--resource-type",
     "kinds",
@@ -53,7 +53,7 @@ MORE_KEYS = tuple(key for key in ManifestNode.__struct_fields__ if key not in {*
 )
 @collector_paused()
 def command(
-    common: Common, *, request: SelectionRequest, kinds: tuple[str, ...], output_keys: tuple[str, ...]
+    common: CommonOptions, *, request: SelectionRequest, kinds: tuple[str, ...], output_keys: tuple[str, ...]
 ) -> int:
     """List the nodes of the project.
 
@@ -103,10 +103,10 @@ def lines_of(nodes: Iterable[ManifestNode], output: str) -> list[str]:
         case "path":
             return list(dict.fromkeys(node.path for node in nodes))
         case _:
-            return [dotted(node) for node in nodes]
+            return [dbt_name(node) for node in nodes]
 
 
-def dotted(node: ManifestNode) -> str:
+def dbt_name(node: ManifestNode) -> str:
     """Return a node's name as dbt writes it, which is also a selector: `source:shop.web.clicks`."""
     match node.kind:
         case "model" | "seed" | "test":

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish, terminal
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result, progress_console
 from millstream.cli.project import compile_valid, models_in, project_of, root_of
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import reporting_os_errors
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
-    from millstream.ops.package.write import Contents
+    from millstream.ops.package.write import PackageContents
 
 _REMEDY = "make it writable, free some space, or choose another place with --to"
 
@@ -40,7 +40,7 @@ _REMEDY = "make it writable, free some space, or choose another place with --to"
     metavar="PATTERN",
     help="Also package these files or folders of the project, such as certificates; repeatable.",
 )
-def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int:
+def command(common: CommonOptions, *, to: Path | None, include: tuple[str, ...]) -> int:
     """Package the project for a target, as a bundle that runs without a registry.
 
     The package contains the project's files, wheels of the installed packages, jars, `install` and `start`
@@ -66,28 +66,32 @@ def command(common: Common, *, to: Path | None, include: tuple[str, ...]) -> int
         f"({size_in_words(package.bytes)}) in {package.path}."
     )
     result = {"package": package}
-    return finish(common.style, compiled.diagnostics, result=result, text=text, models=models_in(compiled))
+    return print_result(
+        common.style, compiled.diagnostics, result=result, text=text, models=models_in(compiled)
+    )
 
 
-def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str, ...]) -> Contents:
+def _contents(
+    common: CommonOptions, root: Path, compiled: Compiled, include: tuple[str, ...]
+) -> PackageContents:
     from millstream.ops.package.facts import facts_of
     from millstream.ops.package.jars import jars_to_package
     from millstream.ops.package.project_files import project_files
-    from millstream.ops.package.requirements import check_lock, needed
+    from millstream.ops.package.requirements import check_lock, needed_packages
     from millstream.ops.package.workers import worker_packages
-    from millstream.ops.package.write import Contents
+    from millstream.ops.package.write import PackageContents
     from millstream.project.values import is_local
     from millstream.queries.topology import compiled_topology, physical_of
 
     project = project_of(common, root)
     files = project_files(project, include, common.profiles_dir)
     topology = compiled_topology(compiled)
-    distributions = needed(root, project.libraries)
+    distributions = needed_packages(root, project.libraries)
     check_lock(root, distributions)
-    with fetching(common.style) as progress:
+    with jar_progress(common.style) as progress:
         jars = jars_to_package(project.target, topology.catalog.jars, progress)
     modules = {path: root / path for path in project.imported if path.endswith(".py")}
-    return Contents(
+    return PackageContents(
         facts_of(project, common.profiles_dir, len(physical_of(topology).queries)),
         files,
         tuple(distributions),
@@ -98,8 +102,8 @@ def _contents(common: Common, root: Path, compiled: Compiled, include: tuple[str
 
 
 @contextmanager
-def _progress(common: Common) -> Iterator[Callable[[str, int, int], None] | None]:
-    if (screen := terminal(common.style)) is None:
+def _progress(common: CommonOptions) -> Iterator[Callable[[str, int, int], None] | None]:
+    if (screen := progress_console(common.style)) is None:
         yield None
         return
     with screen.status("") as status:

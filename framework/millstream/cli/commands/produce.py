@@ -8,25 +8,25 @@ from datetime import datetime, timezone
 
 import click
 
-from millstream.cli.environments import refuse
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.environments import refuse_environment
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project import project_of, root_of
-from millstream.cli.signals import interrupted
+from millstream.cli.signals import interrupt_on_signals
 from millstream.cli.traffic import (
     GeneratorTopic,
     chosen_generators,
     live_times,
     named_source,
     ready_topics,
-    sending,
+    sending_progress,
 )
-from millstream.kafka.generators import START, records, typed_records
+from millstream.kafka.connection import connect_kafka
+from millstream.kafka.generators import START, generate_records, typed_records
 from millstream.kafka.live_times import LiveTimes
-from millstream.kafka.opening import connected
-from millstream.kafka.producing import FILL, Feed, SendResult, send
-from millstream.kafka.registry.writers import asked_writers
+from millstream.kafka.producing import FILL, SendResult, TopicFeed, send_feeds
+from millstream.kafka.registry.writers import registry_writers
 from millstream.project.values import Project, Topic
 
 _COUNT = click.IntRange(min=1)
@@ -61,7 +61,7 @@ _RATE = click.FloatRange(min=0, min_open=True)
 @click.option("--key", metavar="TEXT", help="The key of records of --value.")
 @click.option("--now", is_flag=True, help="Start events now instead of at a fixed time; implied by --rate.")
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     topics: tuple[str, ...],
     count: int | None,
@@ -97,22 +97,27 @@ def command(
     count = count or (None if rate else FILL)
     start = datetime.now(timezone.utc) if now or rate else START
     project = project_of(common, root_of(common))
-    refuse(project.target, "test traffic is sent to the topics of sources")
+    refuse_environment(project.target, "test traffic is sent to the topics of sources")
     if values:
         return _send_values(common, named_source(project, topics), project, key, values)
     generators = chosen_generators(project, topics)
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         created = ready_topics(admin, (topic for _, topic in generators))
         live: dict[str, LiveTimes] = {}
         if rate:
-            with asked_writers(project, fetched) as writers:
+            with registry_writers(project, fetched) as writers:
                 live = live_times(admin, generators, speed or 1.0, writers)
         feeds = [
-            Feed(topic.topic, records(project, generator, topic, seed, start, live.get(topic.topic)))
+            TopicFeed(
+                topic.topic, generate_records(project, generator, topic, seed, start, live.get(topic.topic))
+            )
             for generator, topic in generators
         ]
-        with interrupted(), sending(common, {feed.topic: count for feed in feeds}) as progress:
-            sent = send(admin, feeds, count, rate, progress)
+        with (
+            interrupt_on_signals(),
+            sending_progress(common, {feed.topic: count for feed in feeds}) as progress,
+        ):
+            sent = send_feeds(admin, feeds, count, rate, progress)
     total = sum(sent.records.values())
     result = {
         "topics": [_topic_data(generator, sent, created) for generator in generators],
@@ -122,26 +127,26 @@ def command(
         "start": start.isoformat(),
         "interrupted": sent.interrupted,
     }
-    return finish(common.style, result=result, text=None if common.style.quiet else _text(sent))
+    return print_result(common.style, result=result, text=None if common.style.quiet else _text(sent))
 
 
 def _send_values(
-    common: Common, topic: Topic, project: Project, key: str | None, values: Iterable[str]
+    common: CommonOptions, topic: Topic, project: Project, key: str | None, values: Iterable[str]
 ) -> int:
     """Send records that were typed; all are encoded before the first one is sent."""
     lines = [
         line for value in values for line in (sys.stdin.read().splitlines() if value == "-" else [value])
     ]
     typed = list(typed_records(topic, key, lines))
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         created = ready_topics(admin, [topic])
-        sent = send(admin, [Feed(topic.topic, iter(typed))], len(typed))
+        sent = send_feeds(admin, [TopicFeed(topic.topic, iter(typed))], len(typed))
     result = {
         "topics": [
             {"topic": topic.topic, "source": topic.id, "records": len(typed), "created": bool(created)}
         ]
     }
-    return finish(common.style, result=result, text=None if common.style.quiet else _text(sent))
+    return print_result(common.style, result=result, text=None if common.style.quiet else _text(sent))
 
 
 def _topic_data(pair: GeneratorTopic, sent: SendResult, created: tuple[str, ...]) -> dict[str, object]:

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 import click
 
 from millstream.cli import result_values
-from millstream.cli.diagnostics import count
-from millstream.cli.environments import recorded
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import print_json, printable, say_parts, terminal_width
+from millstream.cli.diagnostics import count_of
+from millstream.cli.environments import defer_as_built
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_json, say_parts, terminal_escaper, terminal_width
 from millstream.cli.project import compile_for, project_of, root_of, target_of
-from millstream.stores.query import StoredProject, answer
+from millstream.stores.query import StoredProject, run_query
 from millstream.stores.tables.relations import relations_in
 from millstream.stores.tables.values import Answer
 
@@ -37,7 +37,7 @@ SHOWN = 100
     metavar="N",
     help=f"Show at most N rows; default for text: {SHOWN}.",
 )
-def command(common: Common, *, sql: str, limit: int | None) -> int:
+def command(common: CommonOptions, *, sql: str, limit: int | None) -> int:
     """Query state tables, reference topics and seeds with SQL.
 
     Tables are named after their models, reference topics after their sources: `shop.products`. Queries are
@@ -49,27 +49,27 @@ def command(common: Common, *, sql: str, limit: int | None) -> int:
         sql = sys.stdin.read()
     root = root_of(common)
     # Stored tables can be queried although models have errors.
-    compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
+    compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
     nodes = compiled.manifest.nodes
     stored = StoredProject(root, target, relations_in(nodes.values()), lambda: project_of(common, root).seeds)
     bound = SHOWN if limit is None and common.output == "text" else limit
-    return show(common, answer(sql, stored, bound), ZoneInfo(stored.zone))
+    return show_answer(common, run_query(sql, stored, bound), ZoneInfo(stored.zone))
 
 
-def show(common: Common, result: Answer, zone: ZoneInfo) -> int:
+def show_answer(common: CommonOptions, result: Answer, zone: ZoneInfo) -> int:
     if common.style.json:
-        records = result_values.records(result.columns, result.rows, zone)
+        records = result_values.to_objects(result.columns, result.rows, zone)
         print_json({"diagnostics": [], "columns": result.columns, "rows": records, "more": result.more})
         return 0
     if common.output == "csv":
-        click.echo(printable(sys.stdout)(result_values.csv(result.columns, result.rows, zone)))
+        click.echo(terminal_escaper(sys.stdout)(result_values.format_csv(result.columns, result.rows, zone)))
         return 0
-    from millstream.cli.result_tables import table
+    from millstream.cli.result_tables import format_table
 
     width = terminal_width(common.style, sys.stdout)
-    say_parts(common.style, table(result.columns, result.rows, width, zone), sys.stdout)
+    say_parts(common.style, format_table(result.columns, result.rows, width, zone), sys.stdout)
     sys.stdout.flush()
     if not common.style.quiet:
         more = "; more rows exist, see --limit" if result.more else ""
-        click.echo(f"({count(len(result.rows), 'row')}{more})", err=True)
+        click.echo(f"({count_of(len(result.rows), 'row')}{more})", err=True)
     return 0

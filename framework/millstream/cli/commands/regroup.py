@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from millstream.cli.commands.build import build_models
-from millstream.cli.options import Changes, Common, SelectionRequest, TestOptions, cli_command, waits
+from millstream.cli.options import (
+    CommonOptions,
+    SelectionRequest,
+    StateOptions,
+    TestOptions,
+    cli_command,
+    waits,
+)
 
 
 @cli_command("regroup", "millstream regroup", "millstream regroup --target production", environments=True)
 @waits
-def command(common: Common, *, wait: bool) -> int:
+def command(common: CommonOptions, *, wait: bool) -> int:
     """Regroup stateful models into queries.
 
     A stateful model that is added to a running project gets a separate query, because no existing checkpoint
@@ -18,5 +25,5 @@ def command(common: Common, *, wait: bool) -> int:
     run meanwhile.
     """
     return build_models(
-        common, SelectionRequest(), Changes(regroup=True, wait=wait), TestOptions(no_tests=True)
+        common, SelectionRequest(), StateOptions(regroup=True, wait=wait), TestOptions(no_tests=True)
     )

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project import compile_valid, models_in, older_version, root_of
-from millstream.cli.review_output import failing, shown, statistics_of
+from millstream.cli.review_output import format_review, review_options, statistics_of
 from millstream.core.gc_pause import collector_paused
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
-    from millstream.review.replay import Statistics
+    from millstream.review.rebuild_cost import ReplayFigures
     from millstream.review.values import Review
-    from millstream.review.version import Version
+    from millstream.review.version import ReviewedVersion
 
 
 @cli_command(
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A manifest.json to compare with, if there is no git.",
 )
-@failing
+@review_options
 @collector_paused()
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     against: str | None,
     merge_base: bool,
@@ -69,9 +69,9 @@ def command(
     old, warnings = older_version(common, root, against, against_manifest, merge_base=merge_base)
     now = version_of("the working tree", new, root)
     review = _cached_review(root, old, now, statistics_of(common, root, now, ask_kafka=ask_kafka))
-    data, text = shown(review, common.output, common.style.target)
+    data, text = format_review(review, common.output, common.style.target)
     diagnostics = [*new.diagnostics, *warnings]
-    code = finish(common.style, diagnostics, result=data, text=text, models=models_in(new))
+    code = print_result(common.style, diagnostics, result=data, text=text, models=models_in(new))
     return code or (1 if set(fail_on) & set(review.levels) else 0)
 
 
@@ -84,7 +84,9 @@ def _check(against: str | None, manifest: Path | None, *, merge_base: bool) -> N
         raise click.UsageError("--merge-base needs --against REF")
 
 
-def _cached_review(root: Path, old: Version, now: Version, statistics: Statistics) -> Review:
+def _cached_review(
+    root: Path, old: ReviewedVersion, now: ReviewedVersion, statistics: ReplayFigures
+) -> Review:
     """Return the review of two versions; the last one is reused if nothing has changed since."""
     from millstream.review.last_review import key_of, load_review, save_review
 
@@ -93,9 +95,11 @@ def _cached_review(root: Path, old: Version, now: Version, statistics: Statistic
     if (version_review := load_review(target, key)) is None:
         from msgspec.structs import replace
 
-        from millstream.review.compare import review
+        from millstream.review.compare import review_versions
 
         cache = target / "cache"
-        version_review = review(replace(old, cache=old.cache or cache), replace(now, cache=cache), statistics)
+        version_review = review_versions(
+            replace(old, cache=old.cache or cache), replace(now, cache=cache), statistics
+        )
         save_review(target, key, version_review)
     return version_review

@@ -11,8 +11,15 @@ from msgspec.structs import replace
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Changes, Common, SelectionRequest, changing, choosing, cli_command
-from millstream.cli.output import show
+from millstream.cli.options import (
+    CommonOptions,
+    SelectionRequest,
+    StateOptions,
+    cli_command,
+    selection_options,
+    state_options,
+)
+from millstream.cli.output import show_diagnostics
 from millstream.cli.project import models_in, root_of
 from millstream.core.errors import MillstreamError
 
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
     kind=SeveralValues,
     environments=True,
 )
-@choosing
-@changing
+@selection_options
+@state_options
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="The address for /metrics, /healthz and /readyz."
 )
@@ -43,7 +50,13 @@ if TYPE_CHECKING:
 )
 @click.option("--shared", is_flag=True, help="Let other runs with --shared run other models of the target.")
 def command(
-    common: Common, request: SelectionRequest, changes: Changes, host: str, port: int, *, shared: bool
+    common: CommonOptions,
+    request: SelectionRequest,
+    changes: StateOptions,
+    host: str,
+    port: int,
+    *,
+    shared: bool,
 ) -> int:
     """Run every model continuously.
 
@@ -59,21 +72,21 @@ def command(
         raise MillstreamError(*views_alone)
     job = replace(job, shared=shared)
     if not common.style.json:
-        show(common.style, diagnostics, models_in(compiled))
+        show_diagnostics(common.style, diagnostics, models_in(compiled))
 
-    from millstream.cli.running import run_job
+    from millstream.cli.run_job import run_job
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
-    from millstream.ops.metrics import Identity
-    from millstream.ops.query_status import Watcher
-    from millstream.ops.serving import serving
+    from millstream.ops.metrics import RunIdentity
+    from millstream.ops.query_status import RunWatcher
+    from millstream.ops.serving import serve_metrics
 
-    watcher, target = Watcher(), job.project.target
-    identity = Identity(job.project.settings.name, target.name)
+    watcher, target = RunWatcher(), job.project.target
+    identity = RunIdentity(job.project.settings.name, target.name)
 
     @contextmanager
     def served(progress: RunProgress) -> Iterator[None]:
-        probes = serving(watcher, host, port, health_of(target), identity) if port else nullcontext()
+        probes = serve_metrics(watcher, host, port, health_of(target), identity) if port else nullcontext()
         with probes as address:
             progress.show_address(address)
             yield

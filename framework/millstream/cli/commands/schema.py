@@ -8,8 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.core.atomic import replace_file
 from millstream.core.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
@@ -25,25 +25,25 @@ NAMES = ("properties", "profiles", "project", "selectors", "manifest", "review")
     type=click.Path(file_okay=False, path_type=Path),
     help="Write each schema to a file in this folder.",
 )
-def command(common: Common, *, name: str | None, folder: Path | None) -> int:
+def command(common: CommonOptions, *, name: str | None, folder: Path | None) -> int:
     """Print the JSON Schemas of the YAML files.
 
     NAME is one of properties, profiles, project, selectors, manifest and review; by default, all are printed.
     Editors use them to complete and check YAML; `millstream init` configures VS Code to use them.
     `manifest` describes target/manifest.json, `review` what `millstream review --output json` prints.
     """
-    json_schemas = schemas()
+    json_schemas = all_schemas()
     selected = {name: json_schemas[name]} if name else json_schemas
     if folder is None:
         if common.style.json:
-            return finish(common.style, result={"schemas": selected})
-        return finish(common.style, text=as_text(selected[name] if name else selected).rstrip("\n"))
+            return print_result(common.style, result={"schemas": selected})
+        return print_result(common.style, text=as_text(selected[name] if name else selected).rstrip("\n"))
     paths = write_schemas(folder, selected)
     text = None if common.style.quiet else "\n".join(f"Wrote {path}" for path in paths)
-    return finish(common.style, result={"written": paths}, text=text)
+    return print_result(common.style, result={"written": paths}, text=text)
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def all_schemas() -> dict[str, dict[str, Any]]:
     from millstream.compile.manifest import Manifest
     from millstream.review.schema import review_schema
 

@@ -11,23 +11,23 @@ from click.exceptions import Exit
 from msgspec import Struct, to_builtins
 
 from millstream.cli.diagnostics import with_lines
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project import root_of
-from millstream.cli.topic_schemas import SinkSchema, TopicSchemas, topic_schemas
+from millstream.cli.topic_schemas import RegisteredTopics, SinkSchema, topic_schemas
 from millstream.core.errors import MillstreamError
 from millstream.formats.registry import Encoding
-from millstream.project.pinned_schemas import chosen, format_named
+from millstream.project.pinned_schemas import choose_version, format_named
 from millstream.project.pins import pins_folder
 from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, Topic
 
 if TYPE_CHECKING:
-    from millstream.kafka.registry.newer import Newer
+    from millstream.kafka.registry.newer_versions import NewerVersion
     from millstream.kafka.registry.pull import PinChange
 
 
-class Row(Struct, frozen=True):
+class SchemaRow(Struct, frozen=True):
     """The schema of a topic."""
 
     source: str
@@ -54,7 +54,11 @@ class Row(Struct, frozen=True):
 @click.argument("schema_id", metavar="[ID]", type=click.IntRange(min=0), required=False)
 @click.option("--check", is_flag=True, help="With pull: write nothing; exit with 1 if a file would change.")
 def command(
-    common: Common, *, action: Literal["pull", "check", "ls", "show"], schema_id: int | None, check: bool
+    common: CommonOptions,
+    *,
+    action: Literal["pull", "check", "ls", "show"],
+    schema_id: int | None,
+    check: bool,
 ) -> int:
     """Pin or list the schemas of topics from a schema registry.
 
@@ -74,26 +78,26 @@ def command(
     root = root_of(common)
     schemas = topic_schemas(common, root)
     if any(diagnostic.severity == "error" for diagnostic in schemas.diagnostics):
-        raise Exit(finish(common.style, schemas.diagnostics))
+        raise Exit(print_result(common.style, schemas.diagnostics))
     try:
         match action:
             case "pull":
-                return pull(common, root, schemas, check=check)
+                return pull_schemas(common, root, schemas, check=check)
             case "check":
-                return compare(common, root, schemas)
+                return compare_schemas(common, root, schemas)
             case "ls":
-                return ls(common, schemas)
+                return list_schemas(common, schemas)
             case "show":
                 assert schema_id is not None
-                return show(common, root, schemas, schema_id)
+                return show_schema(common, root, schemas, schema_id)
     except MillstreamError as error:
         raise MillstreamError(*with_lines(error.diagnostics, root)) from None
 
 
-def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> int:
+def pull_schemas(common: CommonOptions, root: Path, schemas: RegisteredTopics, *, check: bool) -> int:
     # These import Confluent's client, which takes a second.
-    from millstream.kafka.registry.opening import connected
-    from millstream.kafka.registry.pull import changes, fetch_subjects, subjects_of, write
+    from millstream.kafka.registry.connection import connect_registry
+    from millstream.kafka.registry.pull import fetch_subjects, pin_changes, subjects_of, write_pins
 
     pinned = {sink.subject: sink.location for sink in schemas.sinks if sink.pinned}
     subjects = pinned | subjects_of(schemas.topics.values())
@@ -101,30 +105,30 @@ def pull(common: Common, root: Path, schemas: TopicSchemas, *, check: bool) -> i
     fetched = {}
     if subjects or written:
         with (
-            fetching(common.style) as progress,
-            connected(schemas.target, root, schemas.pins, progress) as registry,
+            jar_progress(common.style) as progress,
+            connect_registry(schemas.target, root, schemas.pins, progress) as registry,
         ):
             fetched = fetch_subjects(registry, subjects, written)
-    changed = changes(pins_folder(schemas.settings), schemas.files, schemas.pins, fetched)
+    changed = pin_changes(pins_folder(schemas.settings), schemas.files, schemas.pins, fetched)
     if not check:
-        write(root, fetched, changed)
+        write_pins(root, fetched, changed)
     result = {"subjects": list(fetched), "changes": to_builtins(changed), "written": not check}
-    text = None if common.style.quiet and not check else pulled(len(fetched), changed, check=check)
-    code = finish(common.style, schemas.diagnostics, result=result, text=text)
+    text = None if common.style.quiet and not check else describe_pull(len(fetched), changed, check=check)
+    code = print_result(common.style, schemas.diagnostics, result=result, text=text)
     return code or int(check and bool(changed))
 
 
-def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
-    from millstream.kafka.registry.newer import newer_versions
-    from millstream.kafka.registry.opening import connected
+def compare_schemas(common: CommonOptions, root: Path, schemas: RegisteredTopics) -> int:
+    from millstream.kafka.registry.connection import connect_registry
+    from millstream.kafka.registry.newer_versions import newer_versions
     from millstream.kafka.registry.pull import fetch_subjects, subjects_of
 
     subjects = subjects_of(schemas.topics.values())
-    newer: list[Newer] = []
+    newer: list[NewerVersion] = []
     if subjects:
         with (
-            fetching(common.style) as progress,
-            connected(schemas.target, root, schemas.pins, progress) as registry,
+            jar_progress(common.style) as progress,
+            connect_registry(schemas.target, root, schemas.pins, progress) as registry,
         ):
             fetched = fetch_subjects(registry, subjects)
         newer = newer_versions(schemas.uses, schemas.pins, fetched)
@@ -138,14 +142,14 @@ def compare(common: Common, root: Path, schemas: TopicSchemas) -> int:
         ]
     }
     text = (
-        "\n".join(line for subject in newer for line in compared(subject))
+        "\n".join(line for subject in newer for line in describe_newer(subject))
         or "no topic has a schema of a registry"
     )
-    code = finish(common.style, schemas.diagnostics, result=result, text=text)
+    code = print_result(common.style, schemas.diagnostics, result=result, text=text)
     return code or int(any(subject.unreadable for subject in newer))
 
 
-def compared(newer: Newer) -> list[str]:
+def describe_newer(newer: NewerVersion) -> list[str]:
     """Return how the newest version differs from the pinned one, in lines."""
     if newer.newest == newer.pinned:
         return [f"{newer.subject}: version {newer.pinned} is pinned, and the newest"]
@@ -154,7 +158,7 @@ def compared(newer: Newer) -> list[str]:
     return lines + ([f"  {text}" for text in texts] or ["  compatible in both directions"])
 
 
-def pulled(subjects: int, changed: Iterable[PinChange], *, check: bool) -> str:
+def describe_pull(subjects: int, changed: Iterable[PinChange], *, check: bool) -> str:
     verbs = {"new": "add", "changed": "change", "unused": "remove"}
     lines = [
         f"{verbs[pin.state]} {pin.path}{_versions(pin.versions) if pin.state == 'changed' else ''}"
@@ -174,14 +178,14 @@ def _versions(numbers: tuple[int, ...]) -> str:
     return f": new version{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
-def ls(common: Common, schemas: TopicSchemas) -> int:
+def list_schemas(common: CommonOptions, schemas: RegisteredTopics) -> int:
     rows = rows_of(schemas)
     result = {"schemas": to_builtins(rows)}
-    return finish(common.style, schemas.diagnostics, result=result, text=table(rows))
+    return print_result(common.style, schemas.diagnostics, result=result, text=format_schemas(rows))
 
 
-def rows_of(schemas: TopicSchemas) -> list[Row]:
-    rows: list[Row | None] = []
+def rows_of(schemas: RegisteredTopics) -> list[SchemaRow]:
+    rows: list[SchemaRow | None] = []
     for topic in schemas.topics.values():
         rows.append(_row(topic, topic.schema, topic.format, schemas))
         if topic.key is not None:
@@ -190,37 +194,37 @@ def rows_of(schemas: TopicSchemas) -> list[Row]:
     return [row for row in rows if row is not None]
 
 
-def _of_sink(sink: SinkSchema, schemas: TopicSchemas) -> Row:
+def _of_sink(sink: SinkSchema, schemas: RegisteredTopics) -> SchemaRow:
     versions = schemas.pins[sink.subject].versions if sink.subject in schemas.pins else ()
     live = [version for version in versions if not version.deleted]
     version, number = (live[-1].version, live[-1].id) if live else (None, None)
     path = sink.file or None
-    return Row(sink.model, sink.topic, sink.format, path, sink.subject, version, number, len(versions))
+    return SchemaRow(sink.model, sink.topic, sink.format, path, sink.subject, version, number, len(versions))
 
 
 def _row(
     topic: Topic,
     schema: SchemaUse | RegistryUse | FunctionUse | None,
     encoding: Encoding,
-    schemas: TopicSchemas,
-) -> Row | None:
+    schemas: RegisteredTopics,
+) -> SchemaRow | None:
     match schema:
         case SchemaUse(path=path):
-            return Row(topic.id, topic.topic, encoding.name, file=path)
+            return SchemaRow(topic.id, topic.topic, encoding.name, file=path)
         case RegistryUse(subject=subject) as use:
             versions = schemas.pins[subject].versions if subject in schemas.pins else ()
-            version = chosen(use, versions)
+            version = choose_version(use, versions)
             if version is None:
-                return Row(topic.id, topic.topic, use.format or None, None, subject, use.version)
+                return SchemaRow(topic.id, topic.topic, use.format or None, None, subject, use.version)
             format_ = format_named(version.type)
-            return Row(
+            return SchemaRow(
                 topic.id, topic.topic, format_, None, subject, version.version, version.id, len(versions)
             )
         case FunctionUse() | None:
             return None
 
 
-def table(rows: list[Row]) -> str:
+def format_schemas(rows: list[SchemaRow]) -> str:
     if not rows:
         return "no topic has a schema"
     lines = [("USED BY", "TOPIC", "SCHEMA", "FORMAT", "VERSION", "ID")]
@@ -237,13 +241,13 @@ def table(rows: list[Row]) -> str:
     )
 
 
-def show(common: Common, root: Path, schemas: TopicSchemas, schema_id: int) -> int:
-    from millstream.kafka.registry.opening import connected
+def show_schema(common: CommonOptions, root: Path, schemas: RegisteredTopics, schema_id: int) -> int:
+    from millstream.kafka.registry.connection import connect_registry
 
     with (
-        fetching(common.style) as progress,
-        connected(schemas.target, root, schemas.pins, progress) as registry,
+        jar_progress(common.style) as progress,
+        connect_registry(schemas.target, root, schemas.pins, progress) as registry,
     ):
         schema = registry.schema(schema_id)
     result: dict[str, Any] = {"id": schema_id, "type": schema.type, "schema": schema.text}
-    return finish(common.style, schemas.diagnostics, result=result, text=schema.text)
+    return print_result(common.style, schemas.diagnostics, result=result, text=schema.text)

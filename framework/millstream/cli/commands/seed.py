@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from millstream.cli.environments import refuse
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
-from millstream.cli.output import finish
+from millstream.cli.environments import refuse_environment
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.output import print_result
 from millstream.cli.project import project_of, root_of
-from millstream.cli.traffic import chosen_generators, ready_topics, sending
+from millstream.cli.traffic import chosen_generators, ready_topics, sending_progress
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.cluster import is_embedded
-from millstream.kafka.opening import connected
+from millstream.kafka.connection import connect_kafka
 from millstream.kafka.producing import FILL, fill_empty
 
 
@@ -22,7 +22,7 @@ from millstream.kafka.producing import FILL, fill_empty
     "--count", type=click.IntRange(min=1), default=FILL, show_default=True, help="Records per topic."
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
-def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -> int:
+def command(common: CommonOptions, *, topics: tuple[str, ...], count: int, seed: int) -> int:
     """Fill the empty topics of the local broker with records from seeds/*.py.
 
     Topics that have ever held records are skipped. `millstream build` does the same before it starts. CSV
@@ -33,16 +33,18 @@ def command(common: Common, *, topics: tuple[str, ...], count: int, seed: int) -
         message = f"the target '{project.target.name}' does not use the local broker"
         remedy = "use a target with `kafka: embedded`, or send traffic with `millstream produce`"
         raise MillstreamError(Diagnostic("MS837", message, None, remedy))
-    refuse(project.target, "test traffic is sent to the topics of sources")
+    refuse_environment(project.target, "test traffic is sent to the topics of sources")
     generators = chosen_generators(project, topics)
     names = list(dict.fromkeys(topic.topic for _, topic in generators))
-    with fetching(common.style) as fetched, connected(project, fetched) as admin:
+    with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         ready_topics(admin, (topic for _, topic in generators))
-        with sending(common, dict.fromkeys(names, count)) as progress:
+        with sending_progress(common, dict.fromkeys(names, count)) as progress:
             filled = fill_empty(admin, project, names, count, seed, progress)
     skipped = [name for name in names if name not in filled]
     result = {"filled": filled, "left": skipped, "seed": seed}
-    return finish(common.style, result=result, text=None if common.style.quiet else _text(filled, skipped))
+    return print_result(
+        common.style, result=result, text=None if common.style.quiet else _text(filled, skipped)
+    )
 
 
 def _text(filled: dict[str, int], skipped: list[str]) -> str:

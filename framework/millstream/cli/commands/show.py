@@ -10,15 +10,15 @@ import click
 from msgspec import structs
 
 from millstream.cli.commands import query
-from millstream.cli.environments import recorded
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, cli_command
+from millstream.cli.environments import defer_as_built
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.project.values import Target
-from millstream.stores.query import StoredProject, answer
-from millstream.stores.tables.relations import Relation, relations_in
+from millstream.stores.query import StoredProject, run_query
+from millstream.stores.tables.relations import StoredRelation, relations_in
 from millstream.stores.tables.values import Answer
 
 _LAST = 10_000
@@ -47,7 +47,7 @@ _LAST = 10_000
     metavar="N",
     help="When computing: read the newest N records of each partition.",
 )
-def command(common: Common, *, name: str, limit: int, compute: bool, last: int) -> int:
+def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last: int) -> int:
     """Show the newest rows of a model, source or seed.
 
     For a table, the rows as stored; for a sink or a topic, the newest records, decoded; for other sources,
@@ -56,9 +56,9 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     end.
     """
     root = root_of(common)
-    compiled, target = recorded(root, compile_for(common, root), target_of(common, root))
+    compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
     relations = relations_in(compiled.manifest.nodes.values())
-    relation = resolve(name, relations)
+    relation = find_relation(name, relations)
     stored = StoredProject(root, target, relations, lambda: project_of(common, root).seeds)
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
@@ -72,11 +72,11 @@ def command(common: Common, *, name: str, limit: int, compute: bool, last: int) 
     elif not relation.at_rest:
         rows = _records(common, root, compiled.manifest.nodes, target, relation, limit)
     else:
-        rows = answer(_sql(relation), stored, limit)
-    return query.show(common, rows, ZoneInfo(stored.zone))
+        rows = run_query(_sql(relation), stored, limit)
+    return query.show_answer(common, rows, ZoneInfo(stored.zone))
 
 
-def resolve(name: str, relations: dict[str, Relation]) -> Relation:
+def find_relation(name: str, relations: dict[str, StoredRelation]) -> StoredRelation:
     """Find a relation by its name in SQL, or a source by the last part of its name."""
     folded = name.lower()
     if folded in relations:
@@ -93,7 +93,7 @@ def resolve(name: str, relations: dict[str, Relation]) -> Relation:
     raise MillstreamError(Diagnostic("MS705", f"there is no model, source or seed '{name}'", None, remedy))
 
 
-def _sql(relation: Relation) -> str:
+def _sql(relation: StoredRelation) -> str:
     """Return a query of all rows, the newest first if a table declares `order_by`."""
     order = relation.options.get("order_by") if relation.stored is not None else None
     columns = {name.lower(): name for name, _ in relation.columns}
@@ -103,44 +103,44 @@ def _sql(relation: Relation) -> str:
 
 
 def _records(
-    common: Common,
+    common: CommonOptions,
     root: Path,
     nodes: dict[str, ManifestNode],
     target: Target,
-    relation: Relation,
+    relation: StoredRelation,
     limit: int,
 ) -> Answer:
     from millstream.cli.latest_records import newest_rows
-    from millstream.kafka.opening import connected
-    from millstream.kafka.registry.writers import asked_writers
+    from millstream.kafka.connection import connect_kafka
+    from millstream.kafka.registry.writers import registry_writers
     from millstream.kafka.topic_names import readings_of
 
     project = structs.replace(project_of(common, root), target=target)
     with (
-        fetching(common.style) as fetched,
-        connected(project, fetched) as admin,
-        asked_writers(project, fetched) as writers,
+        jar_progress(common.style) as fetched,
+        connect_kafka(project, fetched) as admin,
+        registry_writers(project, fetched) as writers,
     ):
         (reading,) = readings_of(project, nodes, admin, [relation.name])
         return newest_rows(admin, reading, limit, writers)
 
 
 def _compute(
-    common: Common,
+    common: CommonOptions,
     root: Path,
     compiled: Compiled,
     target: Target,
-    model: Relation,
+    model: StoredRelation,
     limit: int,
     last: int,
 ) -> Answer:
     from millstream.compile.graph import build_graph
-    from millstream.kafka.opening import connected
+    from millstream.kafka.connection import connect_kafka
     from millstream.project.folders import target_folder
     from millstream.queries.topology import read_catalog
     from millstream.runner.samples.compute import (
-        Question,
-        compute,
+        SampleRequest,
+        compute_rows,
         source_rows,
         spark_for,
         with_ancestors,
@@ -153,16 +153,16 @@ def _compute(
     )
     catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
     log = target_folder(root, project.target) / "log"
-    question = Question(project, catalog, model.id, limit, last, str(log / "spark.log"))
+    question = SampleRequest(project, catalog, model.id, limit, last, str(log / "spark.log"))
     if is_source:
-        with fetching(common.style) as fetched, spark_for(question, log, fetched) as spark:
+        with jar_progress(common.style) as fetched, spark_for(question, log, fetched) as spark:
             return source_rows(question, spark)
     if not (common.style.quiet or common.style.json):
         click.echo(f"computing '{model.name}' from the last {last:,} records of each partition", err=True)
         sys.stderr.flush()
     with (
-        fetching(common.style) as fetched,
-        connected(project, fetched) as admin,
+        jar_progress(common.style) as fetched,
+        connect_kafka(project, fetched) as admin,
         spark_for(question, log, fetched) as spark,
     ):
-        return compute(question, admin, spark)
+        return compute_rows(question, admin, spark)

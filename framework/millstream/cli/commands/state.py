@@ -11,10 +11,10 @@ import click
 from msgspec import to_builtins
 
 from millstream.cli import result_values
-from millstream.cli.diagnostics import count
-from millstream.cli.jar_progress import fetching
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
-from millstream.cli.output import finish, print_json, say_parts, terminal_width
+from millstream.cli.diagnostics import count_of
+from millstream.cli.jar_progress import jar_progress
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
+from millstream.cli.output import print_json, print_result, say_parts, terminal_width
 from millstream.cli.project import compile_for, empty_selection_errors, root_of, select_nodes, target_of
 from millstream.cli.text_tables import text_table
 from millstream.core.byte_sizes import size_in_words
@@ -45,10 +45,10 @@ _SHOWN = 100
 @click.argument("action", type=click.Choice(("ls", "get", "export")), default="ls")
 @click.argument("model", required=False)
 @click.argument("key", nargs=-1)
-@choosing
+@selection_options
 @click.option("--count", "counted", is_flag=True, help="With ls: read the states, and count their keys.")
 def command(
-    common: Common,
+    common: CommonOptions,
     request: SelectionRequest,
     *,
     action: Action,
@@ -94,9 +94,11 @@ def command(
     return _show_rows(common, state_rows, ZoneInfo(target.settings.get("timezone", "UTC")))
 
 
-def _list(common: Common, request: SelectionRequest, root: Path, target: Target, *, counted: bool) -> int:
+def _list(
+    common: CommonOptions, request: SelectionRequest, root: Path, target: Target, *, counted: bool
+) -> int:
     from millstream.project.folders import checkpoints_of
-    from millstream.runner.samples.state_sizes import local_files, sizes
+    from millstream.runner.samples.state_sizes import local_files, measure_states
 
     models = None
     if not request.everything:
@@ -108,13 +110,15 @@ def _list(common: Common, request: SelectionRequest, root: Path, target: Target,
     checkpoints = checkpoints_of(target, root)
     files = local_files(checkpoints)
     if files is not None and not counted:
-        states = [size for size in sizes(files, checkpoints) if _is_in(size, models)]
+        states = [size for size in measure_states(files, checkpoints) if _is_in(size, models)]
     else:
         with _reader(common, root, target) as reader:
             states = [size for size in reader.sizes() if _is_in(size, models)]
             states = [reader.counted(size) for size in states] if counted else states
     text = text_table(_lines(states, counted=counted), right=range(3, 8 if counted else 7))
-    return finish(common.style, result={"states": to_builtins(states)}, text=text or "no query has state yet")
+    return print_result(
+        common.style, result={"states": to_builtins(states)}, text=text or "no query has state yet"
+    )
 
 
 def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
@@ -122,14 +126,14 @@ def _is_in(size: OperatorSize, models: set[str] | None) -> bool:
 
 
 @contextmanager
-def _reader(common: Common, root: Path, target: Target) -> Iterator[StateReader]:
+def _reader(common: CommonOptions, root: Path, target: Target) -> Iterator[StateReader]:
     from millstream.project.folders import checkpoints_of, target_folder
-    from millstream.runner.samples.states import reading
+    from millstream.runner.samples.states import read_states
 
     log = target_folder(root, target) / "state-log"
     with (
-        fetching(common.style) as fetched,
-        reading(target, checkpoints_of(target, root), log, fetched) as reader,
+        jar_progress(common.style) as fetched,
+        read_states(target, checkpoints_of(target, root), log, fetched) as reader,
     ):
         yield reader
 
@@ -157,25 +161,27 @@ def _time(seconds: float | None) -> str:
     return "?" if seconds is None else f"{seconds:,.1f} s"
 
 
-def _show_rows(common: Common, state_rows: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo) -> int:
+def _show_rows(
+    common: CommonOptions, state_rows: Sequence[tuple[OperatorSize, Answer]], zone: ZoneInfo
+) -> int:
     if common.style.json:
         states = [
             {"query": size.query, "step": size.operator, "columns": rows.columns}
-            | {"rows": result_values.records(rows.columns, rows.rows, zone)}
+            | {"rows": result_values.to_objects(rows.columns, rows.rows, zone)}
             for size, rows in state_rows
         ]
         print_json({"diagnostics": [], "states": states})
         return 0
     for size, rows in state_rows:
         if common.output == "csv":
-            click.echo(result_values.csv(rows.columns, rows.rows, zone))
+            click.echo(result_values.format_csv(rows.columns, rows.rows, zone))
             continue
-        from millstream.cli.result_tables import table
+        from millstream.cli.result_tables import format_table
 
         width = terminal_width(common.style, sys.stdout)
-        say_parts(common.style, table(rows.columns, rows.rows, width, zone), sys.stdout)
+        say_parts(common.style, format_table(rows.columns, rows.rows, width, zone), sys.stdout)
         sys.stdout.flush()
         more = "; more rows exist: use --output csv or json" if rows.more else ""
-        said = f"({size.operator} of {size.query}: {count(len(rows.rows), 'row')}{more})"
+        said = f"({size.operator} of {size.query}: {count_of(len(rows.rows), 'row')}{more})"
         click.echo(said, err=True)
     return 0

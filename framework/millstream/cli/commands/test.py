@@ -7,10 +7,10 @@ import time
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import Common, SelectionRequest, choosing, cli_command
-from millstream.cli.output import finish, print_json, show
+from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
+from millstream.cli.output import print_json, print_result, show_diagnostics
 from millstream.cli.project import compile_valid, root_of
-from millstream.cli.testing import run_tests, selected
+from millstream.cli.test_runs import run_tests, select_tests
 from millstream.core.errors import Diagnostic
 
 
@@ -24,7 +24,7 @@ from millstream.core.errors import Diagnostic
     kind=SeveralValues,
     environments=True,
 )
-@choosing
+@selection_options
 @click.option("--unit", is_flag=True, help="Run unit tests only: no broker, nothing stored.")
 @click.option("--data", is_flag=True, help="Run data tests only, on tables and topics as they are.")
 @click.option(
@@ -33,7 +33,7 @@ from millstream.core.errors import Diagnostic
 @click.option("--update", is_flag=True, help="Write the actual rows into failing unit tests.")
 @click.option("--fail-fast", "-x", is_flag=True, help="Stop at the first failure.")
 def command(
-    common: Common,
+    common: CommonOptions,
     *,
     request: SelectionRequest,
     unit: bool,
@@ -52,13 +52,13 @@ def command(
     began = time.monotonic()
     root = root_of(common)
     compiled = compile_valid(common, root)
-    ids, warnings = selected(common, compiled, request, unit=unit, data=data)
+    ids, warnings = select_tests(common, compiled, request, unit=unit, data=data)
     if not common.style.json:
-        show(common.style, [*compiled.diagnostics, *warnings])
+        show_diagnostics(common.style, [*compiled.diagnostics, *warnings])
     if ids is not None and not ids:
         remedy = "see `millstream ls --resource-type test`"
         nothing = Diagnostic("MS603", "no test is selected", None, remedy, severity="warning")
-        return finish(common.style, [nothing], result={"results": []})
+        return print_result(common.style, [nothing], result={"results": []})
 
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
     flags += ["--model-coverage"] if coverage else []

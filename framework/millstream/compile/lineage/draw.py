@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.compile.lineage.values import Edge as LineageEdge
-from millstream.compile.lineage.values import End, Lineage
-from millstream.core.diagram import Diagram, Edge, Node
+from millstream.compile.lineage.values import Lineage, LineageEdge, LineageEnd
+from millstream.core.diagram import Diagram, DiagramEdge, DiagramNode
 
 
-def diagram(lineage: Lineage) -> Diagram:
-    nodes = tuple(Node(str(end), (str(end),)) for end in lineage.ends)
-    edges = tuple(Edge(str(edge.parent), str(edge.child), edge.kind) for edge in lineage.edges)
+def draw_diagram(lineage: Lineage) -> Diagram:
+    nodes = tuple(DiagramNode(str(end), (str(end),)) for end in lineage.ends)
+    edges = tuple(DiagramEdge(str(edge.parent), str(edge.child), edge.kind) for edge in lineage.edges)
     return Diagram(nodes, edges)
 
 
@@ -24,7 +23,7 @@ def as_data(lineage: Lineage) -> dict[str, Any]:
     }
 
 
-def _end(end: End) -> dict[str, Any]:
+def _end(end: LineageEnd) -> dict[str, Any]:
     return {"id": str(end), "node": end.node, "column": end.column or None}
 
 

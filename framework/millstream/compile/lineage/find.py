@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from millstream.compile.lineage.values import VALUE_KINDS, Edge, End, Lineage
+from millstream.compile.lineage.values import VALUE_KINDS, Lineage, LineageEdge, LineageEnd
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 
 _IGNORED = {"test", "unit_test"}
-Step = Callable[[End], Iterable[Edge]]
+Step = Callable[[LineageEnd], Iterable[LineageEdge]]
 
 
-def find_end(manifest: Manifest, name: str) -> End:
+def find_end(manifest: Manifest, name: str) -> LineageEnd:
     """Find a node or column by name: `orders`, `model.orders`, `shop.clicks`, `orders.amount`."""
     names = _names(manifest)
     if node := names.get(name):
-        return End(node)
+        return LineageEnd(node)
     before, _, column = name.rpartition(".")
     if node := names.get(before):
         columns = {declared.name.lower(): declared.name for declared in manifest.nodes[node].columns}
         if column.lower() in columns:
-            return End(node, columns[column.lower()])
+            return LineageEnd(node, columns[column.lower()])
         message = f"{node} has no column '{column}'"
         available = ", ".join(columns.values())
         remedy = did_you_mean(
@@ -46,7 +46,12 @@ def _names(manifest: Manifest) -> dict[str, str]:
 
 
 def lineage_of(
-    manifest: Manifest, root: End, *, upstream: bool = True, downstream: bool = True, depth: int | None = None
+    manifest: Manifest,
+    root: LineageEnd,
+    *,
+    upstream: bool = True,
+    downstream: bool = True,
+    depth: int | None = None,
 ) -> Lineage:
     """Return what a node or a column depends on, and what depends on it."""
     above, below = _column_steps(manifest) if root.column else _node_steps(manifest)
@@ -61,20 +66,22 @@ def whole_graph(manifest: Manifest, ids: Collection[str]) -> Lineage:
     """Return the edges between the given nodes, without tests."""
     nodes = dict.fromkeys(id_ for id_ in ids if manifest.nodes[id_].kind not in _IGNORED)
     edges = tuple(
-        Edge(End(parent), End(id_))
+        LineageEdge(LineageEnd(parent), LineageEnd(id_))
         for id_ in nodes
         for parent in manifest.nodes[id_].depends_on
         if parent in nodes
     )
     joined = {end for edge in edges for end in (edge.parent.node, edge.child.node)}
-    return Lineage(None, (), edges, tuple(End(id_) for id_ in nodes if id_ not in joined))
+    return Lineage(None, (), edges, tuple(LineageEnd(id_) for id_ in nodes if id_ not in joined))
 
 
-def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) -> Iterable[Edge]:
+def _walk(
+    root: LineageEnd, step: Step, far: Callable[[LineageEdge], LineageEnd], depth: int | None
+) -> Iterable[LineageEdge]:
     """Yield the edges that can be reached, nearest first."""
     level, seen = [root], {root}
     while level and depth != 0:
-        following: list[End] = []
+        following: list[LineageEnd] = []
         for end in level:
             for edge in step(end):
                 yield edge
@@ -87,13 +94,15 @@ def _walk(root: End, step: Step, far: Callable[[Edge], End], depth: int | None) 
 
 
 def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
-    above: dict[str, list[Edge]] = {}
-    below: dict[str, list[Edge]] = defaultdict(list)
+    above: dict[str, list[LineageEdge]] = {}
+    below: dict[str, list[LineageEdge]] = defaultdict(list)
     for node in manifest.nodes.values():
         if node.kind in _IGNORED:
             continue
         above[node.id] = [
-            Edge(End(parent), End(node.id)) for parent in node.depends_on if parent in manifest.nodes
+            LineageEdge(LineageEnd(parent), LineageEnd(node.id))
+            for parent in node.depends_on
+            if parent in manifest.nodes
         ]
         for edge in above[node.id]:
             below[edge.parent.node].append(edge)
@@ -103,30 +112,32 @@ def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
 def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
     names = {id_: {c.name.lower(): c.name for c in node.columns} for id_, node in manifest.nodes.items()}
 
-    def end(node: str, column: str) -> End:
-        return End(node, names.get(node, {}).get(column.lower(), column))
+    def end(node: str, column: str) -> LineageEnd:
+        return LineageEnd(node, names.get(node, {}).get(column.lower(), column))
 
-    above: dict[End, list[Edge]] = defaultdict(list)
-    below: dict[End, list[Edge]] = defaultdict(list)
+    above: dict[LineageEnd, list[LineageEdge]] = defaultdict(list)
+    below: dict[LineageEnd, list[LineageEdge]] = defaultdict(list)
     for node in manifest.nodes.values():
         for edge in _column_edges(node, end):
             above[edge.child].append(edge)
             below[edge.parent].append(edge)
     visited: set[str] = set()
 
-    def up(child: End) -> Iterable[Edge]:
+    def up(child: LineageEnd) -> Iterable[LineageEdge]:
         yield from above[child]
         if child.node not in visited:
             # What decides which rows exist is the same for all columns of a node: yield it once.
             visited.add(child.node)
-            yield from above[End(child.node)]
+            yield from above[LineageEnd(child.node)]
 
     return up, lambda parent: below[parent]
 
 
-def _column_edges(node: ManifestNode, end: Callable[[str, str], End]) -> Iterable[Edge]:
+def _column_edges(node: ManifestNode, end: Callable[[str, str], LineageEnd]) -> Iterable[LineageEdge]:
     for column in node.columns:
         for influence in column.influences:
-            yield Edge(end(influence.relation, influence.column), End(node.id, column.name), influence.kind)
+            yield LineageEdge(
+                end(influence.relation, influence.column), LineageEnd(node.id, column.name), influence.kind
+            )
     for influence in node.influences:
-        yield Edge(end(influence.relation, influence.column), End(node.id), influence.kind)
+        yield LineageEdge(end(influence.relation, influence.column), LineageEnd(node.id), influence.kind)

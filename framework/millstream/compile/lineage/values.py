@@ -8,7 +8,7 @@ VALUE_KINDS = ("direct", "computed")
 """The kinds that pass values; the other kinds decide which rows exist, and their order."""
 
 
-class End(Struct, frozen=True, order=True):
+class LineageEnd(Struct, frozen=True, order=True):
     """A node, or one of its columns."""
 
     node: str
@@ -18,9 +18,9 @@ class End(Struct, frozen=True, order=True):
         return f"{self.node}.{self.column}" if self.column else self.node
 
 
-class Edge(Struct, frozen=True, order=True):
-    parent: End
-    child: End
+class LineageEdge(Struct, frozen=True, order=True):
+    parent: LineageEnd
+    child: LineageEnd
     kind: str = ""
     """How a column influences another column, or the rows of a node: direct, computed, filter, …"""
 
@@ -28,17 +28,17 @@ class Edge(Struct, frozen=True, order=True):
 class Lineage(Struct, frozen=True):
     """The edges upstream and downstream of `root`; without a root, all edges as `downstream`."""
 
-    root: End | None = None
-    upstream: tuple[Edge, ...] = ()
-    downstream: tuple[Edge, ...] = ()
-    single: tuple[End, ...] = ()
+    root: LineageEnd | None = None
+    upstream: tuple[LineageEdge, ...] = ()
+    downstream: tuple[LineageEdge, ...] = ()
+    single: tuple[LineageEnd, ...] = ()
     """In a graph without root, the nodes that have no edges."""
 
     @property
-    def edges(self) -> tuple[Edge, ...]:
+    def edges(self) -> tuple[LineageEdge, ...]:
         return tuple(dict.fromkeys((*self.upstream, *self.downstream)))
 
     @property
-    def ends(self) -> tuple[End, ...]:
+    def ends(self) -> tuple[LineageEnd, ...]:
         ends = [end for edge in self.edges for end in (edge.parent, edge.child)]
         return tuple(dict.fromkeys(([self.root] if self.root else []) + ends + list(self.single)))

@@ -6,27 +6,32 @@ from types import MappingProxyType
 from typing import Any
 
 from millstream.compile.graph import Graph
-from millstream.compile.selectors.definitions import Definition, find_loops, is_default, read_definition
-from millstream.compile.selectors.evaluate import Evaluation, Matches
-from millstream.compile.selectors.grammar import option, parse
+from millstream.compile.selectors.definitions import (
+    SelectorDefinition,
+    find_loops,
+    is_default,
+    read_definition,
+)
+from millstream.compile.selectors.evaluate import SelectorEvaluation, SelectorMatches
+from millstream.compile.selectors.grammar import locate_in_option, parse_selector
 from millstream.compile.selectors.values import (
     Criterion,
-    Origin,
     Selection,
     SelectionContext,
+    SelectorOrigin,
+    SelectorUnion,
     Spec,
-    Union,
-    criteria,
+    iterate_criteria,
 )
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 
-__all__ = ["Selection", "SelectionContext", "check_selectors", "select"]
+__all__ = ["Selection", "SelectionContext", "check_selectors", "select_nodes"]
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _PLAIN = SelectionContext()
 
 
-def select(
+def select_nodes(
     graph: Graph,
     select: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -42,19 +47,24 @@ def select(
     """
     problems: list[Diagnostic] = []
     chosen = _chosen(select, exclude, selectors, selector, context, problems)
-    excluded = Union(tuple(parse(text, option("--exclude", text), problems) for text in exclude))
-    requested = [*(criteria(chosen) if chosen else ()), *criteria(excluded)]
+    excluded = SelectorUnion(
+        tuple(parse_selector(text, locate_in_option("--exclude", text), problems) for text in exclude)
+    )
+    requested = [*(iterate_criteria(chosen) if chosen else ()), *iterate_criteria(excluded)]
     definitions = _read(requested, selectors, context, problems)
-    used = [*requested, *(c for definition in definitions.values() for c in criteria(definition.spec))]
+    used = [
+        *requested,
+        *(c for definition in definitions.values() for c in iterate_criteria(definition.spec)),
+    ]
     problems += find_loops(definitions) or _missing(used, context)
     if problems:
         raise MillstreamError(*problems)
 
-    run = Evaluation(graph, context, with_tests, {}, [])
+    run = SelectorEvaluation(graph, context, with_tests, {}, [])
     references = {name: [c.value for c in definition.references] for name, definition in definitions.items()}
     for name in TopologicalSorter(references).static_order():
         run.named[name] = run.find(definitions[name].spec)
-    everything = Matches(frozenset(graph.nodes))
+    everything = SelectorMatches(frozenset(graph.nodes))
     matches = run.subtract(run.find(chosen) if chosen else everything, run.find(excluded))
     ids = tuple(id_ for id_ in graph.order if id_ in matches.direct)
     return Selection(ids, tuple(dict.fromkeys(run.warnings)))
@@ -65,7 +75,7 @@ def check_selectors(
 ) -> tuple[Diagnostic, ...]:
     """Report every error in the YAML selectors, including unused ones."""
     problems: list[Diagnostic] = []
-    names = [_reference(name, Origin()) for name in selectors]
+    names = [_reference(name, SelectorOrigin()) for name in selectors]
     definitions = _read(names, selectors, context, problems)
     defaults = [definition for definition in definitions.values() if definition.default]
     for second in defaults[1:]:
@@ -84,7 +94,7 @@ def _chosen(
 ) -> Spec | None:
     """Return what to select, or None for everything."""
     if selector is not None:
-        origin = option("--selector", selector)(0, len(selector))
+        origin = locate_in_option("--selector", selector)(0, len(selector))
         if select or exclude:
             # dbt silently ignores --select here
             message = "--selector can't be combined with --select or --exclude"
@@ -92,16 +102,18 @@ def _chosen(
             problems.append(origin.report("MS609", message, remedy))
         return _reference(selector, origin)
     if select:
-        return Union(tuple(parse(text, option("--select", text), problems) for text in select))
+        return SelectorUnion(
+            tuple(parse_selector(text, locate_in_option("--select", text), problems) for text in select)
+        )
     defaults = [name for name, entry in selectors.items() if is_default(entry)]
     if exclude or not defaults:
         return None
     if len(defaults) > 1:
         problems.extend(p for p in check_selectors(selectors, context) if p.code == "MS607")
-    return _reference(defaults[0], Origin())
+    return _reference(defaults[0], SelectorOrigin())
 
 
-def _reference(name: str, origin: Origin) -> Criterion:
+def _reference(name: str, origin: SelectorOrigin) -> Criterion:
     return Criterion(f"selector:{name}", "selector", name, origin)
 
 
@@ -110,9 +122,9 @@ def _read(
     selectors: Mapping[str, Any],
     context: SelectionContext,
     problems: list[Diagnostic],
-) -> dict[str, Definition]:
+) -> dict[str, SelectorDefinition]:
     """Read the YAML selectors that are used, directly or by others."""
-    definitions: dict[str, Definition] = {}
+    definitions: dict[str, SelectorDefinition] = {}
     seen: set[str] = set()
     pending = [criterion for criterion in requested if criterion.method == "selector"]
     for reference in pending:

@@ -5,21 +5,21 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from millstream.compile.selectors.grammar import Locator, parse
+from millstream.compile.selectors.grammar import Locator, parse_selector
 from millstream.compile.selectors.methods import METHOD_NAMES, check_method
 from millstream.compile.selectors.values import (
     Criterion,
-    Difference,
     Indirect,
-    Intersection,
-    Origin,
     SelectionContext,
+    SelectorDifference,
+    SelectorIntersection,
+    SelectorOrigin,
+    SelectorUnion,
     Spec,
     Step,
-    Union,
-    criteria,
+    iterate_criteria,
 )
-from millstream.core.cycles import cycles
+from millstream.core.cycles import shortest_cycles
 from millstream.core.errors import Diagnostic, did_you_mean
 
 Path = tuple[Step, ...]
@@ -32,10 +32,10 @@ _DEEPEST = 60
 """Deeper than anyone writes; without a limit, deep nesting would end in a recursion error."""
 
 
-class Definition(Struct, frozen=True):
+class SelectorDefinition(Struct, frozen=True):
     name: str
     spec: Spec
-    origin: Origin
+    origin: SelectorOrigin
     references: tuple[Criterion, ...]
     """Its criteria of method `selector`."""
     default: bool = False
@@ -43,7 +43,7 @@ class Definition(Struct, frozen=True):
 
 def read_definition(
     name: str, entry: Any, context: SelectionContext, problems: list[Diagnostic]
-) -> Definition | None:
+) -> SelectorDefinition | None:
     """Read one selector: its definition, or its whole entry in `selectors.yml`."""
     reader = _Reader(name, context, problems)
     path: Path = (name,)
@@ -55,15 +55,15 @@ def read_definition(
     spec = reader.spec(entry, path)
     if spec is None:
         return None
-    references = tuple(c for c in criteria(spec) if c.method == "selector")
-    return Definition(name, spec, reader.origin(path), references, default)
+    references = tuple(c for c in iterate_criteria(spec) if c.method == "selector")
+    return SelectorDefinition(name, spec, reader.origin(path), references, default)
 
 
-def find_loops(definitions: Mapping[str, Definition]) -> list[Diagnostic]:
+def find_loops(definitions: Mapping[str, SelectorDefinition]) -> list[Diagnostic]:
     """Report YAML selectors that refer to each other in a cycle."""
     edges = {name: [r.value for r in definition.references] for name, definition in definitions.items()}
     problems = []
-    for cycle in cycles(edges):
+    for cycle in shortest_cycles(edges):
         after = cycle[1 % len(cycle)]
         origin = next(r.origin for r in definitions[cycle[0]].references if r.value == after)
         path = " → ".join(f"'{name}'" for name in (*cycle, cycle[0]))
@@ -84,12 +84,12 @@ class _Reader:
         self.context = context
         self.problems = problems
 
-    def origin(self, path: Path) -> Origin:
+    def origin(self, path: Path) -> SelectorOrigin:
         """Return the location of a value, or of the nearest enclosing value that has one."""
         for stop in range(len(path), 0, -1):
             if location := self.context.locate(path[:stop]):
-                return Origin(location, within=self.within)
-        return Origin(within=self.within)
+                return SelectorOrigin(location, within=self.within)
+        return SelectorOrigin(within=self.within)
 
     def fail(self, path: Path, message: str, remedy: str) -> None:
         self.problems.append(self.origin(path).report("MS607", message, remedy))
@@ -101,7 +101,7 @@ class _Reader:
             return None
         match tree:
             case str():
-                return parse(tree, self.locator(path, tree), self.problems)
+                return parse_selector(tree, self.locator(path, tree), self.problems)
             case {"union": _} | {"intersection": _}:
                 return self.group(tree, path)
             case {"method": _} | {"value": _}:
@@ -122,12 +122,12 @@ class _Reader:
         location = self.context.locate(path)
         spare = location.end - location.column - len(content) if location else -1
 
-        def part(start: int, stop: int) -> Origin:
+        def part(start: int, stop: int) -> SelectorOrigin:
             if location is None or spare not in (0, 2):
                 return full_origin
             first = location.column + spare // 2
             there = type(location)(location.path, location.line, first + start, first + stop)
-            return Origin(there, within=self.within)
+            return SelectorOrigin(there, within=self.within)
 
         return part
 
@@ -155,11 +155,11 @@ class _Reader:
             self.fail((*path, kind), f"'{kind}' is empty", _SHAPE)
             return None
         combined = (
-            Union(tuple(parts))
+            SelectorUnion(tuple(parts))
             if kind == "union"
-            else Intersection(tuple(parts), "intersection", self.origin(path))
+            else SelectorIntersection(tuple(parts), "intersection", self.origin(path))
         )
-        return Difference(combined, excluded) if excluded else combined
+        return SelectorDifference(combined, excluded) if excluded else combined
 
     def excluded(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
         items = tree["exclude"]
@@ -167,7 +167,7 @@ class _Reader:
             self.fail((*path, "exclude"), f"'exclude' must be a list, not {_name(items)}", _SHAPE)
             return None
         specs = [self.spec(item, (*path, "exclude", index)) for index, item in enumerate(items)]
-        return Union(tuple(spec for spec in specs if spec))
+        return SelectorUnion(tuple(spec for spec in specs if spec))
 
     def criterion(self, tree: Mapping[str, Any], path: Path) -> Spec | None:
         self.refuse_unknown(tree, _KEYS, path)
@@ -180,7 +180,7 @@ class _Reader:
             return None
         excluded = self.excluded(tree, path) if "exclude" in tree else None
         criterion = self.matched(tree["method"], tree["value"], (*path, "method"), (*path, "value"), tree)
-        return Difference(criterion, excluded) if criterion and excluded else criterion
+        return SelectorDifference(criterion, excluded) if criterion and excluded else criterion
 
     def matched(
         self, method: str, value: Any, method_path: Path, value_path: Path, options: Mapping[str, Any]

@@ -4,24 +4,24 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from millstream.compile.graph import Graph, reach
+from millstream.compile.graph import Graph, walk_graph
 from millstream.compile.selectors.methods import METHODS
 from millstream.compile.selectors.suggest import nothing_selected
 from millstream.compile.selectors.values import (
     Criterion,
-    Difference,
     Indirect,
-    Intersection,
     SelectionContext,
+    SelectorDifference,
+    SelectorIntersection,
+    SelectorUnion,
     Spec,
-    Union,
 )
 from millstream.core.errors import Diagnostic
 
 Ids = frozenset[str]
 
 
-class Matches(Struct, frozen=True):
+class SelectorMatches(Struct, frozen=True):
     """The selected nodes, and tests that are added once their inputs are selected."""
 
     direct: Ids
@@ -29,23 +29,23 @@ class Matches(Struct, frozen=True):
     buildable: Ids = frozenset()
 
 
-class Evaluation(Struct, frozen=True):
+class SelectorEvaluation(Struct, frozen=True):
     graph: Graph
     context: SelectionContext
     with_tests: bool
-    named: dict[str, Matches]
+    named: dict[str, SelectorMatches]
     """The matches of YAML selectors, by name."""
     warnings: list[Diagnostic]
 
-    def find(self, spec: Spec) -> Matches:
+    def find(self, spec: Spec) -> SelectorMatches:
         match spec:
             case Criterion():
                 return self.criterion(spec)
-            case Union(parts=parts):
+            case SelectorUnion(parts=parts):
                 return self.combine(
                     [self.find(part) for part in parts], lambda sets: frozenset().union(*sets)
                 )
-            case Intersection(parts=parts):
+            case SelectorIntersection(parts=parts):
                 matches = [self.find(part) for part in parts]
                 combined = self.combine(matches, lambda sets: frozenset.intersection(*sets))
                 if not combined.direct and all(one.direct for one in matches):
@@ -53,10 +53,10 @@ class Evaluation(Struct, frozen=True):
                     remedy = "use a space to select nodes that satisfy any part"
                     self.warnings.append(spec.origin.warn("MS603", message, remedy))
                 return combined
-            case Difference(included=included, excluded=excluded):
+            case SelectorDifference(included=included, excluded=excluded):
                 return self.subtract(self.find(included), self.find(excluded))
 
-    def criterion(self, criterion: Criterion) -> Matches:
+    def criterion(self, criterion: Criterion) -> SelectorMatches:
         mode = criterion.indirect or "eager" if self.with_tests else "empty"
         if criterion.method == "selector":
             # It has added its tests by its own rules; only nodes that the operators add can add more.
@@ -82,16 +82,18 @@ class Evaluation(Struct, frozen=True):
     def neighbours(self, criterion: Criterion, matched: Ids) -> Ids:
         """Follow the graph from the matches, by `@` and `+`."""
         parents, children = self.graph.parents, self.graph.children
-        reached = reach(matched, parents, criterion.parents) | reach(matched, children, criterion.children)
+        reached = walk_graph(matched, parents, criterion.parents) | walk_graph(
+            matched, children, criterion.children
+        )
         if criterion.childrens_parents:
-            family = matched | reach(matched, children)
-            reached |= family | reach(family, parents)
+            family = matched | walk_graph(matched, children)
+            reached |= family | walk_graph(family, parents)
         return reached
 
-    def attach_tests(self, selected: Ids, mode: Indirect) -> Matches:
+    def attach_tests(self, selected: Ids, mode: Indirect) -> SelectorMatches:
         """Add the tests of selected nodes, by dbt's four modes of indirect selection."""
         if mode == "empty":
-            return Matches(selected)
+            return SelectorMatches(selected)
         tests = frozenset(
             child
             for id_ in selected
@@ -99,30 +101,32 @@ class Evaluation(Struct, frozen=True):
             if child not in selected and self.graph.nodes[child].kind in {"test", "unit_test"}
         )
         if mode == "eager":
-            return Matches(selected | tests)
+            return SelectorMatches(selected | tests)
         pending = (
-            Matches(selected, cautious=tests) if mode == "cautious" else Matches(selected, buildable=tests)
+            SelectorMatches(selected, cautious=tests)
+            if mode == "cautious"
+            else SelectorMatches(selected, buildable=tests)
         )
         return self.resolve(pending)
 
-    def resolve(self, matches: Matches) -> Matches:
+    def resolve(self, matches: SelectorMatches) -> SelectorMatches:
         """Add pending tests whose parents are all selected, or for `buildable`, at least upstream."""
         if not matches.cautious and not matches.buildable:
             return matches
         parents = self.graph.parents
         joined = {test for test in matches.cautious if matches.direct.issuperset(parents[test])}
         if matches.buildable:
-            available = matches.direct | reach(matches.direct, parents)
+            available = matches.direct | walk_graph(matches.direct, parents)
             available |= {id_ for id_, node in self.graph.nodes.items() if node.kind == "source"}
             joined |= {test for test in matches.buildable if available.issuperset(parents[test])}
         direct = matches.direct | joined
-        return Matches(direct, matches.cautious - direct, matches.buildable - direct)
+        return SelectorMatches(direct, matches.cautious - direct, matches.buildable - direct)
 
-    def subtract(self, included: Matches, excluded: Matches) -> Matches:
+    def subtract(self, included: SelectorMatches, excluded: SelectorMatches) -> SelectorMatches:
         return self.combine([included, excluded], lambda sets: sets[0] - sets[1])
 
-    def combine(self, parts: list[Matches], operation: Callable[[list[Ids]], Ids]) -> Matches:
+    def combine(self, parts: list[SelectorMatches], operation: Callable[[list[Ids]], Ids]) -> SelectorMatches:
         direct = operation([part.direct for part in parts])
         cautious = operation([part.direct | part.cautious for part in parts]) - direct
         buildable = operation([part.direct | part.buildable for part in parts]) - direct
-        return self.resolve(Matches(direct, cautious, buildable))
+        return self.resolve(SelectorMatches(direct, cautious, buildable))

@@ -4,11 +4,17 @@ import re
 from collections.abc import Callable
 
 from millstream.compile.selectors.methods import check_method
-from millstream.compile.selectors.values import Criterion, Intersection, Origin, Spec, Union
+from millstream.compile.selectors.values import (
+    Criterion,
+    SelectorIntersection,
+    SelectorOrigin,
+    SelectorUnion,
+    Spec,
+)
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Text
+from millstream.core.text import FileText
 
-Locator = Callable[[int, int], Origin]
+Locator = Callable[[int, int], SelectorOrigin]
 """Returns the origin of a part of a text, by its offsets."""
 
 _BEFORE = re.compile(r"(?P<at>@)?(?:(?P<depth>\d*)(?P<plus>\+))?")
@@ -17,23 +23,23 @@ _AFTER = re.compile(r"\+(?P<depth>\d*)\Z")
 _FILES = (".sql", ".py", ".csv")
 
 
-def option(name: str, content: str) -> Locator:
+def locate_in_option(name: str, content: str) -> Locator:
     """Return a locator for the text of a command-line option."""
-    text = Text(name, content)
+    text = FileText(name, content)
 
-    def locate(start: int, stop: int) -> Origin:
+    def locate(start: int, stop: int) -> SelectorOrigin:
         location = text.location(start, stop)
-        return Origin(location, text.line(location.line))
+        return SelectorOrigin(location, text.line(location.line))
 
     return locate
 
 
-def parse(content: str, locate: Locator, problems: list[Diagnostic]) -> Spec:
+def parse_selector(content: str, locate: Locator, problems: list[Diagnostic]) -> Spec:
     """Parse a union of intersections; errors are added to `problems`."""
     terms = [_term(m.group(), m.start(), locate, problems) for m in re.finditer(r"\S+", content)]
     if not terms:
         problems.append(locate(0, len(content)).report("MS601", "the selector is empty", _EXAMPLE))
-    return terms[0] if len(terms) == 1 else Union(tuple(terms))
+    return terms[0] if len(terms) == 1 else SelectorUnion(tuple(terms))
 
 
 _EXAMPLE = "write what to select: a model such as 'orders+', or a method such as 'tag:nightly'"
@@ -56,7 +62,7 @@ def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -
     return (
         parts[0]
         if len(parts) == 1
-        else Intersection(tuple(parts), term, locate(offset - len(term) - 1, offset - 1))
+        else SelectorIntersection(tuple(parts), term, locate(offset - len(term) - 1, offset - 1))
     )
 
 

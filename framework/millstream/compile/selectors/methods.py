@@ -7,13 +7,13 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from millstream.compile.graph import Node
-from millstream.compile.selectors.values import Origin
+from millstream.compile.graph import GraphNode
+from millstream.compile.selectors.values import SelectorOrigin
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.project.values import Kind
 
 Keys = tuple[str, ...]
-Predicate = Callable[[Node], bool]
+Predicate = Callable[[GraphNode], bool]
 
 _NAMED = ("model", "seed", "test", "unit_test")
 """Kinds that a bare name can match; others are selected by their own methods, as in dbt."""
@@ -21,7 +21,7 @@ _NAMED = ("model", "seed", "test", "unit_test")
 
 class Method(Struct, frozen=True):
     matches: Callable[[str, Keys], Predicate]
-    values: Callable[[Node, Keys], Iterable[str]] = lambda _node, _keys: ()
+    values: Callable[[GraphNode, Keys], Iterable[str]] = lambda _node, _keys: ()
     """The values that would match a node, for suggestions."""
     choices: tuple[str, ...] = ()
     """All allowed values, if they are fixed."""
@@ -38,7 +38,7 @@ def _fqn(value: str, _keys: Keys) -> Predicate:
             return False
         return wild is None or fnmatchcase(".".join(parts[wild:]), tail)
 
-    def matches(node: Node) -> bool:
+    def matches(node: GraphNode) -> bool:
         if node.kind not in _NAMED:
             return False
         # dbt only matches patterns against folders, so its `stg_*` misses staging/stg_orders.sql
@@ -52,7 +52,7 @@ def is_pattern(text: str) -> bool:
     return any(character in text for character in "*?[]")
 
 
-def _fqn_values(node: Node, _keys: Keys) -> Iterable[str]:
+def _fqn_values(node: GraphNode, _keys: Keys) -> Iterable[str]:
     if node.kind in _NAMED:
         yield node.name
         yield from (".".join(node.fqn[1:stop]) for stop in range(2, len(node.fqn) + 1))
@@ -66,7 +66,7 @@ def _path(value: str, _keys: Keys) -> Predicate:
     """Match a file, or everything below a folder; `*` matches within a folder, `**` any number of folders."""
     patterns = normpath(value.replace("\\", "/")).split("/")
 
-    def matches(node: Node) -> bool:
+    def matches(node: GraphNode) -> bool:
         positions = _skip_folders({0}, patterns)
         for part in node.path.split("/"):
             if len(patterns) in positions:
@@ -88,7 +88,7 @@ def _skip_folders(positions: set[int], patterns: Sequence[str]) -> set[int]:
     return reached
 
 
-def _path_values(node: Node, _keys: Keys) -> Iterable[str]:
+def _path_values(node: GraphNode, _keys: Keys) -> Iterable[str]:
     parts = node.path.split("/")
     return ("/".join(parts[:stop]) for stop in range(1, len(parts) + 1))
 
@@ -97,7 +97,7 @@ def _file(value: str, _keys: Keys) -> Predicate:
     return lambda node: any(fnmatchcase(name, value) for name in _file_values(node, ()))
 
 
-def _file_values(node: Node, _keys: Keys) -> Iterable[str]:
+def _file_values(node: GraphNode, _keys: Keys) -> Iterable[str]:
     name = basename(node.path)
     return name, splitext(name)[0]
 
@@ -110,7 +110,7 @@ def _package(value: str, _keys: Keys) -> Predicate:
 def _source(value: str, _keys: Keys) -> Predicate:
     """Match `source`, `source.topic` or `package.source.topic`; a topic's name can contain dots."""
 
-    def matches(node: Node) -> bool:
+    def matches(node: GraphNode) -> bool:
         if node.kind != "source":
             return False
         source, topic = _source_and_topic(node)
@@ -125,7 +125,7 @@ def _source(value: str, _keys: Keys) -> Predicate:
     return matches
 
 
-def _source_and_topic(node: Node) -> tuple[str, str]:
+def _source_and_topic(node: GraphNode) -> tuple[str, str]:
     name = node.id.removeprefix("source.")
     topic = node.name if name.endswith(f".{node.name}") else name.partition(".")[2]
     return name[: -len(topic) - 1], topic
@@ -136,7 +136,7 @@ def _all_match(names: Sequence[str], patterns: Sequence[str]) -> bool:
     return len(names) == len(patterns) and all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
 
-def _source_values(node: Node, _keys: Keys) -> Iterable[str]:
+def _source_values(node: GraphNode, _keys: Keys) -> Iterable[str]:
     if node.kind == "source":
         source, topic = _source_and_topic(node)
         yield from (f"{source}.{topic}", source)
@@ -146,7 +146,7 @@ def _of_kind(kind: Kind) -> Method:
     """Match nodes of a kind by `name` or `package.name`."""
 
     def build(value: str, _keys: Keys) -> Predicate:
-        def matches(node: Node) -> bool:
+        def matches(node: GraphNode) -> bool:
             return node.kind == kind and (
                 fnmatchcase(node.name, value) or _all_match((*node.fqn[:1], node.name), value.split(".", 1))
             )
@@ -159,7 +159,7 @@ def _of_kind(kind: Kind) -> Method:
 def _config(value: str, keys: Keys) -> Predicate:
     expected = value.casefold() if keys == ("severity",) else value
 
-    def matches(node: Node) -> bool:
+    def matches(node: GraphNode) -> bool:
         setting = _look_up(_configured(node), keys)
         return _matches_value(
             setting.casefold() if keys == ("severity",) and isinstance(setting, str) else setting, expected
@@ -168,7 +168,7 @@ def _config(value: str, keys: Keys) -> Predicate:
     return matches
 
 
-def _configured(node: Node) -> Mapping[Any, Any]:
+def _configured(node: GraphNode) -> Mapping[Any, Any]:
     return {"tags": node.tags, **node.config}
 
 
@@ -198,7 +198,7 @@ def _matches_value(value: Any, expected: str) -> bool:
             return str(value) == expected
 
 
-def _config_values(node: Node, keys: Keys) -> Iterable[str]:
+def _config_values(node: GraphNode, keys: Keys) -> Iterable[str]:
     value = _look_up(_configured(node), keys)
     values = value if isinstance(value, list | tuple | set | frozenset | Mapping) else (value,)
     return (str(one) for one in values if one is not None)
@@ -246,7 +246,7 @@ METHOD_NAMES = (*METHODS, *BEYOND_NODES)
 
 
 def check_method(
-    name: str, arguments: Keys, value: str, method_origin: Origin, value_origin: Origin
+    name: str, arguments: Keys, value: str, method_origin: SelectorOrigin, value_origin: SelectorOrigin
 ) -> Diagnostic | None:
     """Return the error of a method, its arguments or its value; None if valid."""
     if name not in METHOD_NAMES:

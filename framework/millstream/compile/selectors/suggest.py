@@ -3,7 +3,7 @@
 from millstream.compile.graph import Graph
 from millstream.compile.selectors.methods import METHODS, is_pattern
 from millstream.compile.selectors.values import Criterion
-from millstream.core.errors import Diagnostic, nearest
+from millstream.core.errors import Diagnostic, nearest_name
 
 _OTHER_METHODS = ("source", "exposure", "metric", "tag")
 """Methods to try for a bare name that is not a model."""
@@ -20,7 +20,7 @@ def _remedy(criterion: Criterion, graph: Graph) -> str:
     values: set[str] = set()
     if method := METHODS.get(criterion.method):
         values.update(*(method.values(node, criterion.arguments) for node in graph.nodes.values()))
-    if not is_pattern(criterion.value) and (close := nearest(criterion.value, sorted(values))):
+    if not is_pattern(criterion.value) and (close := nearest_name(criterion.value, sorted(values))):
         written = criterion.text.replace(criterion.value, close, 1)
         return f"did you mean '{written}'?"
     if criterion.method == "config" and not values:

@@ -15,7 +15,7 @@ Step = str | int
 """A key or an index on the path to a value of the YAML selectors."""
 
 
-class Origin(Struct, frozen=True):
+class SelectorOrigin(Struct, frozen=True):
     """Where a selector was written."""
 
     location: Location | None = None
@@ -36,7 +36,7 @@ class Criterion(Struct, frozen=True):
     text: str
     method: str
     value: str
-    origin: Origin
+    origin: SelectorOrigin
     arguments: tuple[str, ...] = ()
     childrens_parents: bool = False
     parents: int | None = 0
@@ -45,34 +45,34 @@ class Criterion(Struct, frozen=True):
     indirect: Indirect | None = None
 
 
-class Union(Struct, frozen=True):
+class SelectorUnion(Struct, frozen=True):
     parts: "tuple[Spec, ...]"
 
 
-class Intersection(Struct, frozen=True):
+class SelectorIntersection(Struct, frozen=True):
     parts: "tuple[Spec, ...]"
     text: str
-    origin: Origin
+    origin: SelectorOrigin
 
 
-class Difference(Struct, frozen=True):
+class SelectorDifference(Struct, frozen=True):
     included: "Spec"
     excluded: "Spec"
 
 
-Spec: TypeAlias = Criterion | Union | Intersection | Difference
+Spec: TypeAlias = Criterion | SelectorUnion | SelectorIntersection | SelectorDifference
 
 
-def criteria(spec: Spec) -> Iterator[Criterion]:
+def iterate_criteria(spec: Spec) -> Iterator[Criterion]:
     match spec:
         case Criterion():
             yield spec
-        case Union(parts=parts) | Intersection(parts=parts):
+        case SelectorUnion(parts=parts) | SelectorIntersection(parts=parts):
             for part in parts:
-                yield from criteria(part)
-        case Difference(included=included, excluded=excluded):
-            yield from criteria(included)
-            yield from criteria(excluded)
+                yield from iterate_criteria(part)
+        case SelectorDifference(included=included, excluded=excluded):
+            yield from iterate_criteria(included)
+            yield from iterate_criteria(excluded)
 
 
 class SelectionContext(Struct, frozen=True):

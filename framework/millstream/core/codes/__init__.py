@@ -8,20 +8,20 @@ from importlib import import_module
 
 from msgspec import Struct
 
-from millstream.stores.registry import STORES, part
+from millstream.stores.registry import STORES, store_module
 
 
-class Code(Struct, frozen=True):
+class ErrorCode(Struct, frozen=True):
     title: str
     explanation: str
 
 
-def read_codes(text: str) -> dict[str, Code]:
-    codes: dict[str, Code] = {}
+def read_codes(text: str) -> dict[str, ErrorCode]:
+    codes: dict[str, ErrorCode] = {}
     for entry in re.split(r"\n(?=\S)", text.strip()):
         head, *explanation = entry.splitlines()
         name, _, title = head.partition(" ")
-        codes[name] = Code(title, " ".join(map(str.strip, explanation)))
+        codes[name] = ErrorCode(title, " ".join(map(str.strip, explanation)))
     return codes
 
 
@@ -32,11 +32,11 @@ PARTS = (
 )  # fmt: skip
 
 
-def all_codes() -> dict[str, Code]:
+def all_codes() -> dict[str, ErrorCode]:
     """Collect the codes of every part and store, in order."""
-    codes: dict[str, Code] = {}
+    codes: dict[str, ErrorCode] = {}
     for name in PARTS:
         codes |= import_module(f"millstream.core.codes.{name}").CODES
     for store in STORES:
-        codes |= part(store, "codes").CODES
+        codes |= store_module(store, "codes").CODES
     return dict(sorted(codes.items()))

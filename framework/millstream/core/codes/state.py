@@ -1,6 +1,6 @@
 """Codes of state that grows forever, or ends."""
 
-from millstream.core.codes import Code, read_codes
+from millstream.core.codes import ErrorCode, read_codes
 
 _ACCEPT = (
     "If the number of keys is small, or the disk is large, accept it: `config(unbounded_state='accept')` for "
@@ -43,6 +43,6 @@ MS679 State can't expire by event time
     watermark, of the source or in FROM.
 """)
 CODES = {
-    **{name: Code(code.title, f"{code.explanation} {_ACCEPT}") for name, code in _GROWING.items()},
+    **{name: ErrorCode(code.title, f"{code.explanation} {_ACCEPT}") for name, code in _GROWING.items()},
     **_ENDING,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.core.diagram.values import Diagram, Edge, Line, Node, Shape, cut
-from millstream.core.text import clean
+from millstream.core.diagram.values import Diagram, DiagramEdge, DiagramNode, Line, Shape, cut_text
+from millstream.core.text import clean_text
 
 _SHAPES: dict[Shape, str] = {
     "box": "",
@@ -17,7 +17,7 @@ _LINES: dict[Line, str] = {"plain": "", "added": "style=bold", "removed": "style
 _LONGEST = 80
 
 
-def dot(diagram: Diagram) -> str:
+def write_dot(diagram: Diagram) -> str:
     return "\n".join(["digraph topology {", *(f"  {line}" for line in _lines(diagram)), "}"])
 
 
@@ -34,14 +34,14 @@ def _lines(diagram: Diagram) -> Iterator[str]:
     yield from map(_edge, diagram.edges)
 
 
-def _node(node: Node) -> str:
+def _node(node: DiagramNode) -> str:
     first, *others = node.lines
-    label = _quoted(first, *(cut(line, _LONGEST) for line in others))
+    label = _quoted(first, *(cut_text(line, _LONGEST) for line in others))
     tip = f"tooltip={_quoted(*node.tip.splitlines())}" if node.tip else ""
     return f"{_quoted(node.id)}{_attributes(f'label={label}', tip, _SHAPES[node.shape])};"
 
 
-def _edge(edge: Edge) -> str:
+def _edge(edge: DiagramEdge) -> str:
     label = f"label={_quoted(edge.label)}" if edge.label else ""
     return f"{_quoted(edge.source)} -> {_quoted(edge.target)}{_attributes(label, _LINES[edge.line])};"
 
@@ -53,5 +53,5 @@ def _attributes(*attributes: str) -> str:
 
 def _quoted(*lines: str) -> str:
     r"""Quote lines of text for DOT, joined by `\n`."""
-    escaped = "\\n".join(clean(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    escaped = "\\n".join(clean_text(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return f'"{escaped}"'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.core.diagram.values import Diagram, Edge, Line, Node, Shape, cut
-from millstream.core.text import clean
+from millstream.core.diagram.values import Diagram, DiagramEdge, DiagramNode, Line, Shape, cut_text
+from millstream.core.text import clean_text
 
 _SHAPES: dict[Shape, tuple[str, str]] = {
     "box": ("[", "]"),
@@ -17,7 +17,7 @@ _ARROWS: dict[Line, str] = {"plain": "-->", "added": "==>", "removed": "-.->"}
 _LONGEST = 120
 
 
-def mermaid(diagram: Diagram) -> str:
+def write_mermaid(diagram: Diagram) -> str:
     return "\n".join(["flowchart LR", *_lines(diagram)])
 
 
@@ -35,20 +35,20 @@ def _lines(diagram: Diagram) -> Iterator[str]:
     yield from (f"  classDef {name} {css}" for name, css in diagram.styles.items() if name in used)
 
 
-def _node(name: str, node: Node) -> str:
+def _node(name: str, node: DiagramNode) -> str:
     opening, closing = _SHAPES[node.shape]
     first, *others = node.lines
     lines = [f"<b>{_escaped(first)}</b>" if node.heading else _escaped(first)]
-    lines += [_escaped(cut(line, _LONGEST)) for line in others]
-    lines += [f"{_escaped(title)}: {_escaped(cut(text, _LONGEST))}" for title, text in node.notes]
+    lines += [_escaped(cut_text(line, _LONGEST)) for line in others]
+    lines += [f"{_escaped(title)}: {_escaped(cut_text(text, _LONGEST))}" for title, text in node.notes]
     style = f":::{node.style}" if node.style else ""
     return f'{name}{opening}"{"<br/>".join(lines)}"{closing}{style}'
 
 
-def _arrow(edge: Edge) -> str:
+def _arrow(edge: DiagramEdge) -> str:
     return f"{_ARROWS[edge.line]}|{_escaped(edge.label)}|" if edge.label else _ARROWS[edge.line]
 
 
 def _escaped(text: str) -> str:
     """Escape characters that Mermaid, Markdown or HTML could interpret as syntax."""
-    return "".join(c if c.isalnum() or c in " .,:_-=()…" else f"#{ord(c)};" for c in clean(text))
+    return "".join(c if c.isalnum() or c in " .,:_-=()…" else f"#{ord(c)};" for c in clean_text(text))

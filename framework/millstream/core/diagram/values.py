@@ -10,7 +10,7 @@ Shape = Literal["box", "store", "state", "hexagon"]
 Line = Literal["plain", "added", "removed"]
 
 
-class Node(Struct, frozen=True):
+class DiagramNode(Struct, frozen=True):
     id: str
     """Unique in the diagram."""
     lines: tuple[str, ...]
@@ -26,14 +26,14 @@ class Node(Struct, frozen=True):
     """Its tooltip."""
 
 
-class Edge(Struct, frozen=True):
+class DiagramEdge(Struct, frozen=True):
     source: str
     target: str
     label: str = ""
     line: Line = "plain"
 
 
-class Group(Struct, frozen=True):
+class DiagramGroup(Struct, frozen=True):
     """Nodes inside a frame."""
 
     title: str
@@ -41,12 +41,12 @@ class Group(Struct, frozen=True):
 
 
 class Diagram(Struct, frozen=True):
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    groups: tuple[Group, ...] = ()
+    nodes: tuple[DiagramNode, ...]
+    edges: tuple[DiagramEdge, ...]
+    groups: tuple[DiagramGroup, ...] = ()
     styles: dict[str, str] = {}
     """CSS by name, for formats that support it."""
 
 
-def cut(text: str, longest: int) -> str:
+def cut_text(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"

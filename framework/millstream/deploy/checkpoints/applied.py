@@ -10,7 +10,7 @@ from millstream.stores.files import Files, path_in, read_json, write_json
 _FILE = "applied.json"
 
 
-class Applied(Struct, frozen=True):
+class LastApply(Struct, frozen=True):
     """The last apply that rebuilt something, stored at the checkpoints of its target."""
 
     id: str
@@ -25,13 +25,13 @@ class Applied(Struct, frozen=True):
     """Whether its rollback has begun."""
 
 
-def read(files: Files, folder: str) -> Applied | None:
-    return read_json(files, path_in(folder, _FILE), Applied)
+def read_apply(files: Files, folder: str) -> LastApply | None:
+    return read_json(files, path_in(folder, _FILE), LastApply)
 
 
-def write(files: Files, folder: str, applied: Applied) -> None:
+def write_apply(files: Files, folder: str, applied: LastApply) -> None:
     write_json(files, path_in(folder, _FILE), applied)
 
 
-def remove(files: Files, folder: str) -> None:
+def remove_apply(files: Files, folder: str) -> None:
     files.remove(path_in(folder, _FILE))

@@ -43,15 +43,15 @@ def sources_in(files: Files, folder: str) -> Iterator[tuple[str, str]]:
             yield name.removesuffix(_ENDING), path_in(folder, name)
 
 
-def settle(files: Files, folder: str) -> None:
+def settle_offsets(files: Files, folder: str) -> None:
     """Record how far dead letters were sent, before the checkpoints that know it can change."""
     for source, _ in sources_in(files, folder):
-        sent = read(files, folder, source)
-        if sent is not None and (now := settled(files, folder, sent)) != sent:
-            write(files, folder, source, now)
+        sent = read_sent(files, folder, source)
+        if sent is not None and (now := settle_sent(files, folder, sent)) != sent:
+            write_sent(files, folder, source, now)
 
 
-def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:
+def query_progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:
     """Return the offsets at which a query continues (None if it is new), and the end of a batch to repeat."""
     done, begun = checkpoints.last_done(files, spark), checkpoints.last_begun(files, spark)
     read = None if done is None else checkpoints.read_up_to(files, spark, done)
@@ -60,18 +60,18 @@ def progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offs
     return None if read is None else offsets_in(read).get(topic, {}), offsets
 
 
-def settled(files: Files, folder: str, sent: SentDeadLetters) -> SentDeadLetters:
-    done, _ = progress(files, path_in(folder, sent.checkpoint), sent.topic)
-    return replace(sent, upto=later(sent.upto, done or {})) if sent.checkpoint else sent
+def settle_sent(files: Files, folder: str, sent: SentDeadLetters) -> SentDeadLetters:
+    done, _ = query_progress(files, path_in(folder, sent.checkpoint), sent.topic)
+    return replace(sent, upto=later_offsets(sent.upto, done or {})) if sent.checkpoint else sent
 
 
-def later(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
+def later_offsets(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
     return {n: max(one.get(n, 0), other.get(n, 0)) for n in sorted({*one, *other})}
 
 
-def read(files: Files, folder: str, source: str) -> SentDeadLetters | None:
+def read_sent(files: Files, folder: str, source: str) -> SentDeadLetters | None:
     return read_json(files, path_in(folder, source + _ENDING), SentDeadLetters)
 
 
-def write(files: Files, folder: str, source: str, sent: SentDeadLetters) -> None:
+def write_sent(files: Files, folder: str, source: str, sent: SentDeadLetters) -> None:
     write_json(files, path_in(folder, source + _ENDING), sent)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from millstream.deploy.checkpoints.environments import files_at
 from millstream.deploy.checkpoints.files import checkpoint_folder, last_begun, read_lock, records_in
-from millstream.deploy.planning.records import Deployed, Record
+from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.project.folders import checkpoints_of
 from millstream.project.values import Project
 from millstream.stores.files import Files, path_in
@@ -16,7 +16,7 @@ _MANIFEST = "manifest.json"
 _BEFORE = "manifest.previous.json"
 
 
-def deployed(project: Project, folder: Path) -> Deployed:
+def read_deployed(project: Project, folder: Path) -> Deployed:
     """Return what is deployed on a project's target; Spark reads checkpoints that are not on this machine."""
     checkpoints = checkpoints_of(project.target, Path(project.root))
     with files_at(project.target, checkpoints, folder) as files:
@@ -29,7 +29,7 @@ def deployed_at(files: Files, checkpoints: str) -> Deployed:
     return Deployed(records, lock, manifest, never_started(files, checkpoints, records))
 
 
-def never_started(files: Files, checkpoints: str, records: Mapping[str, Record]) -> frozenset[str]:
+def never_started(files: Files, checkpoints: str, records: Mapping[str, QueryRecord]) -> frozenset[str]:
 
     return frozenset(
         name

@@ -21,7 +21,7 @@ from millstream.stores.files import Files, LocalFiles, path_in, read_json, write
 _FILE = "environment.json"
 
 
-class Recorded(Struct, frozen=True):
+class RecordedEnvironment(Struct, frozen=True):
     environment: str
     project: str
     target: str
@@ -49,12 +49,12 @@ def files_at(target: Target, path: str, folder: Path) -> Iterator[Files]:
         yield files_of(path, spark)
 
 
-def write(files: Files, checkpoints: str, recorded: Recorded) -> None:
+def write_environment(files: Files, checkpoints: str, recorded: RecordedEnvironment) -> None:
     write_json(files, path_in(checkpoints, _FILE), recorded)
 
 
-def read(files: Files, checkpoints: str) -> Recorded | None:
-    return read_json(files, path_in(checkpoints, _FILE), Recorded)
+def read_environment(files: Files, checkpoints: str) -> RecordedEnvironment | None:
+    return read_json(files, path_in(checkpoints, _FILE), RecordedEnvironment)
 
 
 def as_recorded(target: Target, root: Path) -> Target:
@@ -64,14 +64,14 @@ def as_recorded(target: Target, root: Path) -> Target:
         return target
     checkpoints = checkpoints_of(target, root)
     with files_at(target, checkpoints, own_folder(root)) as files:
-        recorded = read(files, checkpoints)
+        recorded = read_environment(files, checkpoints)
     if recorded is None:
-        raise missing(environment, target)
+        raise missing_environment(environment, target)
     decided = replace(environment, deferred=frozenset(recorded.deferred), began=recorded.began)
     return replace(target, environment=decided)
 
 
-def recorded(compiled: Compiled, target: Target, root: Path) -> tuple[Compiled, Target]:
+def restore_environment(compiled: Compiled, target: Target, root: Path) -> tuple[Compiled, Target]:
     """Return a project and its target in the environment as it was built, if they are in one."""
     target = as_recorded(target, root)
     if target.environment is None:
@@ -79,7 +79,7 @@ def recorded(compiled: Compiled, target: Target, root: Path) -> tuple[Compiled, 
     return in_environment(compiled, target.environment), target
 
 
-def missing(environment: Environment, target: Target) -> MillstreamError:
+def missing_environment(environment: Environment, target: Target) -> MillstreamError:
     message = f"target '{target.name}' has no environment '{environment.name}'"
     remedy = "create it with `millstream apply`, or see `millstream environment ls`"
     return MillstreamError(Diagnostic("MS711", message, None, remedy))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.project.folders import local_path
-from millstream.queries.lock import Lock, decode, encode
+from millstream.queries.lock import Lock, decode_lock, encode_lock
 from millstream.sources.positions import Positions, SourceLog, in_offset_log
 from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
@@ -33,10 +33,10 @@ class CheckpointFolder(Struct, frozen=True):
     def retained(self) -> str:
         return f"{self.folder}/previous.json"
 
-    def spark(self, record: Record) -> str:
+    def spark(self, record: QueryRecord) -> str:
         return f"{self.folder}/{record.folder}"
 
-    def held(self, record: Record) -> str:
+    def held(self, record: QueryRecord) -> str:
         """Return the folder of records that are sent when a version takes over."""
         return f"{self.folder}/held-{record.id}"
 
@@ -45,11 +45,11 @@ def checkpoint_folder(checkpoints: str, query: str) -> CheckpointFolder:
     return CheckpointFolder(path_in(checkpoints, query))
 
 
-def read_record(files: Files, checkpoint: CheckpointFolder) -> Record | None:
-    return read_json(files, checkpoint.record, Record)
+def read_record(files: Files, checkpoint: CheckpointFolder) -> QueryRecord | None:
+    return read_json(files, checkpoint.record, QueryRecord)
 
 
-def records_in(files: Files, checkpoints: str) -> dict[str, Record]:
+def records_in(files: Files, checkpoints: str) -> dict[str, QueryRecord]:
     """Return the records of all queries that ran, by name."""
     names = files.names(checkpoints)
     records = {name: read_record(files, checkpoint_folder(checkpoints, name)) for name in names}
@@ -137,7 +137,7 @@ def places_of(files: Files, spark: str, batch: int) -> str:
     )
 
 
-def cut(files: Files, spark: str, batch: int, ends: Positions) -> None:
+def cut_batch(files: Files, spark: str, batch: int, ends: Positions) -> None:
     """Limit a planned batch to positions in topics."""
     path = f"{spark}/offsets/{batch}"
     version, metadata, *sources = (files.read(path) or b"").decode().splitlines()
@@ -150,7 +150,7 @@ def cut(files: Files, spark: str, batch: int, ends: Positions) -> None:
     files.write(path, "\n".join(lines).encode())
 
 
-def write_record(files: Files, checkpoint: CheckpointFolder, record: Record) -> None:
+def write_record(files: Files, checkpoint: CheckpointFolder, record: QueryRecord) -> None:
     write_json(files, checkpoint.record, record)
 
 
@@ -164,8 +164,8 @@ def local_lock(checkpoints: str) -> Lock | None:
 
 def read_lock(files: Files, checkpoints: str) -> Lock | None:
     content = files.read(path_in(checkpoints, _LOCK))
-    return None if content is None else decode(content)
+    return None if content is None else decode_lock(content)
 
 
 def write_lock(files: Files, checkpoints: str, lock: Lock) -> None:
-    files.write(path_in(checkpoints, _LOCK), encode(lock))
+    files.write(path_in(checkpoints, _LOCK), encode_lock(lock))

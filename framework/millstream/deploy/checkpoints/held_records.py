@@ -13,11 +13,11 @@ from pyspark.sql import functions as f
 
 from millstream.deploy.checkpoints.files import CheckpointFolder
 from millstream.deploy.checkpoints.pending_swap import Bounds, PendingSwap
-from millstream.deploy.checkpoints.transactions import Transactions
-from millstream.engine.queries.positions import position, without_earlier
+from millstream.deploy.checkpoints.transactions import TransactionNames
+from millstream.engine.queries.positions import position_column, without_earlier
 from millstream.engine.queries.record_sink import RecordRows
 from millstream.engine.queries.record_sizes import sink_options_of
-from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.cluster import Cluster, reveal_options
 from millstream.kafka.settings import sink_options
 from millstream.stores.files import Files
 
@@ -31,7 +31,7 @@ class HeldRecords(Struct, frozen=True):
     files: Files
     cluster: Cluster
     trigger: str
-    transactions: Transactions | None = None
+    transactions: TransactionNames | None = None
 
     def send(self, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
         """Send the records that a version was to send before it takes over; repeats have the same headers."""
@@ -46,7 +46,9 @@ class HeldRecords(Struct, frozen=True):
         # A tombstone follows the delete of the same batch.
         in_order = (f.col(_BATCH), f.col("value").isNull())
         held = RecordRows(records.coalesce(1).sortWithinPartitions(*in_order).drop(_BATCH))
-        options = revealed(sink_options(self.cluster, {}, self.trigger)) | sink_options_of(pending.sizes)
+        options = reveal_options(sink_options(self.cluster, {}, self.trigger)) | sink_options_of(
+            pending.sizes
+        )
         if pending.exactly_once and self.transactions is not None:
             name = pending.record.query
             sender = self.transactions.of(
@@ -57,7 +59,7 @@ class HeldRecords(Struct, frozen=True):
             held.send(options)
 
 
-def holder(
+def hold_records(
     folder: str, dead_letters: Collection[str], bounds: Callable[[], Bounds]
 ) -> Callable[[DataFrame, int], None]:
     """Return a function that stores the records of a batch, except those that are certainly not sent later.
@@ -77,9 +79,9 @@ def holder(
 def _newest(records: DataFrame) -> DataFrame:
     """Return the newest record of each key of a topic; records with a position of their own all remain."""
     names = records.columns
-    placed = records.where(position().isNotNull())
+    placed = records.where(position_column().isNotNull())
     newest = (
-        records.where(position().isNull())
+        records.where(position_column().isNull())
         .groupBy("topic", "key")
         .agg(f.max_by(f.struct(*names), _BATCH).alias("newest"))
         .select(*(f.col("newest").getField(name).alias(name) for name in names))

@@ -26,13 +26,13 @@ def has_begun(files: Files, folder: str) -> bool:
     return files.read(path_in(folder, _FILE)) is not None
 
 
-def read(files: Files, folder: str) -> JoinedSwap | None:
+def read_joined(files: Files, folder: str) -> JoinedSwap | None:
     return read_json(files, path_in(folder, _FILE), JoinedSwap)
 
 
-def write(files: Files, folder: str, joined: JoinedSwap) -> None:
+def write_joined(files: Files, folder: str, joined: JoinedSwap) -> None:
     files.write(path_in(folder, _FILE), msgspec.json.encode(joined))
 
 
-def remove(files: Files, folder: str) -> None:
+def remove_joined(files: Files, folder: str) -> None:
     files.remove(path_in(folder, _FILE))

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deploy.checkpoints.files import CheckpointFolder
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.engine.queries.tables import PENDING_SUFFIX
 from millstream.queries.values import TableOutput
 from millstream.stores.files import Files, read_json, write_json
@@ -18,7 +18,7 @@ Bounds = dict[str, dict[str, Offsets]]
 
 
 class PendingSwap(Struct, frozen=True):
-    record: Record
+    record: QueryRecord
     digest: str
     tables: tuple[TableOutput, ...]
     streamed: tuple[str, ...] = ()
@@ -45,16 +45,16 @@ class PendingSwap(Struct, frozen=True):
 
     def new_version(self, table: TableOutput) -> TableOutput:
         """Return the table that holds the new rows until the swap."""
-        return renamed(table, self.named)
+        return rename_output(table, self.named)
 
 
-def renamed(table: TableOutput, ending: str) -> TableOutput:
+def rename_output(table: TableOutput, ending: str) -> TableOutput:
     return replace(table, model=table.model + ending)
 
 
-def read(files: Files, checkpoint: CheckpointFolder) -> PendingSwap | None:
+def read_pending(files: Files, checkpoint: CheckpointFolder) -> PendingSwap | None:
     return read_json(files, checkpoint.rebuild, PendingSwap)
 
 
-def write(files: Files, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
+def write_pending(files: Files, checkpoint: CheckpointFolder, pending: PendingSwap) -> None:
     write_json(files, checkpoint.rebuild, pending)

@@ -6,15 +6,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deploy.checkpoints.files import CheckpointFolder
-from millstream.deploy.checkpoints.pending_swap import PendingSwap, renamed
-from millstream.deploy.planning.records import Record
+from millstream.deploy.checkpoints.pending_swap import PendingSwap, rename_output
+from millstream.deploy.planning.records import QueryRecord
 from millstream.engine.queries.tables import RETAINED_SUFFIX, Tables
 from millstream.queries.values import TableOutput
 from millstream.stores.files import Files, read_json, write_json
 
 
 class RetainedVersion(Struct, frozen=True):
-    record: Record | None
+    record: QueryRecord | None
     """None if the query did not run, and another query wrote its tables."""
     by: str
     """Id of the record that replaced it."""
@@ -34,36 +34,36 @@ class RetainedVersion(Struct, frozen=True):
         )
 
 
-def read(files: Files, checkpoint: CheckpointFolder) -> RetainedVersion | None:
+def read_retained(files: Files, checkpoint: CheckpointFolder) -> RetainedVersion | None:
     return read_json(files, checkpoint.retained, RetainedVersion)
 
 
-def write(files: Files, checkpoint: CheckpointFolder, retained: RetainedVersion) -> None:
+def write_retained(files: Files, checkpoint: CheckpointFolder, retained: RetainedVersion) -> None:
     write_json(files, checkpoint.retained, retained)
 
 
-def retain(
-    files: Files, tables: Tables, checkpoint: CheckpointFolder, before: Record | None, swap: PendingSwap
+def retain_version(
+    files: Files, tables: Tables, checkpoint: CheckpointFolder, before: QueryRecord | None, swap: PendingSwap
 ) -> None:
     """Retain the version that a swap replaces; only once, since afterwards the tables hold the new rows."""
-    earlier = read(files, checkpoint)
+    earlier = read_retained(files, checkpoint)
     if earlier is not None and earlier.by == swap.record.id:
         return
-    forget(files, tables, checkpoint)
+    forget_retained(files, tables, checkpoint)
     others = () if before else swap.tables
     retained = RetainedVersion(before, swap.record.id, swap.apply, swap.streamed, others)
     for table in retained.tables:
-        tables.copy(table, renamed(table, RETAINED_SUFFIX))
+        tables.copy(table, rename_output(table, RETAINED_SUFFIX))
     write_json(files, checkpoint.retained, retained)
 
 
-def forget(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
+def forget_retained(files: Files, tables: Tables, checkpoint: CheckpointFolder) -> None:
     """Remove the retained version; it can't be rolled back to any more."""
-    retained = read(files, checkpoint)
+    retained = read_retained(files, checkpoint)
     if retained is None:
         return
     for table in retained.tables:
-        tables.drop(renamed(table, RETAINED_SUFFIX))
+        tables.drop(rename_output(table, RETAINED_SUFFIX))
     if retained.record is not None:
         files.remove(checkpoint.spark(retained.record))
     files.remove(checkpoint.retained)
@@ -74,14 +74,14 @@ def restore_tables(
 ) -> None:
     """Restore the rows that another query wrote, and remove the query that had taken over its tables."""
     for table in retained.tables:
-        tables.copy(renamed(table, RETAINED_SUFFIX), table)
+        tables.copy(rename_output(table, RETAINED_SUFFIX), table)
     files.remove(checkpoint.record)
     for table in retained.tables:
-        tables.drop(renamed(table, RETAINED_SUFFIX))
+        tables.drop(rename_output(table, RETAINED_SUFFIX))
     files.remove(checkpoint.folder)
 
 
-def as_pending_swap(retained: RetainedVersion, record: Record) -> PendingSwap:
+def as_pending_swap(retained: RetainedVersion, record: QueryRecord) -> PendingSwap:
     """Return the previous version as a pending swap that puts it back."""
     return PendingSwap(
         # The version that is rolled back has sent rows that this one may not have.

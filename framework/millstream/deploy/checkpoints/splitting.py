@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, write_lock, write_record
-from millstream.deploy.planning.query_splits import Split
-from millstream.deploy.planning.records import Deployed, Record
+from millstream.deploy.planning.query_splits import QuerySplit
+from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.queries.lock import Lock
 from millstream.stores.files import Files, path_in, read_json, write_json
 
@@ -18,26 +18,28 @@ _FILE = "split.json"
 
 
 class _Begun(Struct, frozen=True):
-    splits: tuple[Split, ...]
-    records: dict[str, Record]
+    splits: tuple[QuerySplit, ...]
+    records: dict[str, QueryRecord]
     """The records of all queries that change."""
     lock: Lock
 
 
-def split(files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[Split]) -> None:
+def apply_splits(
+    files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[QuerySplit]
+) -> None:
     """Apply the splits to the checkpoints."""
     changed = {name: record for name, record in after.records.items() if before.records.get(name) != record}
     if changed or before.lock != after.lock:
         begun = _Begun(tuple(splits), changed, after.lock or Lock())
         write_json(files, path_in(checkpoints, _FILE), begun)
-        settle(files, checkpoints)
+        settle_splits(files, checkpoints)
 
 
 def has_begun(files: Files, checkpoints: str) -> bool:
     return files.read(path_in(checkpoints, _FILE)) is not None
 
 
-def settle(files: Files, checkpoints: str) -> None:
+def settle_splits(files: Files, checkpoints: str) -> None:
     """Complete splits that have begun; every step can be repeated."""
     begun = read_json(files, path_in(checkpoints, _FILE), _Begun)
     if begun is None:

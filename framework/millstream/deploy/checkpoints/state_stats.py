@@ -7,19 +7,19 @@ from datetime import datetime, timezone
 from itertools import zip_longest
 
 from millstream.deploy.checkpoints.files import CheckpointFolder
-from millstream.deploy.planning.records import Record
-from millstream.engine.queries.batch import Batch
+from millstream.deploy.planning.records import QueryRecord
+from millstream.engine.queries.batch import BatchResult
 from millstream.queries.values import content_id
-from millstream.results.state_stats import FILE, Restored, StateFigures
+from millstream.results.state_stats import FILE, RestoredState, StateFigures
 from millstream.stores.files import Files, read_json, write_json
 
 
 def write_figures(
     files: Files,
     checkpoint: CheckpointFolder,
-    record: Record,
-    batch: Batch,
-    restored: Sequence[Restored | None],
+    record: QueryRecord,
+    batch: BatchResult,
+    restored: Sequence[RestoredState | None],
 ) -> None:
     """Write the figures of a batch; `restored` is how operators were loaded since the start of the query."""
     if batch.operators:

@@ -17,7 +17,7 @@ from millstream.engine.queries.exactly_once import ExactlyOnce
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.sent_batches import create_sent_batches, end_transactions
-from millstream.project.names import Environment, named
+from millstream.project.names import Environment, environment_name
 from millstream.queries.values import Query
 from millstream.stores.files import Files, path_in, read_json, write_json
 
@@ -32,7 +32,7 @@ class _Senders(Struct, frozen=True):
     """Names of the queries that may have an open transaction."""
 
 
-class Transactions(Struct, frozen=True):
+class TransactionNames(Struct, frozen=True):
     """The names of a target's transactions, and where their markers are."""
 
     cluster: Cluster
@@ -60,7 +60,7 @@ class TransactionsOf(Struct, frozen=True):
     project: str
     environment: Environment | None
 
-    def opened(self, queries: Iterable[Query], living: Collection[str] = ()) -> Transactions | None:
+    def opened(self, queries: Iterable[Query], living: Collection[str] = ()) -> TransactionNames | None:
         """Return the transactions, or None if no query ever needed them.
 
         First, those of a process that died are ended: readers of committed records would wait for them. Those
@@ -80,16 +80,20 @@ class TransactionsOf(Struct, frozen=True):
                 list(pool.map(partial(end_transactions, admin), ids))
         return transactions
 
-    def with_senders(self, opened: Transactions | None, queries: Iterable[Query]) -> Transactions | None:
+    def with_senders(
+        self, opened: TransactionNames | None, queries: Iterable[Query]
+    ) -> TransactionNames | None:
         """Record who may have open transactions from now on."""
         before = self._senders()
         names = {query.name for query in queries if query.exactly_once}
         if before is None and not names:
             return opened
         senders = before or _Senders(uuid.uuid4().hex[:12])
-        prefix = named(self.environment, f"millstream.{self.project}.{senders.id}")
-        transactions = opened or Transactions(
-            self.cluster, prefix, named(self.environment, f"_millstream.{self.project}.{senders.id}.batches")
+        prefix = environment_name(self.environment, f"millstream.{self.project}.{senders.id}")
+        transactions = opened or TransactionNames(
+            self.cluster,
+            prefix,
+            environment_name(self.environment, f"_millstream.{self.project}.{senders.id}.batches"),
         )
         if opened is None:
             create_sent_batches(admin_of(self.cluster), transactions.marker_topic)

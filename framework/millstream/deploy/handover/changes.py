@@ -10,9 +10,9 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints.files import records_in
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import taken_over_tables
-from millstream.deploy.planning.stages import Stage, rebuilt
+from millstream.deploy.planning.stages import Stage, rebuilt_queries
 from millstream.engine.spark.settings import session_settings
-from millstream.queries.values import Memory, Operator, Query
+from millstream.queries.values import MemoryEstimate, Query, StatefulOperator
 from millstream.sql.tokens import SPARK
 
 
@@ -28,7 +28,7 @@ def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: 
         for query in running
         if query.name in planned and _executed(old, query) != _executed(new, planned[query.name])
     }
-    changed |= set(rebuilt(stages))
+    changed |= set(rebuilt_queries(stages))
     records = records_in(new.files, new.checkpoints)
     for query in planned.values():
         changed |= set(taken_over_tables(query, records).values())
@@ -47,9 +47,9 @@ def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
     return bool(read.intersection(tables))
 
 
-def _executed(running: Engine, query: Query) -> tuple[object, ...]:
+def _executed(engine: Engine, query: Query) -> tuple[object, ...]:
     """Return everything that a query executes, without texts that name models, also those that left it."""
-    catalog, project = running.job.catalog, running.job.project
+    catalog, project = engine.job.catalog, engine.job.project
     seeds = (
         lookup.relation.removeprefix("seed.") for lookup in query.reads if lookup.relation in catalog.seeds
     )
@@ -59,7 +59,7 @@ def _executed(running: Engine, query: Query) -> tuple[object, ...]:
         former=_unnamed(query.signature.former),
     )
     return (
-        replace(query, sql="", signature=signature, memory=Memory(None, ""), realtime=()),
+        replace(query, sql="", signature=signature, memory=MemoryEstimate(None, ""), realtime=()),
         bool(query.realtime),
         [(token.token_type, token.text) for token in SPARK.tokenize(query.sql)],
         [catalog.functions[name].digest for name in query.functions],
@@ -73,13 +73,13 @@ def _executed(running: Engine, query: Query) -> tuple[object, ...]:
     )
 
 
-def _unnamed(operators: Iterable[Operator]) -> tuple[Operator, ...]:
+def _unnamed(operators: Iterable[StatefulOperator]) -> tuple[StatefulOperator, ...]:
     return tuple(replace(operator, name="") for operator in operators)
 
 
 def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
     """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap."""
-    if problems := list(_chains(queries, rebuilt(stages))):
+    if problems := list(_chains(queries, rebuilt_queries(stages))):
         raise MillstreamError(*problems)
 
 

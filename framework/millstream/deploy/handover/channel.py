@@ -22,7 +22,7 @@ from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.own_folder import make_folder
-from millstream.deploy.handover.values import Answer, Finished, Hello, Refused, Request
+from millstream.deploy.handover.values import Answer, DeployFinished, Handshake, Request, RequestRefused
 from millstream.engine.spark.target_lock import LOCK
 from millstream.local.locks import is_locked
 from millstream.project.folders import checkpoints_of, local_path, target_folder
@@ -51,7 +51,7 @@ class _Address(Struct, frozen=True):
         return connection
 
 
-class Caller:
+class RequestSender:
     """The command that has sent a request."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -73,11 +73,11 @@ class Caller:
             return False
 
 
-Handle = Callable[[Request, Caller], Finished]
+Handle = Callable[[Request, RequestSender], DeployFinished]
 
 
 @contextmanager
-def listening(target: Target, root: Path, handle: Handle) -> Iterator[None]:
+def listen_for_requests(target: Target, root: Path, handle: Handle) -> Iterator[None]:
     """Handle the requests of commands, one at a time, each in a thread of its own."""
     address = secrets.token_hex(16)
     with socket.create_server((_HOST, 0)) as server:
@@ -119,18 +119,18 @@ class _Requests:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._busy = threading.Lock()
-        self._caller: Caller | None = None
+        self._caller: RequestSender | None = None
 
-    def answer(self, request: Request, caller: Caller) -> Answer:
+    def answer(self, request: Request, caller: RequestSender) -> Answer:
         while not self._busy.acquire(timeout=_LOOK):
             if (other := self._caller) is not None and other.waits:
                 message, remedy = "another apply to this target is in progress", "wait until it ends"
-                return Refused((Diagnostic("MS874", message, None, remedy),))
+                return RequestRefused((Diagnostic("MS874", message, None, remedy),))
         try:
             self._caller = caller
             return self._handle(request, caller)
         except MillstreamError as error:
-            return Refused(error.diagnostics)
+            return RequestRefused(error.diagnostics)
         finally:
             self._caller = None
             self._busy.release()
@@ -138,17 +138,17 @@ class _Requests:
 
 def _serve(connection: socket.socket, token: str, requests: _Requests) -> None:
     with connection:
-        caller = Caller(connection)
+        caller = RequestSender(connection)
         try:
             connection.settimeout(_SILENT)
-            hello = from_json(_line(connection), Hello)
+            hello = from_json(_line(connection), Handshake)
             connection.settimeout(None)
         except (OSError, msgspec.DecodeError, ValueError):
             return  # not a command of Millstream
         if not hmac.compare_digest(hello.token, token):
             return
         if hello.millstream != __version__:
-            caller.tell(Refused((_other_version(hello.millstream),)))
+            caller.tell(RequestRefused((_other_version(hello.millstream),)))
             return
         caller.tell(requests.answer(hello.request, caller))
 
@@ -170,7 +170,7 @@ def _other_version(version: str) -> Diagnostic:
     return Diagnostic("MS898", message, None, "stop the run, apply the change, and start the run again")
 
 
-class Run:
+class RunConnection:
     """The run of a target, which answers requests."""
 
     def __init__(self, folder: Path, address: _Address) -> None:
@@ -179,14 +179,14 @@ class Run:
 
     def ask(self, request: Request) -> Iterator[Answer]:
         """Send a request, and yield all answers; raise if the run ends before it has answered."""
-        hello = msgspec.json.encode(Hello(self._address.token, __version__, request)) + b"\n"
+        hello = msgspec.json.encode(Handshake(self._address.token, __version__, request)) + b"\n"
         with suppress(OSError), self._address.connect() as connection:
             connection.sendall(hello)
             with connection.makefile("rb") as lines:
                 for line in lines:
                     answer: Answer = _ANSWERS.decode(line)
                     yield answer
-                    if isinstance(answer, Finished | Refused):
+                    if isinstance(answer, DeployFinished | RequestRefused):
                         return
         if is_locked(self._folder / LOCK):
             message = "the run closed the connection before the apply was complete"
@@ -197,7 +197,7 @@ class Run:
         raise MillstreamError(Diagnostic("MS890", message, None, remedy))
 
 
-def run_of(target: Target, root: Path) -> Run | None:
+def run_of(target: Target, root: Path) -> RunConnection | None:
     """Return the run of a target, if there is one on this machine that accepts connections."""
     for folder in _folders(target, root):
         if not is_locked(folder / LOCK):
@@ -205,7 +205,7 @@ def run_of(target: Target, root: Path) -> Run | None:
         with suppress(OSError):
             address = from_json((folder / _FILE).read_bytes(), _Address)
             address.connect().close()
-            return Run(folder, address)
+            return RunConnection(folder, address)
     return None
 
 

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from millstream.core.errors import MillstreamError
-from millstream.deploy.handover.channel import Run
+from millstream.deploy.handover.channel import RunConnection
 from millstream.deploy.handover.values import (
-    Comparison,
-    Deploy,
-    Finished,
+    DeployFinished,
+    DeployRequest,
     ProjectVersion,
-    Refused,
-    RollBack,
-    Step,
-    Warned,
+    RequestRefused,
+    RollBackRequest,
+    StepReport,
+    StepWarning,
+    TableComparison,
 )
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.values import DiagnosticEvent, Tell
 
 
-def ask(run: Run, version: ProjectVersion, intent: Apply | None, tell: Tell) -> Finished:
+def request_deploy(
+    run: RunConnection, version: ProjectVersion, intent: Apply | None, tell: Tell
+) -> DeployFinished:
     """Let a run deploy a version, or roll back without an `intent`; raise if it refuses."""
-    for answer in run.ask(RollBack(version) if intent is None else Deploy(version, intent)):
+    for answer in run.ask(RollBackRequest(version) if intent is None else DeployRequest(version, intent)):
         match answer:
-            case Step():
+            case StepReport():
                 tell(answer.event)
-            case Comparison(result=result):
+            case TableComparison(result=result):
                 tell(result)
-            case Warned(diagnostic=diagnostic):
+            case StepWarning(diagnostic=diagnostic):
                 tell(DiagnosticEvent(diagnostic))
-            case Refused(diagnostics=diagnostics):
+            case RequestRefused(diagnostics=diagnostics):
                 raise MillstreamError(*diagnostics)
-            case Finished():
+            case DeployFinished():
                 return answer
     raise AssertionError("the run has not answered")

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import Compared, DiagnosticEvent, Setup
+from millstream.deploy.values import DiagnosticEvent, SetupStep, TableCompared
 
 
 class ProjectVersion(Struct, frozen=True):
@@ -24,20 +24,20 @@ class ProjectVersion(Struct, frozen=True):
     tests: bool = True
 
 
-class Deploy(Struct, frozen=True, tag="deploy"):
+class DeployRequest(Struct, frozen=True, tag="deploy"):
     version: ProjectVersion
     intent: Apply
 
 
-class RollBack(Struct, frozen=True, tag="roll_back"):
+class RollBackRequest(Struct, frozen=True, tag="roll_back"):
     version: ProjectVersion
     """The project on disk, if the run does not know the version that ran before."""
 
 
-Request = Deploy | RollBack
+Request = DeployRequest | RollBackRequest
 
 
-class Hello(Struct, frozen=True):
+class Handshake(Struct, frozen=True):
     """The first line of a connection."""
 
     token: str
@@ -46,47 +46,47 @@ class Hello(Struct, frozen=True):
     request: Request
 
 
-class Refused(Struct, frozen=True, tag="refused"):
+class RequestRefused(Struct, frozen=True, tag="refused"):
     """The request failed, and the versions before it continue."""
 
     diagnostics: tuple[Diagnostic, ...]
 
 
-class Finished(Struct, frozen=True, tag="finished"):
+class DeployFinished(Struct, frozen=True, tag="finished"):
     replaced: tuple[str, ...] = ()
     """The queries that have another version now."""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
-class Step(Struct, frozen=True, tag="step"):
+class StepReport(Struct, frozen=True, tag="step"):
     name: str
     said: str = ""
     done: bool = False
 
     @property
-    def event(self) -> Setup:
-        return Setup(self.name, self.said, self.done)
+    def event(self) -> SetupStep:
+        return SetupStep(self.name, self.said, self.done)
 
 
-class Comparison(Struct, frozen=True, tag="compared"):
-    result: Compared
+class TableComparison(Struct, frozen=True, tag="compared"):
+    result: TableCompared
 
 
-class Warned(Struct, frozen=True, tag="told"):
+class StepWarning(Struct, frozen=True, tag="told"):
     diagnostic: Diagnostic
 
 
-Answer = Step | Comparison | Warned | Refused | Finished
+Answer = StepReport | TableComparison | StepWarning | RequestRefused | DeployFinished
 
 
 def answer_of(event: object) -> Answer | None:
     """Return an event of a run for the command that has asked for it; None if it does not matter there."""
     match event:
-        case Setup(name=name, said=said, done=done):
-            return Step(name, said, done)
-        case Compared():
-            return Comparison(event)
+        case SetupStep(name=name, said=said, done=done):
+            return StepReport(name, said, done)
+        case TableCompared():
+            return TableComparison(event)
         case DiagnosticEvent(diagnostic=diagnostic):
-            return Warned(diagnostic)
+            return StepWarning(diagnostic)
     return None

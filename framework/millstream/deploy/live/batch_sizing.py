@@ -13,29 +13,29 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.engine.queries.batch import Batch
-from millstream.engine.queries.batch_scheduler import Turn
-from millstream.engine.queries.batch_sizes import FIRST, Observed, Pace, shared_out
+from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_scheduler import QueryTurn
+from millstream.engine.queries.batch_sizes import FIRST, BatchSizer, ObservedBatch, shared_out
 from millstream.engine.queries.start import QueryContext
 from millstream.engine.spark.jvm import own_class
 from millstream.queries.values import Query
-from millstream.sources.topic.spark import at_most, largest
+from millstream.sources.topic.spark import at_most, largest_batch
 
 
-class Pacing:
+class BatchSizing:
     """The sizes of one query's batches."""
 
-    def __init__(self, latency: float, query: Query, context: QueryContext, turn: Turn | None) -> None:
+    def __init__(self, latency: float, query: Query, context: QueryContext, turn: QueryTurn | None) -> None:
         sources = {name: at_most(FIRST, options) for name, options in context.sources.items()}
         stores = replace(context.stores, ended=self._follow)
         self.context = replace(context, sources=sources, stores=stores)
         """Its context, with the limits of the first batch."""
         self.latency = latency
         self._turn = turn
-        self._pace = Pace()
+        self._pace = BatchSizer()
         limited = [read for read in query.topic_reads if not read.reads_all]
         topics = {read.topic: context.sources[read.relation] for read in limited}
-        self._most = {topic: largest(options) for topic, options in topics.items()}
+        self._most = {topic: largest_batch(options) for topic, options in topics.items()}
         self._behind = dict.fromkeys(topics, 0)
         self._besides = 0.0
         """Seconds of a batch besides the work that it does in its turn."""
@@ -45,7 +45,7 @@ class Pacing:
     def begin(self, streaming: StreamingQuery) -> None:
         self._streaming = streaming
 
-    def note(self, batch: Batch) -> None:
+    def note(self, batch: BatchResult) -> None:
         """Take over what Spark reports of a batch."""
         with self._lock:
             self._behind |= {name: n for name, n in batch.behind.items() if name in self._behind}
@@ -55,7 +55,7 @@ class Pacing:
         """Limit the next batch after the work of one, in the thread that asks for the next one."""
         waited = 0 if self._turn is None else self._turn.waited
         with self._lock:
-            self._pace.add(Observed(records, seconds + self._besides, waited))
+            self._pace.add(ObservedBatch(records, seconds + self._besides, waited))
             shares = shared_out(self._pace.limit(self.latency), self._behind)
         limits = {topic: min(n, self._most[topic] or n) for topic, n in shares.items()}
         # The first batch can end before the query's start has returned.

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from millstream.engine.spark.jvm import own_class
-from millstream.kafka.cluster import Cluster, revealed
+from millstream.kafka.cluster import Cluster, reveal_options
 from millstream.kafka.groups import group_of
 from millstream.kafka.settings import java_admin_config
 from millstream.project.names import Environment
@@ -23,14 +23,14 @@ _PATIENCE = 10
 """Seconds; if Kafka does not answer, the next batch tries again."""
 
 
-class Commits:
+class OffsetCommitter:
     """Sets the offsets of groups; after a failure, the next batch sets them."""
 
     def __init__(
         self, spark: SparkSession, cluster: Cluster, project: str, environment: Environment | None
     ) -> None:
         self._project, self._environment = project, environment
-        self._groups = own_class(spark, "kafka.GroupOffsets")(revealed(java_admin_config(cluster)))
+        self._groups = own_class(spark, "kafka.GroupOffsets")(reveal_options(java_admin_config(cluster)))
 
     def commit(self, query: str, read: Mapping[str, Mapping[int, int]]) -> None:
         lines = [f"{n} {offset} {topic}" for topic, ends in read.items() for n, offset in ends.items()]

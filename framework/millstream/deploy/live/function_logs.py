@@ -27,7 +27,7 @@ _LAST = 2.0
 
 
 @contextmanager
-def receiving(host: str, bound: str, tell: Tell) -> Iterator[LogAddress]:
+def receive_logs(host: str, bound: str, tell: Tell) -> Iterator[LogAddress]:
     """Yield the address to which workers send what functions log; each record becomes an event.
 
     `host` is this machine's name for workers, and `bound` the address to listen on.

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.engine import Engine
-from millstream.deploy.live.consumer_offsets import Commits
-from millstream.deploy.live.order import needs
+from millstream.deploy.live.consumer_offsets import OffsetCommitter
+from millstream.deploy.live.query_order import upstream_queries
+from millstream.deploy.live.shared_gates import SharedGates
 from millstream.deploy.live.supervisor import AT_ONCE, SupervisedQuery
-from millstream.deploy.live.together import Together
-from millstream.deploy.planning.stages import Stage, chain
+from millstream.deploy.planning.stages import Stage, stages_of_query
 from millstream.engine.queries.realtime import check_slots, partitions_of
 from millstream.engine.queries.triggers import RealTime, trigger_of
 from millstream.queries.values import Query
@@ -26,14 +26,14 @@ INTERRUPTED = 2.0
 class LiveQueries:
     """The supervised queries by name; `running` is the version of the project that started them."""
 
-    def __init__(self, running: Engine) -> None:
-        self.running = running
+    def __init__(self, engine: Engine) -> None:
+        self.running = engine
         self._supervised: dict[str, SupervisedQuery] = {}
-        project = running.job.project
-        self._commits = Commits(
-            running.spark, running.kafka.cluster, project.settings.name, project.target.environment
+        project = engine.job.project
+        self._commits = OffsetCommitter(
+            engine.spark, engine.kafka.cluster, project.settings.name, project.target.environment
         )
-        self._together = Together()
+        self._together = SharedGates()
         self._lock = threading.Lock()
         self._ended = False
         self.failure: MillstreamError | None = None
@@ -82,7 +82,7 @@ class LiveQueries:
             query.name: SupervisedQuery(
                 running,
                 query,
-                chain(stages, query.name),
+                stages_of_query(stages, query.name),
                 trigger,
                 ends,
                 self._commits,
@@ -91,7 +91,7 @@ class LiveQueries:
             )
             for query in queries
         }
-        upstream = needs(queries)
+        upstream = upstream_queries(queries)
         with self._lock:
             if self._ended:
                 return

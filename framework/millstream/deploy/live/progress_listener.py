@@ -13,15 +13,15 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from millstream.engine.queries.batch import Batch
+from millstream.engine.queries.batch import BatchResult
 from millstream.engine.queries.batches import batch_of
 from millstream.engine.queries.row_tests import CountsByBatch
 
-Event = Batch | Literal["idle", "ended"]
+Event = BatchResult | Literal["idle", "ended"]
 """`idle`: there is nothing new to read. `ended` is the last event."""
 
 
-class Listener(StreamingQueryListener):
+class ProgressListener(StreamingQueryListener):
     """Receives the events of a session's only query. Spark waits meanwhile, so it just queues them."""
 
     def __init__(self) -> None:

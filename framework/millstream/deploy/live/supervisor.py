@@ -15,32 +15,41 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints.files import last_begun, last_done, read_so_far
 from millstream.deploy.checkpoints.state_stats import write_figures
-from millstream.deploy.checkpoints.swap import settle
+from millstream.deploy.checkpoints.swap import settle_swap
 from millstream.deploy.engine import Engine
-from millstream.deploy.live.batch_sizing import Pacing
-from millstream.deploy.live.consumer_offsets import Commits
-from millstream.deploy.live.progress_listener import Listener
-from millstream.deploy.live.together import AtOneMoment, Together
-from millstream.deploy.live.turn_trigger import Turnstile, turnstile
-from millstream.deploy.planning.stages import Stage, rebuilt
-from millstream.deploy.stages.execute import resumed
-from millstream.deploy.stages.failed_models import isolate, without
-from millstream.deploy.stages.prepare import prepare
-from millstream.deploy.stages.rebuild import swap
+from millstream.deploy.live.batch_sizing import BatchSizing
+from millstream.deploy.live.consumer_offsets import OffsetCommitter
+from millstream.deploy.live.progress_listener import ProgressListener
+from millstream.deploy.live.shared_gates import AtOneMoment, SharedGates
+from millstream.deploy.live.turn_trigger import TurnTrigger, attach_trigger
+from millstream.deploy.planning.stages import Stage, rebuilt_queries
+from millstream.deploy.stages.execute import stages_of_restart
+from millstream.deploy.stages.failed_models import isolate_failures, leave_out
+from millstream.deploy.stages.prepare import prepare_query
+from millstream.deploy.stages.rebuild import swap_rebuilt
 from millstream.deploy.topics_needed import written_topics
-from millstream.deploy.values import Batched, Failed, Idle, LeftOut, Running, Setup, Stopped, Waiting
-from millstream.engine.queries.batch import Batch
-from millstream.engine.queries.gate import Gate
+from millstream.deploy.values import (
+    BatchCompleted,
+    LeftOut,
+    QueryFailed,
+    QueryIdle,
+    QueryRunning,
+    QueryStopped,
+    QueryWaiting,
+    SetupStep,
+)
+from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.gate import BatchGate
 from millstream.engine.queries.realtime import start_realtime
 from millstream.engine.queries.record_outcomes import fates_of_batch
 from millstream.engine.queries.snapshots import Upkeep, moment_of
-from millstream.engine.queries.start import QueryContext, start
-from millstream.engine.queries.triggers import DEFAULT, Every, Passes, RealTime, Trigger
-from millstream.engine.spark.session import lost
+from millstream.engine.queries.start import QueryContext, start_query
+from millstream.engine.queries.triggers import DEFAULT, IntervalTrigger, RealTime, RepeatedTrigger, Trigger
+from millstream.engine.spark.session import lost_jvm
 from millstream.project.contents import has_unchanged_imports
-from millstream.queries.values import Maintaining, Query
+from millstream.queries.values import Query, TableMaintenance
 from millstream.results.batch_stats import FILE, BatchTimes
-from millstream.results.state_stats import Restored, latest
+from millstream.results.state_stats import RestoredState, last_restored
 from millstream.sources.positions import Positions, Read, covers
 from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import path_in, write_json
@@ -66,14 +75,14 @@ class SupervisedQuery:
 
     def __init__(
         self,
-        running: Engine,
+        engine: Engine,
         query: Query,
         stages: Sequence[Stage],
         trigger: Trigger,
         ends: Read,
-        commits: Commits,
+        commits: OffsetCommitter,
         starts: threading.Semaphore,
-        together: Together,
+        together: SharedGates,
     ) -> None:
         self.query = query
         self._stages = stages
@@ -84,28 +93,28 @@ class SupervisedQuery:
         """Set once Spark runs it."""
         self.batches = 0
         """How many batches have stored or sent rows."""
-        self._running = running
+        self._running = engine
         self._trigger = trigger
         self._ends = {stream: ends[stream] for stream in query.streams if stream in ends}
         self._commits = commits
         self._stopping = threading.Event()
         self._starts = starts
-        self._turn = running.turn(query)
+        self._turn = engine.turn(query)
         self._together = together
         self._at_one_moment = AtOneMoment(together, self._turn)
-        self._gate = Gate(self._at_one_moment, self._turn.put_back if self._turn else lambda: None)
-        self._turnstile: Turnstile | None = None
-        self._pacing: Pacing | None = None
+        self._gate = BatchGate(self._at_one_moment, self._turn.put_back if self._turn else lambda: None)
+        self._turnstile: TurnTrigger | None = None
+        self._pacing: BatchSizing | None = None
         self._halted = False
         self._interruptible = False
         """No batch has begun without an end, and none will begin."""
         self._lock = threading.Lock()
         self._streaming: StreamingQuery | None = None
-        self._listener = Listener()
+        self._listener = ProgressListener()
         self._failures = 0
         self._repeats = False
-        self._last: Batch | None = None
-        self._restored: tuple[Restored | None, ...] = ()
+        self._last: BatchResult | None = None
+        self._restored: tuple[RestoredState | None, ...] = ()
         self._times = BatchTimes()
         self._noted = 0.0
         self._left_out: set[str] = set()
@@ -118,19 +127,19 @@ class SupervisedQuery:
 
     @property
     def _rebuilds(self) -> bool:
-        return bool(rebuilt(self._stages))
+        return bool(rebuilt_queries(self._stages))
 
     def start(self, after: list[SupervisedQuery]) -> None:
         """Start it once others have caught up, since its rows look up theirs."""
         self._after = after
-        self._running.tell(Waiting(self.query))
+        self._running.tell(QueryWaiting(self.query))
         self._thread.start()
 
-    def adopt(self, running: Engine) -> None:
+    def adopt(self, engine: Engine) -> None:
         """Restart by another version of the project after failures; that executes the query unchanged."""
-        self._running = running
+        self._running = engine
         self._set_moment()
-        service = running.service(self.query)
+        service = engine.service(self.query)
         if self._turn is not None:
             self._turn.priority = service.priority
         if self._pacing is not None and service.latency is not None:
@@ -213,7 +222,7 @@ class SupervisedQuery:
             self._repeats = busy
             streaming.stop()
         except (Py4JError, OSError) as error:
-            if lost(error) is None:
+            if lost_jvm(error) is None:
                 raise
             self._listener.events.put("ended")  # the JVM can't report it
 
@@ -244,14 +253,14 @@ class SupervisedQuery:
             if self._failures >= ISOLATE_AFTER and self._isolated():
                 continue
             wait = min(FIRST * 2 ** (self._failures - 1), LONGEST)
-            self._running.tell(Failed(self.query.name, diagnostic, self._failures, wait))
+            self._running.tell(QueryFailed(self.query.name, diagnostic, self._failures, wait))
             self._stopping.wait(wait)
         if not self._halted:
-            self._running.tell(Stopped(self.query.name, self._repeats))
+            self._running.tell(QueryStopped(self.query.name, self._repeats))
 
     def _isolated(self) -> bool:
         """Leave out models that fail on their own, and return whether there are any."""
-        failing = isolate(self._running, without(self._running, self.query, self._left_out))
+        failing = isolate_failures(self._running, leave_out(self._running, self.query, self._left_out))
         for model, diagnostic in failing.items():
             self._left_out.add(model)
             self._running.tell(LeftOut(self.query.name, model, diagnostic))
@@ -259,13 +268,13 @@ class SupervisedQuery:
 
     def _once(self) -> Diagnostic | None:
         """Run it until it ends; return the error unless it was stopped."""
-        listener = self._listener = Listener()
+        listener = self._listener = ProgressListener()
         try:
             with self._starts:
                 streaming = None if self._stopping.is_set() else self._start(listener)
                 if streaming is None:
                     return None
-                self._running.tell(Running(self.query, self._rebuilds))
+                self._running.tell(QueryRunning(self.query, self._rebuilds))
                 self.began.set()
                 event = listener.first(HEAD_START)
             while (event := event or listener.events.get()) != "ended":
@@ -274,8 +283,8 @@ class SupervisedQuery:
             self._note()
             error = self._raised[-1] if self._raised else streaming.exception()
             if self._rebuilds and error is None and not self._stopping.is_set():
-                swap(self._running, self.query)
-                self._stages = resumed(self._running, self.query)
+                swap_rebuilt(self._running, self.query)
+                self._stages = stages_of_restart(self._running, self.query)
         except Exception as raised:  # noqa: BLE001 -- an exception of the thread would go unnoticed
             if self._stopping.is_set():
                 return None
@@ -288,16 +297,16 @@ class SupervisedQuery:
                     self._turnstile.leave()
         return None if error is None else self._running.diagnostic(self.query, error)
 
-    def _start(self, listener: Listener) -> StreamingQuery | None:
+    def _start(self, listener: ProgressListener) -> StreamingQuery | None:
         running = self._running
-        swapped = settle(running.files, running.tables, running.held, running.checkpoint(self.query))
+        swapped = settle_swap(running.files, running.tables, running.held, running.checkpoint(self.query))
         if swapped or (self._failures and not self._rebuilds):
-            self._stages = resumed(self._running, self.query)
+            self._stages = stages_of_restart(self._running, self.query)
         if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
             note = f"{', '.join(missing)} {'was' if len(missing) == 1 else 'were'} missing; recreated"
-            self._running.tell(Setup("topics", note, done=True))
+            self._running.tell(SetupStep("topics", note, done=True))
         self._check_imports()
-        query, context = prepare(self._running, self.query, self._stages, self._left_out)
+        query, context = prepare_query(self._running, self.query, self._stages, self._left_out)
         # Without a limit, Spark writes records without calls per batch, which a gate needs.
         context = replace(context, stores=replace(context.stores, turn=self._gate))
         if query.maintaining is not None:
@@ -311,25 +320,29 @@ class SupervisedQuery:
                 return None
             spark = self._running.spark
             every = self._running.service(self.query).every
-            trigger = Every(every) if every else self._trigger
-            match Passes() if self._rebuilds else trigger:
+            trigger = IntervalTrigger(every) if every else self._trigger
+            match RepeatedTrigger() if self._rebuilds else trigger:
                 case RealTime() if not query.realtime:
                     self._streaming = start_realtime(spark, query, context, listener)
                 case RealTime():
-                    self._streaming = self._in_batches(query, context, listener, Every(DEFAULT))
-                case (Every() | Passes()) as chosen:
+                    self._streaming = self._in_batches(query, context, listener, IntervalTrigger(DEFAULT))
+                case (IntervalTrigger() | RepeatedTrigger()) as chosen:
                     self._streaming = self._in_batches(query, context, listener, chosen)
             if self._pacing is not None:
                 self._pacing.begin(self._streaming)
             return self._streaming
 
     def _in_batches(
-        self, query: Query, context: QueryContext, listener: Listener, trigger: Every | Passes
+        self,
+        query: Query,
+        context: QueryContext,
+        listener: ProgressListener,
+        trigger: IntervalTrigger | RepeatedTrigger,
     ) -> StreamingQuery:
         spark = self._running.spark
-        streaming = start(spark, query, context, listener, **trigger.options)
-        if isinstance(trigger, Every) and self._turn is not None and query.maintaining is None:
-            self._turnstile = turnstile(spark, streaming, self._turn, self._gate.finish)
+        streaming = start_query(spark, query, context, listener, **trigger.options)
+        if isinstance(trigger, IntervalTrigger) and self._turn is not None and query.maintaining is None:
+            self._turnstile = attach_trigger(spark, streaming, self._turn, self._gate.finish)
         return streaming
 
     def _set_moment(self) -> None:
@@ -341,7 +354,7 @@ class SupervisedQuery:
             }
             self._at_one_moment.moment = moment_of(self.query, queries, separate)
 
-    def _kept_together(self, plan: Maintaining, context: QueryContext) -> QueryContext:
+    def _kept_together(self, plan: TableMaintenance, context: QueryContext) -> QueryContext:
         """Let a table over tables read its inputs at one snapshot, and others read it so."""
         self._set_moment()
         at_versions = partial(self._at_one_moment.versions, context.tables)
@@ -360,7 +373,7 @@ class SupervisedQuery:
         if latency is None or realtime or self._rebuilds:
             self._pacing = None
             return context
-        self._pacing = Pacing(latency, query, context, self._turn)
+        self._pacing = BatchSizing(latency, query, context, self._turn)
         return self._pacing.context
 
     def _note(self) -> None:
@@ -381,8 +394,8 @@ class SupervisedQuery:
             remedy = "restore it, or stop the run, run `millstream apply`, and start the run again"
             raise MillstreamError(Diagnostic("MS889", message, None, remedy))
 
-    def _handle(self, event: Batch | str) -> None:
-        if isinstance(event, Batch):
+    def _handle(self, event: BatchResult | str) -> None:
+        if isinstance(event, BatchResult):
             if self._pacing is not None:
                 self._pacing.note(event)
             self._failures = 0
@@ -390,11 +403,11 @@ class SupervisedQuery:
             self._commits.commit(self.query.name, offsets_in(event.read))
             self._last = event
             self._times.add(event.rows, event.seconds)
-            self._restored = latest(self._restored, event.operators)
+            self._restored = last_restored(self._restored, event.operators)
             if time.monotonic() - self._noted > FIGURES:
                 self._note()
             counted = replace(event, fates=fates_of_batch(self.query, event))
-            self._running.tell(Batched(self.query.name, counted))
+            self._running.tell(BatchCompleted(self.query.name, counted))
             if covers(event.read, self._ends) and not self._rebuilds:
                 self.caught_up.set()
         else:
@@ -402,6 +415,6 @@ class SupervisedQuery:
                 # Nothing it reads has changed, but its SQL gives other rows as time passes.
                 with self._gate:
                     self._refresh()
-            self._running.tell(Idle(self.query.name))
+            self._running.tell(QueryIdle(self.query.name))
             if not self._rebuilds:
                 self.caught_up.set()

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.engine.queries.batch_scheduler import Turn
+from millstream.engine.queries.batch_scheduler import QueryTurn
 from millstream.engine.spark.jvm import own_class
 
 
-class Turnstile:
+class TurnTrigger:
     """Where one running query waits for its turns; Spark's own thread calls it through Py4J."""
 
     class Java:
         implements = ("millstream.spark.TurnClock$Turns",)
 
-    def __init__(self, turn: Turn, ended: Callable[[], None]) -> None:
+    def __init__(self, turn: QueryTurn, ended: Callable[[], None]) -> None:
         self._turn = turn
         self._ended = ended
         self._closed = False
@@ -40,13 +40,16 @@ class Turnstile:
         self._turn.put_back()
 
 
-def turnstile(
-    session: SparkSession, streaming: StreamingQuery, turn: Turn, ended: Callable[[], None] = lambda: None
-) -> Turnstile:
+def attach_trigger(
+    session: SparkSession,
+    streaming: StreamingQuery,
+    turn: QueryTurn,
+    ended: Callable[[], None] = lambda: None,
+) -> TurnTrigger:
     """Let a query wait for turns before its batches; its first one has begun, and waits later.
 
     `ended` is called once Spark has recorded the end of a batch.
     """
-    turnstile = Turnstile(turn, ended)
+    turnstile = TurnTrigger(turn, ended)
     own_class(session, "spark.TurnClock").set(streaming._jsq, turnstile)  # noqa: SLF001 -- as in `pacing`
     return turnstile

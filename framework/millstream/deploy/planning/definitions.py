@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from millstream.compile.artifacts import PLAN_FORMAT
 from millstream.compile.manifest import Compiled, Manifest, ManifestFunction, ManifestNode
 from millstream.core.decoding import from_msgpack
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 
 
-class Definition(Struct, frozen=True):
+class ModelDefinitions(Struct, frozen=True):
     format: str
     nodes: dict[str, ManifestNode]
     functions: dict[str, ManifestFunction]
@@ -31,7 +31,7 @@ class Definition(Struct, frozen=True):
         return zlib.compress(msgspec.msgpack.encode(self), 6)
 
 
-def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -> Definition:
+def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -> ModelDefinitions:
     """Return the definitions of some stored models, of the views that they read, and of what these read."""
     nodes: dict[str, ManifestNode] = {}
     waiting = [id_ for id_ in stored if id_ in manifest.nodes]
@@ -48,7 +48,7 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -
         if id_ in requested or inlined or catalog.defers(id_):
             waiting += node.depends_on
     called = {name for node in nodes.values() for name in node.functions}
-    return Definition(
+    return ModelDefinitions(
         PLAN_FORMAT,
         dict(sorted(nodes.items())),
         {name: function for name, function in sorted(manifest.functions.items()) if name in called},
@@ -68,20 +68,20 @@ def is_same(old: bytes, new: bytes) -> bool:
     return old == new or _unpacked(old) == _unpacked(new)
 
 
-def running_catalog(records: Iterable[Record]) -> Catalog | None:
+def running_catalog(records: Iterable[QueryRecord]) -> Catalog | None:
     """Return the models that run as they were written when their queries were started; None if unknown."""
     definition = _running(records)
     return None if definition is None else definition.catalog
 
 
-def _running(records: Iterable[Record]) -> Definition | None:
+def _running(records: Iterable[QueryRecord]) -> ModelDefinitions | None:
     parts = [(record, _unpacked(record.definition)) for record in sorted(records, key=lambda r: r.defined)]
     definitions = [(record, definition) for record, definition in parts if definition is not None]
     return _merged(definitions) if definitions and len(definitions) == len(parts) else None
 
 
-def what_runs(
-    records: Iterable[Record], now: Manifest, saved: tuple[Manifest, Catalog] | None
+def running_project(
+    records: Iterable[QueryRecord], now: Manifest, saved: tuple[Manifest, Catalog] | None
 ) -> Compiled | None:
     """Return the models that run as one compiled project; None if that is unknown.
 
@@ -107,7 +107,7 @@ _DEFINED = frozenset(("model", "source", "seed"))
 """The kinds of nodes that queries are built from."""
 
 
-def _merged(definitions: Sequence[tuple[Record, Definition]]) -> Definition | None:
+def _merged(definitions: Sequence[tuple[QueryRecord, ModelDefinitions]]) -> ModelDefinitions | None:
     """Return all definitions as one, the newest last; None if they don't fit together."""
     nodes: dict[str, ManifestNode] = {}
     functions: dict[str, ManifestFunction] = {}
@@ -138,14 +138,14 @@ def _merged(definitions: Sequence[tuple[Record, Definition]]) -> Definition | No
         models={id_: models[id_] for id_ in order if id_ in models},
         functions={name: function for catalog in catalogs for name, function in catalog.functions.items()},
     )
-    return Definition(PLAN_FORMAT, nodes, functions, catalog)
+    return ModelDefinitions(PLAN_FORMAT, nodes, functions, catalog)
 
 
 def _columns(node: ManifestNode) -> set[tuple[str, str]]:
     return {(column.name.lower(), column.type) for column in node.columns}
 
 
-def _with_unread(running: Definition, manifest: Manifest, catalog: Catalog) -> Definition:
+def _with_unread(running: ModelDefinitions, manifest: Manifest, catalog: Catalog) -> ModelDefinitions:
     """Return what runs with the sources, seeds, functions and views that no query reads."""
     nodes = {id_: node for id_, node in manifest.nodes.items() if node.kind in {"source", "seed"}}
     nodes |= running.nodes
@@ -162,13 +162,13 @@ def _with_unread(running: Definition, manifest: Manifest, catalog: Catalog) -> D
         models=models,
         functions=catalog.functions | running.catalog.functions,
     )
-    return Definition(PLAN_FORMAT, nodes, manifest.functions | running.functions, merged)
+    return ModelDefinitions(PLAN_FORMAT, nodes, manifest.functions | running.functions, merged)
 
 
-def _unpacked(content: bytes) -> Definition | None:
+def _unpacked(content: bytes) -> ModelDefinitions | None:
     """Return a packed definition; None if there is none, or another version of Millstream wrote it."""
     try:
-        definition = from_msgpack(zlib.decompress(content), Definition)
+        definition = from_msgpack(zlib.decompress(content), ModelDefinitions)
     except (zlib.error, msgspec.DecodeError, ValueError):
         return None
     return definition if definition.format == PLAN_FORMAT else None

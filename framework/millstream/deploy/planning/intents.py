@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.queries.verdict import Accepted
+from millstream.queries.verdict import AcceptedModels
 
 
 class Update(Struct, frozen=True):
@@ -14,7 +14,7 @@ class Update(Struct, frozen=True):
 
     rebuild: frozenset[str] = frozenset()
     """Ids of the models whose queries are rebuilt."""
-    accepted: Accepted = Accepted()
+    accepted: AcceptedModels = AcceptedModels()
 
 
 class FullRefresh(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Apply(Struct, frozen=True):
     untouched: Mapping[str, Sequence[str]] = {}
     """The columns with the same values in both versions, by id of the model."""
     accept_differences: bool = False
-    accepted: Accepted = Accepted()
+    accepted: AcceptedModels = AcceptedModels()
 
 
 Intent = Update | FullRefresh | Regroup | Apply
@@ -39,16 +39,16 @@ Intent = Update | FullRefresh | Regroup | Apply
 CONTINUE = Update()
 
 
-def accepted_by(intent: Intent) -> Accepted:
+def accepted_by(intent: Intent) -> AcceptedModels:
     """Return what users accept so that queries continue."""
     match intent:
         case Update(accepted=accepted) | Apply(accepted=accepted):
             return accepted
         case FullRefresh() | Regroup():
-            return Accepted()
+            return AcceptedModels()
 
 
-def resuming(intent: Intent) -> Update:
+def resume_intent(intent: Intent) -> Update:
     """Return the intent for a query that is restarted after a failure."""
     return Update(accepted=accepted_by(intent))
 

@@ -13,14 +13,14 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.deploy.planning.records import Deployed, Record
-from millstream.deploy.planning.removed_models import Former, former_in, with_models
+from millstream.deploy.planning.records import Deployed, QueryRecord
+from millstream.deploy.planning.removed_models import RemovedModels, former_in, with_models
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.queries.former import former_id, is_former, of_models
-from millstream.queries.lock import Lock, LockedGroup, Member
+from millstream.queries.lock import GroupMember, Lock, LockedGroup
+from millstream.queries.removed_models import former_id, is_former, of_models
 
 
-class Split(Struct, frozen=True):
+class QuerySplit(Struct, frozen=True):
     """Models that leave a query for a new one."""
 
     query: str
@@ -48,7 +48,7 @@ def without_removed(deployed: Deployed, old: Catalog, stored: Collection[str]) -
     return after
 
 
-def after_splits(deployed: Deployed, old: Catalog, splits: Iterable[Split]) -> Deployed | None:
+def after_splits(deployed: Deployed, old: Catalog, splits: Iterable[QuerySplit]) -> Deployed | None:
     """Return what is deployed after splits; None if the models' SQL is unknown."""
     after = deployed
     for split in splits:
@@ -68,23 +68,23 @@ def after_splits(deployed: Deployed, old: Catalog, splits: Iterable[Split]) -> D
     return after
 
 
-def _with_record(deployed: Deployed, name: str, record: Record) -> Deployed:
+def _with_record(deployed: Deployed, name: str, record: QueryRecord) -> Deployed:
     return replace(deployed, records={**deployed.records, name: record})
 
 
-def _former(record: Record, old: Catalog, models: Iterable[str]) -> Former | None:
+def _former(record: QueryRecord, old: Catalog, models: Iterable[str]) -> RemovedModels | None:
     before, left = former_in(record), tuple(models)
     if before is None or record.outputs is None or not all(model in old.models for model in left):
         return None
     return with_models(before, old, left)
 
 
-def _remaining(record: Record, former: Former, left: Collection[str]) -> Record:
+def _remaining(record: QueryRecord, former: RemovedModels, left: Collection[str]) -> QueryRecord:
     staying = [model for model in record.stored if model not in left]
     return _reduced(record, former, staying)
 
 
-def _leaving(record: Record, former: Former, split: Split) -> Record:
+def _leaving(record: QueryRecord, former: RemovedModels, split: QuerySplit) -> QueryRecord:
     reduced = _reduced(record, former, split.models)
     models = set(split.models)
     digest = blake2b(f"{record.id} {split.name}".encode(), digest_size=6).hexdigest()
@@ -101,7 +101,7 @@ def _leaving(record: Record, former: Former, split: Split) -> Record:
     )
 
 
-def _reduced(record: Record, former: Former, models: Collection[str]) -> Record:
+def _reduced(record: QueryRecord, former: RemovedModels, models: Collection[str]) -> QueryRecord:
     """Return the record of a query that stores only some of its models."""
     outputs = {model: topic for model, topic in (record.outputs or {}).items() if model in models}
     left = [model for model in record.stored if model not in models]
@@ -121,9 +121,9 @@ def _without(tables: Mapping[str, object], models: Collection[str]) -> dict:  # 
     return {model: columns for model, columns in tables.items() if model not in models}
 
 
-def _split(lock: Lock, split: Split, *, stateful: bool) -> Lock:
+def _split(lock: Lock, split: QuerySplit, *, stateful: bool) -> Lock:
     if not stateful:
-        return Lock((*lock.groups, LockedGroup(split.name, (Member(split.models),))))
+        return Lock((*lock.groups, LockedGroup(split.name, (GroupMember(split.models),))))
     before = lock.group(split.query) or LockedGroup(split.query, ())
     left = set(split.models)
     new: dict[str, str] = {}
@@ -149,6 +149,6 @@ def _renamed(lock: Lock | None, query: str, names: Mapping[str, str]) -> Lock | 
     )
 
 
-def _members(group: LockedGroup, names: Mapping[str, str]) -> Iterator[Member]:
+def _members(group: LockedGroup, names: Mapping[str, str]) -> Iterator[GroupMember]:
     for member in group.members:
         yield replace(member, models=tuple(names.get(model, model) for model in member.models))

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from millstream.plan.nodes import Column
 from millstream.queries.lock import Lock
-from millstream.queries.values import Query, Signature
+from millstream.queries.values import Query, QuerySignature
 
 FORMAT = 1
 
@@ -24,14 +24,14 @@ Tombstones = Literal["all", "first", "needed"]
 has completed. needed: for rows that were sent."""
 
 
-class Record(Struct, frozen=True):
+class QueryRecord(Struct, frozen=True):
     """The record of a query, written next to its checkpoint before its first start."""
 
     project: str
     query: str
     id: str
     """Id of the checkpoint: batch numbers are only meaningful within one."""
-    signature: Signature
+    signature: QuerySignature
     models: tuple[str, ...] = ()
     tables: dict[str, tuple[Column, ...]] = {}
     """The columns of the tables that it writes, at its last start."""
@@ -52,7 +52,7 @@ class Record(Struct, frozen=True):
     sent: dict[str, dict[str, Offsets]] = {}
     """By topic of a sink: another version has sent the records of original records before these positions."""
     definition: bytes = b""
-    """The packed `Definition` that it was last started with. Older records have none."""
+    """The packed `ModelDefinitions` that it was last started with. Older records have none."""
     defined: str = ""
     """When it was first started with this definition."""
     split_from: str = ""
@@ -67,7 +67,7 @@ class Record(Struct, frozen=True):
     reread: dict[str, str] = {}
     """When models that joined had read from the start what the query had read before."""
     former: bytes = b""
-    """The packed `Former`: models that left it, and whose state its checkpoint still has."""
+    """The packed `RemovedModels`: models that left it, and whose state its checkpoint still has."""
 
     def header(self, batch: int | None) -> str:
         """Return the header of a batch's records; real-time mode has no numbers."""
@@ -84,9 +84,9 @@ class Record(Struct, frozen=True):
         return tuple(self.outputs or self.models)
 
 
-def new_record(project: str, query: Query, ids: dict[str, str], definition: bytes = b"") -> Record:
+def new_record(project: str, query: Query, ids: dict[str, str], definition: bytes = b"") -> QueryRecord:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Record(
+    return QueryRecord(
         project=project,
         query=query.name,
         id=uuid.uuid4().hex[:12],
@@ -101,7 +101,7 @@ def new_record(project: str, query: Query, ids: dict[str, str], definition: byte
     )
 
 
-def joining_models(query: Query, record: Record) -> tuple[str, ...]:
+def joining_models(query: Query, record: QueryRecord) -> tuple[str, ...]:
     """Return the models that a query did not store, or stored elsewhere, when it last ran."""
     topics = record.outputs
     if topics is None:
@@ -109,7 +109,7 @@ def joining_models(query: Query, record: Record) -> tuple[str, ...]:
     return tuple(model for model, topic in query.stored.items() if topics.get(model) != topic)
 
 
-def moved_models(query: Query, record: Record) -> Iterator[str]:
+def moved_models(query: Query, record: QueryRecord) -> Iterator[str]:
     """Yield why models with state must be rebuilt: only groups with new rows would reach another place."""
     for model, topic in query.stored.items():
         before = (record.outputs or {}).get(model)
@@ -118,7 +118,7 @@ def moved_models(query: Query, record: Record) -> Iterator[str]:
             yield f"{model.partition('.')[2]} is stored in {' instead of '.join(places)}"
 
 
-def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, str]:
+def taken_over_tables(query: Query, records: Mapping[str, QueryRecord]) -> dict[str, str]:
     """Return the tables that a query takes over, by model, with the query that wrote each before."""
     current = records.get(query.name)
     new = [table.model for table in query.tables if current is None or table.model not in current.tables]
@@ -133,7 +133,7 @@ def taken_over_tables(query: Query, records: Mapping[str, Record]) -> dict[str, 
 class Deployed(Struct, frozen=True):
     """What is deployed on a target."""
 
-    records: dict[str, Record]
+    records: dict[str, QueryRecord]
     """The records, by name of the query."""
     lock: Lock | None = None
     """The groups that have state."""

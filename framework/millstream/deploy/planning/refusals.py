@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from millstream.core.errors import Diagnostic
 from millstream.queries.commands import APPLY, continue_command, rebuild_command
-from millstream.queries.counted_twice import DoubleCount
+from millstream.queries.double_counting import DoubleCount
 from millstream.queries.values import Query
 from millstream.queries.verdict import Verdict
 
 
-def refusal(query: Query, verdict: Verdict, models: Sequence[str] = ()) -> Diagnostic:
+def refuse_query(query: Query, verdict: Verdict, models: Sequence[str] = ()) -> Diagnostic:
     """Return the error for a query that can't continue; only some of its `models` may be why."""
     concerned = [model for model in query.stored if model in models] or list(query.stored)
     title = (

@@ -12,16 +12,16 @@ from msgspec import Struct, structs
 from millstream.compile.artifacts import PLAN_FORMAT
 from millstream.core.decoding import from_msgpack
 from millstream.core.expressions import Expression, Read, Ref
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.queries.former import former_id
-from millstream.sql.query import Generated, Scan
+from millstream.queries.removed_models import former_id
+from millstream.sql.query import GeneratedRows, Scan
 
 Columns = dict[str, str]
 """Types of columns by name."""
 
 
-class Former(Struct, frozen=True):
+class RemovedModels(Struct, frozen=True):
     """The former models of a query, as they were written when they left it."""
 
     format: str
@@ -37,18 +37,18 @@ class Former(Struct, frozen=True):
         return zlib.compress(msgspec.msgpack.encode(self), 6) if self.stored else b""
 
 
-def former_in(record: Record) -> Former | None:
+def former_in(record: QueryRecord) -> RemovedModels | None:
     """Return the former models of a query; None if another version of Millstream wrote them."""
     if not record.former:
-        return Former(PLAN_FORMAT)
+        return RemovedModels(PLAN_FORMAT)
     try:
-        former = from_msgpack(zlib.decompress(record.former), Former)
+        former = from_msgpack(zlib.decompress(record.former), RemovedModels)
     except (zlib.error, msgspec.DecodeError, ValueError):
         return None
     return former if former.format == PLAN_FORMAT else None
 
 
-def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Former:
+def with_models(former: RemovedModels, catalog: Catalog, stored: Iterable[str]) -> RemovedModels:
     """Return the former models of a query after more models have left it."""
     left = tuple(stored)
     views = (view for id_ in left for view in views_of(catalog, catalog.models[id_]))
@@ -61,10 +61,10 @@ def with_models(former: Former, catalog: Catalog, stored: Iterable[str]) -> Form
                 read = {name: type_ for name, type_ in columns_of(catalog, relation) if name in names}
                 reads[relation] = reads.get(relation, {}) | read
     calls = former.calls | {name: _returns(catalog, name) for spec in added.values() for name in _calls(spec)}
-    return Former(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads, calls)
+    return RemovedModels(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads, calls)
 
 
-def former_models(query: str, former: Former, catalog: Catalog) -> dict[str, ModelSpec] | None:
+def former_models(query: str, former: RemovedModels, catalog: Catalog) -> dict[str, ModelSpec] | None:
     """Return the former models of a query under ids of their own; None if what they read is gone."""
     relations = {*catalog.sources, *catalog.seeds, *catalog.models}
     for relation, columns in former.reads.items():
@@ -129,7 +129,7 @@ def _calls(value: object) -> Iterator[str]:
     match value:
         case Expression(functions=functions):
             yield from functions
-        case Generated(function=function, python=True):
+        case GeneratedRows(function=function, python=True):
             yield function
     for part in _within(value):
         yield from _calls(part)

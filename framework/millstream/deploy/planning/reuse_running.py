@@ -17,8 +17,8 @@ from millstream.deploy.planning.intents import (
     accepted_by,
 )
 from millstream.deploy.planning.newer_models import newer_models
-from millstream.deploy.planning.query_splits import Split, after_splits, stored_models, without_removed
-from millstream.deploy.planning.records import Deployed, Record
+from millstream.deploy.planning.query_splits import QuerySplit, after_splits, stored_models, without_removed
+from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.deploy.planning.removed_models import (
     columns_of,
     former_in,
@@ -27,13 +27,13 @@ from millstream.deploy.planning.removed_models import (
     views_of,
     with_specs,
 )
-from millstream.deploy.planning.stages import fit, unaccepted
+from millstream.deploy.planning.stages import judge_checkpoint, rebuild_verdict
 from millstream.deploy.planning.standalone_verdicts import leaving_models, splits_of, verdicts_alone
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.from_sql.plan import build_models
-from millstream.queries.former import is_former
-from millstream.queries.lock import Lock, restarted
-from millstream.queries.plan import Physical
+from millstream.queries.lock import Lock, restart_groups
+from millstream.queries.plan import PhysicalPlan
+from millstream.queries.removed_models import is_former
 from millstream.queries.topology import (
     Topology,
     physical_of,
@@ -49,12 +49,12 @@ class ReusedPlan(Struct, frozen=True):
     """A plan that keeps what runs as far as it can."""
 
     topology: Topology
-    physical: Physical
+    physical: PhysicalPlan
     running: Deployed
     """What runs once the splits are done."""
     models: tuple[str, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
-    splits: tuple[Split, ...] = ()
+    splits: tuple[QuerySplit, ...] = ()
     removed: Mapping[str, tuple[str, ...]] = {}
     """The models that no longer exist, and are former models of their queries from now on."""
     reasons: Mapping[str, tuple[str, ...]] = {}
@@ -63,9 +63,9 @@ class ReusedPlan(Struct, frozen=True):
     """The models because of which a query that they share with others can't continue."""
 
 
-def with_kept(
+def reuse_running_state(
     topology: Topology,
-    physical: Physical,
+    physical: PhysicalPlan,
     running: Deployed,
     intent: Intent = CONTINUE,
     selected: Collection[str] | None = None,
@@ -81,12 +81,12 @@ def with_kept(
     if not _must_keep(physical, running, intent, selected):
         return ReusedPlan(topology, physical, running)
     old = running_catalog(running.records.values())
-    return kept_form(topology, physical, running, old, intent, selected=selected)
+    return running_form(topology, physical, running, old, intent, selected=selected)
 
 
-def kept_form(
+def running_form(
     topology: Topology,
-    physical: Physical,
+    physical: PhysicalPlan,
     running: Deployed,
     old: Catalog | None,
     intent: Intent = CONTINUE,
@@ -108,7 +108,7 @@ def kept_form(
     if same:
         reused = written.plan(running, same)
         # What was kept must not change how other queries fit.
-        if unfit(reused.physical, running) < unfit(plan.physical, running):
+        if incompatible_queries(reused.physical, running) < incompatible_queries(plan.physical, running):
             plan = reused
     if isinstance(intent, Regroup):
         return plan
@@ -119,7 +119,7 @@ def kept_form(
     return structs.replace(plan, misfits=misfits, removed=removed)
 
 
-def _gone(before: Record, after: Record) -> tuple[str, ...]:
+def _gone(before: QueryRecord, after: QueryRecord) -> tuple[str, ...]:
     return tuple(model for model in before.stored if model not in after.stored)
 
 
@@ -130,21 +130,21 @@ def _misfits(
     if not isinstance(intent, Update):
         return
     new, accepted = with_specs(written.topology.catalog, same), accepted_by(intent)
-    for name in unfit(plan.physical, plan.running):
+    for name in incompatible_queries(plan.physical, plan.running):
         stored = plan.running.records[name].stored
         if len(stored) > 1 and not _fits(plan, name, intent):
             verdicts = verdicts_alone(old, new, stored, plan.topology.cache)
             yield name, tuple(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))
 
 
-def unfit(physical: Physical, running: Deployed) -> set[str]:
+def incompatible_queries(physical: PhysicalPlan, running: Deployed) -> set[str]:
     """Return the names of queries whose state or stored rows are not those of their SQL."""
     homes = {model: query.name for query in physical.queries for model in query.stored}
     queries = {query.name: query for query in physical.queries}
     return {
         name
         for name, record in running.records.items()
-        if (name in queries and fit(queries[name], record, running).kind != "same")
+        if (name in queries and judge_checkpoint(queries[name], record, running).kind != "same")
         or any(homes.get(model, name) != name for model in record.stored)
     }
 
@@ -153,7 +153,7 @@ class _Written(Struct, frozen=True):
     """A project as it is written, which is planned with what is kept."""
 
     topology: Topology
-    physical: Physical
+    physical: PhysicalPlan
     """Its queries on what runs, without anything that is kept."""
     lock: Lock | None
     only: Collection[str] | None
@@ -173,7 +173,7 @@ class _Written(Struct, frozen=True):
         """
         only = None if self.only is None else {*self.only, *names}
         specs = dict(same or {}) | self._former(running, rebuilt)
-        lock = restarted(running.lock, rebuilt) if running.lock is not None else None
+        lock = restart_groups(running.lock, rebuilt) if running.lock is not None else None
         if not specs:
             is_same = lock == self.lock and not names
             physical = self.physical if is_same else physical_of(self.topology, lock, only)
@@ -199,7 +199,7 @@ class _Written(Struct, frozen=True):
 
         The same for the models whose topics they read: what these send from now on is counted by the state.
         """
-        names = unfit(plan.physical, plan.running)
+        names = incompatible_queries(plan.physical, plan.running)
         stored = {model for name in names for model in plan.running.records[name].stored}
         sent = upstream_of(old, (old.models[id_] for id_ in stored.intersection(old.models)))
         models = stored.union(id_ for id_, spec in sent.items() if spec.materialization.stored_as)
@@ -224,7 +224,7 @@ def _with_splits(
 ) -> ReusedPlan:
     """Return the plan in which models that are rebuilt leave the queries of others."""
     running = plan.running
-    names = [name for name in unfit(plan.physical, running) if not _fits(plan, name, intent)]
+    names = [name for name in incompatible_queries(plan.physical, running) if not _fits(plan, name, intent)]
     new = with_specs(written.topology.catalog, same)
     leaving = leaving_models(plan.topology, plan.physical, running, names, old, new, intent, selected)
     while leaving:
@@ -270,7 +270,7 @@ def _fits(plan: ReusedPlan, name: str, intent: Intent) -> bool:
     """Return whether a query can continue, as far as users accept it, with all of its models."""
     query = next((candidate for candidate in plan.physical.queries if candidate.name == name), None)
     record = plan.running.records[name]
-    if query is None or unaccepted(query, record, plan.running, accepted_by(intent)):
+    if query is None or rebuild_verdict(query, record, plan.running, accepted_by(intent)):
         return False
     homes = {model: other.name for other in plan.physical.queries for model in other.stored}
     return all(homes.get(model, name) == name for model in record.stored)
@@ -308,7 +308,7 @@ def _without_outdated(
 
 
 def _must_keep(
-    physical: Physical, running: Deployed, intent: Intent, selected: Collection[str] | None
+    physical: PhysicalPlan, running: Deployed, intent: Intent, selected: Collection[str] | None
 ) -> bool:
     """Return whether the plan depends on what runs."""
     stored = {model for query in physical.queries for model in query.stored}
@@ -323,11 +323,11 @@ def _must_keep(
     return (
         any(record.former or not stored.issuperset(record.stored) for record in records)
         or any(len(record.stored) > 1 and not rebuilt.isdisjoint(record.stored) for record in records)
-        or bool(unfit(physical, running))
+        or bool(incompatible_queries(physical, running))
     )
 
 
-def _newer(physical: Physical, running: Deployed) -> frozenset[str]:
+def _newer(physical: PhysicalPlan, running: Deployed) -> frozenset[str]:
     records = running.records.items()
     started = [(name, record) for name, record in records if name not in running.never_started]
     homes = {model: name for name, record in started for model in record.stored}

@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.planning.choosing import computing_queries
 from millstream.deploy.planning.intents import Apply, FullRefresh, Intent, Regroup, Update
+from millstream.deploy.planning.query_selection import computing_queries
 from millstream.deploy.planning.records import (
     Deployed,
-    Record,
+    QueryRecord,
     joining_models,
     moved_models,
     taken_over_tables,
 )
-from millstream.deploy.planning.refusals import double_count_error, refusal
-from millstream.queries.counted_twice import counted_twice, with_readers
+from millstream.deploy.planning.refusals import double_count_error, refuse_query
+from millstream.queries.double_counting import counted_twice, with_readers
 from millstream.queries.lock import Lock
 from millstream.queries.values import Query
-from millstream.queries.verdict import Accepted, Verdict, verdict
+from millstream.queries.verdict import AcceptedModels, Verdict, compare_signatures
 
 
 class OfQuery(Struct, frozen=True):
@@ -87,7 +87,7 @@ class KeepPrevious(Struct, frozen=True):
 Stage = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start | Swap | KeepPrevious
 
 
-def stages(
+def plan_stages(
     queries: Sequence[Query],
     deployed: Deployed,
     intent: Intent,
@@ -112,7 +112,7 @@ def stages(
             return tuple(_applied(queries, deployed, intent))
 
 
-def chain(stages: Iterable[Stage], query: str) -> tuple[Stage, ...]:
+def stages_of_query(stages: Iterable[Stage], query: str) -> tuple[Stage, ...]:
     """Return the stages of one query."""
     return tuple(
         stage
@@ -127,7 +127,7 @@ def name_of(stage: Stage) -> str:
     return type(stage).__name__.lower()
 
 
-def rebuilt(stages: Iterable[Stage]) -> tuple[str, ...]:
+def rebuilt_queries(stages: Iterable[Stage]) -> tuple[str, ...]:
     return tuple(stage.query for stage in stages if isinstance(stage, Rebuild))
 
 
@@ -135,7 +135,7 @@ def _created(query: Query) -> tuple[Stage, ...]:
     return Create(query.name), Start(query.name)
 
 
-def _continued(query: Query, record: Record) -> Iterator[Stage]:
+def _continued(query: Query, record: QueryRecord) -> Iterator[Stage]:
     yield Continue(query.name)
     if joined := joining_models(query, record):
         yield Backfill(query.name, joined)
@@ -164,8 +164,8 @@ def _updated(
             yield from (Rebuild(query.name), Swap((query.name,)))
         elif record is None:
             yield from _created(query)
-        elif misfit := unaccepted(query, record, deployed, intent.accepted):
-            yield Refuse(query.name, refusal(query, misfit, misfits.get(query.name, ())))
+        elif misfit := rebuild_verdict(query, record, deployed, intent.accepted):
+            yield Refuse(query.name, refuse_query(query, misfit, misfits.get(query.name, ())))
         else:
             yield from _continued(query, record)
 
@@ -175,7 +175,7 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
     unfit = [
         query
         for query in queries
-        if unaccepted(query, records.get(query.name), deployed, intent.accepted)
+        if rebuild_verdict(query, records.get(query.name), deployed, intent.accepted)
         or taken_over_tables(query, records)
     ]
     names = {query.name for query in unfit} | with_readers(unfit, queries).keys()
@@ -193,17 +193,19 @@ def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Ite
             yield from _continued(query, record)
 
 
-def unaccepted(query: Query, record: Record | None, deployed: Deployed, accepted: Accepted) -> Verdict | None:
+def rebuild_verdict(
+    query: Query, record: QueryRecord | None, deployed: Deployed, accepted: AcceptedModels
+) -> Verdict | None:
     """Return why a query must be rebuilt before it can continue."""
-    verdict = fit(query, record, deployed) if record is not None else Verdict("same")
+    verdict = judge_checkpoint(query, record, deployed) if record is not None else Verdict("same")
     return None if accepted.covers(verdict) else verdict
 
 
-def fit(query: Query, record: Record, deployed: Deployed) -> Verdict:
+def judge_checkpoint(query: Query, record: QueryRecord, deployed: Deployed) -> Verdict:
     """Return whether a query can continue from its checkpoint."""
     if query.name in deployed.never_started:
         return Verdict("same")
-    compared = verdict(record.signature, query.signature)
+    compared = compare_signatures(record.signature, query.signature)
     moved = tuple(moved_models(query, record)) if query.signature.stateful else ()
     if not moved:
         return compared

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import structs
 
 from millstream.deploy.planning.intents import Apply, FullRefresh, Intent, Regroup, Update, accepted_by
-from millstream.deploy.planning.query_splits import Split
+from millstream.deploy.planning.query_splits import QuerySplit
 from millstream.deploy.planning.records import Deployed
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.queries.plan import Physical
+from millstream.queries.plan import PhysicalPlan
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.topology import Topology, groups_of, physical_of, topology_of
 from millstream.queries.values import Query
-from millstream.queries.verdict import Verdict, verdict
+from millstream.queries.verdict import Verdict, compare_signatures
 
 
 def verdicts_alone(
@@ -27,7 +27,7 @@ def verdicts_alone(
     both = frozenset(id_ for id_ in models if id_ in old.models and id_ in new.models)
     before, after = _queries_alone(old, both, cache), _queries_alone(new, both, cache)
     return {
-        id_: verdict(before[id_].signature, after[id_].signature)
+        id_: compare_signatures(before[id_].signature, after[id_].signature)
         if id_ in before and id_ in after
         else Verdict("rebuild")
         for id_ in models
@@ -62,7 +62,7 @@ def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:
 
 def leaving_models(
     topology: Topology,
-    physical: Physical,
+    physical: PhysicalPlan,
     running: Deployed,
     unfit: Collection[str],
     old: Catalog,
@@ -132,7 +132,7 @@ def _with_state(outputs: Iterable[Output]) -> dict[str, list[str]]:
 
 def splits_of(
     leaving: Mapping[str, frozenset[str]], topology: Topology, running: Deployed, used: Iterable[str]
-) -> Iterator[Split]:
+) -> Iterator[QuerySplit]:
     """Yield splits: models that would share a query in a new deployment leave together."""
     names = {*used, *running.records}
     groups = groups_of(topology).models if leaving else {}
@@ -143,4 +143,4 @@ def splits_of(
             while name in names:
                 name += "_"
             names.add(name)
-            yield Split(query, name, models)
+            yield QuerySplit(query, name, models)

@@ -10,7 +10,7 @@ import uuid
 from msgspec.structs import replace
 
 from millstream.deploy.checkpoints import retained_version
-from millstream.deploy.checkpoints.applied import Applied, read, write
+from millstream.deploy.checkpoints.applied import LastApply, read_apply, write_apply
 from millstream.deploy.checkpoints.deployed import retain_manifest
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_lock
 from millstream.deploy.engine import Engine
@@ -18,40 +18,40 @@ from millstream.deploy.planning.stages import KeepPrevious
 from millstream.queries.lock import Lock
 
 
-def begin_apply(running: Engine, stage: KeepPrevious) -> Applied | None:
+def begin_apply(engine: Engine, stage: KeepPrevious) -> LastApply | None:
     """Record what an apply replaces; an apply that was killed before its end is continued."""
     if not stage.replaced:
         return None
-    files, folder = running.files, running.checkpoints
-    before = read(files, folder)
+    files, folder = engine.files, engine.checkpoints
+    before = read_apply(files, folder)
     if before is not None and not before.done:
         applied = replace(
             before,
-            replaced=tuple(sorted({*_replaced(running, before), *stage.replaced})),
+            replaced=tuple(sorted({*_replaced(engine, before), *stage.replaced})),
             begun=tuple(sorted({*before.begun, *stage.created})),
         )
     else:
         lock = read_lock(files, folder) or Lock()
-        applied = Applied(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
+        applied = LastApply(uuid.uuid4().hex[:12], lock, stage.replaced, stage.created)
         for name in files.names(folder):
-            retained_version.forget(files, running.tables, checkpoint_folder(folder, name))
+            retained_version.forget_retained(files, engine.tables, checkpoint_folder(folder, name))
         retain_manifest(files, folder)
     if applied != before:
-        write(files, folder, applied)
+        write_apply(files, folder, applied)
     return applied
 
 
-def _replaced(running: Engine, applied: Applied) -> list[str]:
+def _replaced(engine: Engine, applied: LastApply) -> list[str]:
     """Return the queries that an apply has replaced so far; it may be continued with others."""
     retained = {
-        name: retained_version.read(running.files, checkpoint_folder(running.checkpoints, name))
+        name: retained_version.read_retained(engine.files, checkpoint_folder(engine.checkpoints, name))
         for name in applied.replaced
     }
     return [name for name, version in retained.items() if version is not None and version.apply == applied.id]
 
 
-def end_apply(running: Engine) -> None:
+def end_apply(engine: Engine) -> None:
     """Record that an apply is complete: the next one starts a new record."""
-    applied = read(running.files, running.checkpoints)
+    applied = read_apply(engine.files, engine.checkpoints)
     if applied is not None and not applied.done:
-        write(running.files, running.checkpoints, replace(applied, done=True))
+        write_apply(engine.files, engine.checkpoints, replace(applied, done=True))

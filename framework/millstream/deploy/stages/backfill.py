@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Record
-from millstream.deploy.values import DiagnosticEvent, Setup
+from millstream.deploy.planning.records import QueryRecord
+from millstream.deploy.values import DiagnosticEvent, SetupStep
 from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
@@ -26,7 +26,7 @@ from millstream.queries.values import PerBatch, Query
 from millstream.sources.positions import Range, from_stored
 
 
-class Backfilled(Struct, frozen=True):
+class BackfillResult(Struct, frozen=True):
     """The result of a backfill."""
 
     failed: dict[str, Diagnostic] = {}
@@ -35,47 +35,47 @@ class Backfilled(Struct, frozen=True):
     """How many records of each source or model were read, by model."""
 
 
-def backfill(
-    running: Engine,
+def backfill_models(
+    engine: Engine,
     query: Query,
-    record: Record,
+    record: QueryRecord,
     models: Collection[str],
     new: Iterable[str],
     batch: int | None = None,
-) -> Backfilled:
+) -> BackfillResult:
     """Run models over what their query has read; `new` are tables that are still empty.
 
     By default, that is up to its last completed batch; a query that continues has completed a `batch`.
     """
-    spark = running.checkpoint(query).spark(record)
-    batch = checkpoints.last_done(running.files, spark) if batch is None else batch
+    spark = engine.checkpoint(query).spark(record)
+    batch = checkpoints.last_done(engine.files, spark) if batch is None else batch
     if batch is None:
-        return Backfilled()
+        return BackfillResult()
     read = (
         None
         if query.signature.stateful
-        else checkpoints.read_up_to(running.files, spark, batch, query.streams)
+        else checkpoints.read_up_to(engine.files, spark, batch, query.streams)
     )
     if read is None:
         for model in models:
-            running.tell(DiagnosticEvent(_late(query, model)))
-        return Backfilled()
+            engine.tell(DiagnosticEvent(_late(query, model)))
+        return BackfillResult()
     failed: dict[str, Diagnostic] = {}
     read_again: dict[str, dict[str, int]] = {}
     relations = {source.stream: source.relation for source in query.sources if source.stream}
     for group, starts in _by_start(record, models):
-        ranges = running.ranges(query, from_stored(starts), read)
+        ranges = engine.ranges(query, from_stored(starts), read)
         if ranges and not any(part.amount > 0 for part in ranges.values()):
             continue
         # Models that failed in a batch have sent some of its records.
         sent_as = record.header(batch) if starts else ""
-        failed |= _run(running, query, record, group, ranges, frozenset(new), sent_as)
+        failed |= _run(engine, query, record, group, ranges, frozenset(new), sent_as)
         counts = {relations[stream]: part.amount for stream, part in ranges.items() if stream in relations}
         read_again |= {model: counts for model in group if model not in failed}
-    return Backfilled(failed, read_again)
+    return BackfillResult(failed, read_again)
 
 
-def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], dict[str, Any]]]:
+def _by_start(record: QueryRecord, models: Iterable[str]) -> list[tuple[list[str], dict[str, Any]]]:
     """Group models that begin at the same positions."""
     groups: list[tuple[list[str], dict[str, Any]]] = []
     for model in models:
@@ -89,9 +89,9 @@ def _by_start(record: Record, models: Iterable[str]) -> list[tuple[list[str], di
 
 
 def _run(
-    running: Engine,
+    engine: Engine,
     query: Query,
-    record: Record,
+    record: QueryRecord,
     models: Sequence[str],
     ranges: dict[str, Range],
     new: frozenset[str],
@@ -100,28 +100,28 @@ def _run(
     """Run models together; if that fails, run each on its own."""
     names = ", ".join(model.partition(".")[2] for model in models)
     stage = f"backfill of {names}"
-    running.tell(Setup(stage))
-    alone = alone_of(running.job.topology, query.name, models, running.job.physical.lock)
+    engine.tell(SetupStep(stage))
+    alone = alone_of(engine.job.topology, query.name, models, engine.job.physical.lock)
     digest, identity = _digest(alone, ranges), f"{alone.name}/{record.id}"
     # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
     once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
-    context = running.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
+    context = engine.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
     if sent_as:
         context = replace(context, stores=replace(context.stores, sent_as=lambda _: sent_as))
     if (sender := context.stores.exactly_once) is not None:
         context = replace(context, stores=replace(context.stores, exactly_once=sender.repeating(0)))
     try:
-        run_once(running.spark, alone, context, ranges)
+        run_once(engine.spark, alone, context, ranges)
     except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
-        running.tell(Setup(stage, done=True))
+        engine.tell(SetupStep(stage, done=True))
         if len(models) == 1:
-            return {models[0]: running.diagnostic(alone, error)}
+            return {models[0]: engine.diagnostic(alone, error)}
         failed: dict[str, Diagnostic] = {}
         for model in models:
-            failed |= _run(running, query, record, [model], ranges, new, sent_as)
+            failed |= _run(engine, query, record, [model], ranges, new, sent_as)
         return failed
     amount = f"{sum(part.amount for part in ranges.values()):,} records" if ranges else "the rows of tables"
-    running.tell(Setup(stage, f"{amount} that {query.name} had read before", done=True))
+    engine.tell(SetupStep(stage, f"{amount} that {query.name} had read before", done=True))
     return {}
 
 

@@ -12,26 +12,26 @@ from msgspec.structs import replace
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from millstream.core.errors import MillstreamError, Note
+from millstream.core.errors import DiagnosticNote, MillstreamError
 from millstream.core.types import has_equality
 from millstream.deploy.checkpoints import pending_swap
-from millstream.deploy.checkpoints.files import cut, last_begun, last_done, read_up_to
-from millstream.deploy.checkpoints.pending_swap import renamed
+from millstream.deploy.checkpoints.files import cut_batch, last_begun, last_done, read_up_to
+from millstream.deploy.checkpoints.pending_swap import rename_output
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.deploy.planning.stages import Compare
 from millstream.deploy.stages.table_diff import compare_rows
-from millstream.deploy.values import Compared
-from millstream.engine.queries.start import QueryContext, start
+from millstream.deploy.values import TableCompared
+from millstream.engine.queries.start import QueryContext, start_query
 from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
 from millstream.queries.values import ChangesRead, Query, SourceRead, TableOutput
 from millstream.sources.positions import Positions, from_stored, stored
-from millstream.sources.registry import declaration
+from millstream.sources.registry import source_declaration
 from millstream.sources.topic.positions import offsets_in
 
 
 def with_comparison(
-    running: Engine,
+    engine: Engine,
     query: Query,
     rebuilt_query: Query,
     context: QueryContext,
@@ -43,57 +43,57 @@ def with_comparison(
 
     If the running version continues, its rows are those of a `snapshot`, which returns how far it had read.
     """
-    files = running.files
+    files = engine.files
     if not (tables := query.tables):
         return context
-    record, spark, checkpoint = running.record(query), context.checkpoint, running.checkpoint(query)
+    record, spark, checkpoint = engine.record(query), context.checkpoint, engine.checkpoint(query)
     if last_done(files, spark) is not None:
         return context  # it was compared, then killed
-    pending = pending_swap.read(files, checkpoint)
+    pending = pending_swap.read_pending(files, checkpoint)
     assert pending is not None
-    ends_or_reason: Positions | str | None = _incomparable(running, query, record, rebuilt)
+    ends_or_reason: Positions | str | None = _incomparable(engine, query, record, rebuilt)
     if ends_or_reason is None and snapshot is not None:
         # Half a first batch may be stored: its end stays, and so does the snapshot.
         ends_or_reason = snapshot() if pending.ends is None else from_stored(pending.ends)
     elif ends_or_reason is None and record is not None:
-        ends_or_reason = _completed(running, query, record)
+        ends_or_reason = _completed(engine, query, record)
         if pending.ends is not None and from_stored(pending.ends) != ends_or_reason:
             ends_or_reason = "the running version has continued since the rebuild began"
     if isinstance(ends_or_reason, str):
         for table in tables:
-            running.tell(Compared(table.model, less=ends_or_reason))
+            engine.tell(TableCompared(table.model, less=ends_or_reason))
         # Record the decision, so that a later attempt does not cut a completed batch.
-        pending_swap.write(files, checkpoint, replace(pending, ends=pending.ends or {}))
+        pending_swap.write_pending(files, checkpoint, replace(pending, ends=pending.ends or {}))
         return context
     assert record is not None
     assert ends_or_reason is not None
     if snapshot is not None and not ends_or_reason:
         return context  # it was not compared, then killed
     if pending.ends is None:
-        _plan_first_batch(running, rebuilt_query, context)
+        _plan_first_batch(engine, rebuilt_query, context)
         if last_begun(files, spark) is None:
             return context  # there are no records
-        cut(files, spark, 0, ends_or_reason)
-        pending_swap.write(files, checkpoint, replace(pending, ends=stored(ends_or_reason)))
+        cut_batch(files, spark, 0, ends_or_reason)
+        pending_swap.write_pending(files, checkpoint, replace(pending, ends=stored(ends_or_reason)))
 
     def check(session: SparkSession, number: int) -> None:
         if number == 0:
-            _compare(running, session, tables, record, compare, SNAPSHOT_SUFFIX if snapshot else "")
+            _compare(engine, session, tables, record, compare, SNAPSHOT_SUFFIX if snapshot else "")
 
     return replace(context, stores=replace(context.stores, check=check))
 
 
 def _incomparable(
-    running: Engine, query: Query, record: Record | None, rebuilt: Collection[str]
+    engine: Engine, query: Query, record: QueryRecord | None, rebuilt: Collection[str]
 ) -> str | None:
     """Return why the rows of the running version can't be compared; None if they can."""
     if record is None:
         return "another query wrote it before"
-    others = {sink.model: q.name for q in running.job.physical.queries for sink in q.sinks}
+    others = {sink.model: q.name for q in engine.job.physical.queries for sink in q.sinks}
     for source in query.sources:
         if isinstance(source, ChangesRead):
             return f"it reads the changes of {_name(source.relation)}, not a topic"
-        if isinstance(source, SourceRead) and not declaration(source.kind).cuts:
+        if isinstance(source, SourceRead) and not source_declaration(source.kind).cuts:
             return f"no batch can end where it has read {source.title}"
         if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
@@ -102,18 +102,18 @@ def _incomparable(
     return None
 
 
-def _completed(running: Engine, query: Query, record: Record) -> Positions | str:
+def _completed(engine: Engine, query: Query, record: QueryRecord) -> Positions | str:
     """Return how far the running version has read, or why that is not comparable."""
-    old = running.checkpoint(query).spark(record)
-    done = last_done(running.files, old)
-    if done is None or done != last_begun(running.files, old):
+    old = engine.checkpoint(query).spark(record)
+    done = last_done(engine.files, old)
+    if done is None or done != last_begun(engine.files, old):
         return WITHIN_BATCH
-    return comparable_ends(running, query, read_up_to(running.files, old, done, query.streams) or {})
+    return comparable_ends(engine, query, read_up_to(engine.files, old, done, query.streams) or {})
 
 
-def comparable_ends(running: Engine, query: Query, ends: Positions) -> Positions | str:
+def comparable_ends(engine: Engine, query: Query, ends: Positions) -> Positions | str:
     """Return the positions, or the reason if the topics have other partitions now."""
-    held, offsets = running.kafka.held(query.topics_read), offsets_in(ends)
+    held, offsets = engine.kafka.held(query.topics_read), offsets_in(ends)
     if any(offsets.get(topic, {}).keys() != partitions.keys() for topic, partitions in held.items()):
         return "it read other topics or partitions before"
     return ends
@@ -134,11 +134,13 @@ class _StopAfterPlanning:
         """Never called, since entering always raises."""
 
 
-def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryContext) -> None:
+def _plan_first_batch(engine: Engine, rebuilt_query: Query, context: QueryContext) -> None:
     """Let Spark plan the offsets of the first batch without running it."""
     stores = replace(context.stores, turn=_StopAfterPlanning())
     try:
-        streaming = start(running.spark, rebuilt_query, replace(context, stores=stores), availableNow=True)
+        streaming = start_query(
+            engine.spark, rebuilt_query, replace(context, stores=stores), availableNow=True
+        )
     except _PlannedError:
         return  # a table over tables begins with a batch of its own
     try:
@@ -151,10 +153,10 @@ def _plan_first_batch(running: Engine, rebuilt_query: Query, context: QueryConte
 
 
 def _compare(
-    running: Engine,
+    engine: Engine,
     session: SparkSession,
     tables: Sequence[TableOutput],
-    record: Record,
+    record: QueryRecord,
     compare: Compare,
     suffix: str,
 ) -> None:
@@ -162,25 +164,27 @@ def _compare(
     for table in tables:
         names = _comparable(table, record, compare.untouched)
         if isinstance(names, str):
-            running.tell(Compared(table.model, less=names))
+            engine.tell(TableCompared(table.model, less=names))
             continue
-        old = running.tables.rows(session, renamed(table, suffix))
-        new = running.tables.rows(session, renamed(table, PENDING_SUFFIX))
+        old = engine.tables.rows(session, rename_output(table, suffix))
+        new = engine.tables.rows(session, rename_output(table, PENDING_SUFFIX))
         rows, diagnostic = compare_rows(table, names, old, new)
         if diagnostic is None:
-            running.tell(Compared(table.model, tuple(names), rows))
+            engine.tell(TableCompared(table.model, tuple(names), rows))
         elif compare.accept_differences:
-            running.tell(Compared(table.model, tuple(names), rows, less=diagnostic.message))
+            engine.tell(TableCompared(table.model, tuple(names), rows, less=diagnostic.message))
         else:
             problems.append(diagnostic)
     if problems:
         first, *others = problems
-        notes = (note for diagnostic in others for note in (Note(diagnostic.message), *diagnostic.notes))
+        notes = (
+            note for diagnostic in others for note in (DiagnosticNote(diagnostic.message), *diagnostic.notes)
+        )
         raise MillstreamError(replace(first, notes=(*first.notes, *notes)))
 
 
 def _comparable(
-    table: TableOutput, record: Record, untouched: Mapping[str, Sequence[str]]
+    table: TableOutput, record: QueryRecord, untouched: Mapping[str, Sequence[str]]
 ) -> list[str] | str:
     """Return the columns to compare besides the keys, or why there are none."""
     before = {column.name: column.type for column in record.tables.get(table.model, ())}

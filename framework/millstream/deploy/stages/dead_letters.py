@@ -14,17 +14,17 @@ from pyspark.sql import DataFrame
 
 from millstream.deploy.checkpoints.dead_letter_offsets import (
     SentDeadLetters,
-    later,
-    progress,
-    read,
-    settled,
-    write,
+    later_offsets,
+    query_progress,
+    read_sent,
+    settle_sent,
+    write_sent,
 )
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.intents import may_rebuild
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.deploy.stages import dead_letter_filter as unsent
-from millstream.deploy.values import Setup
+from millstream.deploy.values import SetupStep
 from millstream.engine.queries.start import QueryContext, run_once
 from millstream.queries.topology import dead_letters_query_of
 from millstream.queries.values import Query, TopicRead
@@ -32,27 +32,29 @@ from millstream.sources.topic import spark as topic_reads
 from millstream.sources.topic.positions import topic_range
 
 
-def with_dead_letters(running: Engine, query: Query, record: Record, context: QueryContext) -> QueryContext:
+def with_dead_letters(
+    engine: Engine, query: Query, record: QueryRecord, context: QueryContext
+) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
     source = next(
         (source for source in query.topic_reads if source.relation == query.dead_letter_source), None
     )
     if source is None:
         return context
-    files, folder, spark = running.files, running.checkpoints.rstrip("/"), context.checkpoint
-    done, again = progress(files, spark, source.topic)
-    starts = _begins(running, source) if done is None else done
+    files, folder, spark = engine.files, engine.checkpoints.rstrip("/"), context.checkpoint
+    done, again = query_progress(files, spark, source.topic)
+    starts = _begins(engine, source) if done is None else done
     columns = source.deciding
-    sent = _sent_before(running, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
-    sent = settled(files, folder, sent)
-    due, readers = later(starts, again), _readers(running, source)
+    sent = _sent_before(engine, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    sent = settle_sent(files, folder, sent)
+    due, readers = later_offsets(starts, again), _readers(engine, source)
     # Records that are read again may be bad in a column that was not read before.
-    again_read = may_rebuild(running.job.intent) or not set(readers) <= set(sent.readers)
+    again_read = may_rebuild(engine.job.intent) or not set(readers) <= set(sent.readers)
     recheck = again_read and not set(columns) <= set(sent.columns)
-    since, upto = sent.began if recheck else sent.upto, later(sent.upto, due)
+    since, upto = sent.began if recheck else sent.upto, later_offsets(sent.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
-        _send(running, source, ranges, {} if recheck else sent.end)
+        _send(engine, source, ranges, {} if recheck else sent.end)
     now = replace(
         sent,
         id=record.ids.get(source.topic, ""),
@@ -60,9 +62,9 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
         columns=columns if recheck else tuple(column for column in sent.columns if column in columns),
         readers=readers,
         checkpoint=spark.removeprefix(f"{folder}/"),
-        end=running.kafka.held([_topic_of(query)])[_topic_of(query)],
+        end=engine.kafka.held([_topic_of(query)])[_topic_of(query)],
     )
-    write(files, folder, source.relation, now)
+    write_sent(files, folder, source.relation, now)
     if late and done is None and not again:
         context = _from(context, source, starts)
     if any(offset > starts.get(n, 0) for n, offset in upto.items()):
@@ -73,63 +75,63 @@ def with_dead_letters(running: Engine, query: Query, record: Record, context: Qu
     return context
 
 
-def _begins(running: Engine, source: TopicRead) -> Offsets:
+def _begins(engine: Engine, source: TopicRead) -> Offsets:
     """Return the offsets at which a new query begins to read a topic."""
-    ends = running.kafka.held([source.topic])[source.topic]
-    ranges = running.kafka.until(source.topic, running.topic_options(source), ends)
+    ends = engine.kafka.held([source.topic])[source.topic]
+    ranges = engine.kafka.until(source.topic, engine.topic_options(source), ends)
     return {n: first for n, (first, _) in ranges.items()}
 
 
-def _sent_before(running: Engine, source: TopicRead, record: Record) -> SentDeadLetters | None:
-    sent = read(running.files, running.checkpoints, source.relation)
+def _sent_before(engine: Engine, source: TopicRead, record: QueryRecord) -> SentDeadLetters | None:
+    sent = read_sent(engine.files, engine.checkpoints, source.relation)
     if sent is None or sent.topic != source.topic:
         return None
     id_ = record.ids.get(source.topic, "")
     return None if sent.id and id_ and sent.id != id_ else sent
 
 
-def _readers(running: Engine, source: TopicRead) -> tuple[str, ...]:
+def _readers(engine: Engine, source: TopicRead) -> tuple[str, ...]:
     """Return the checkpoints and models that read a source; a query that never ran is given by name."""
     readers: list[str] = []
-    for query in running.job.physical.queries:
+    for query in engine.job.physical.queries:
         if any(read.relation == source.relation for read in query.sources):
-            record = running.record(query)
+            record = engine.record(query)
             readers += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
     return tuple(sorted(readers))
 
 
-def _send(running: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: Offsets) -> None:
+def _send(engine: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: Offsets) -> None:
     """Send the dead letters of some records, except those that the dead letter topic already holds."""
-    query = dead_letters_query_of(running.job.topology, source.relation)
+    query = dead_letters_query_of(engine.job.topology, source.relation)
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.rpartition('.')[2]}"
-    running.tell(Setup(name))
-    context = running.context_of(query, f"{query.name}/{source.topic}")
+    engine.tell(SetupStep(name))
+    context = engine.context_of(query, f"{query.name}/{source.topic}")
     if context.stores.exactly_once is not None:
         context.stores.exactly_once.end_earlier()
-    before = running.kafka.held([topic])[topic]
-    held = running.kafka.until(topic, {"began": since}, before)
-    options = running.kafka.source(topic, {})
+    before = engine.kafka.held([topic])[topic]
+    held = engine.kafka.until(topic, {"began": since}, before)
+    options = engine.kafka.source(topic, {})
 
     def without_sent(rows: DataFrame) -> DataFrame:
         dead_letters = TopicRead("_letters", "", topic, headers=True)
-        topic_reads.bounded(rows.sparkSession, dead_letters, options, held)
+        topic_reads.read_ranges(rows.sparkSession, dead_letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
-    available = running.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
+    available = engine.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
     unsent_ranges = {
         n: (min(max(first, ranges[n][0]), stop), stop)
         for n, (first, stop) in available.items()
         if n in ranges
     }
     run_once(
-        running.spark,
+        engine.spark,
         query,
         replace(context, without_sent=without_sent),
         {source.topic: topic_range(unsent_ranges)},
     )
-    count = sum(running.kafka.held([topic])[topic].values()) - sum(before.values())
-    running.tell(Setup(name, f"{count:,} sent", done=True))
+    count = sum(engine.kafka.held([topic])[topic].values()) - sum(before.values())
+    engine.tell(SetupStep(name, f"{count:,} sent", done=True))
 
 
 def _from(context: QueryContext, source: TopicRead, starts: Offsets) -> QueryContext:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.engine.queries.failures import PASSING
 from millstream.engine.queries.start import try_out
 from millstream.queries.topology import alone_of
@@ -22,58 +22,58 @@ from millstream.queries.values import Query
 from millstream.sources.positions import Positions, stored
 
 
-def isolate(running: Engine, query: Query) -> dict[str, Diagnostic]:
+def isolate_failures(engine: Engine, query: Query) -> dict[str, Diagnostic]:
     """Leave out the models that fail on the batch on which their query failed; return their errors.
 
     If the query failed before its first batch, the models are tried without records. The result is empty if
     the query has state, if it failed for another reason, such as a registry that does not answer, or if all
     models fail.
     """
-    checkpoint, record = running.checkpoint(query), running.record(query)
+    checkpoint, record = engine.checkpoint(query), engine.record(query)
     if record is None or query.signature.stateful or len(query.stored) < 2:
         return {}
     spark = checkpoint.spark(record)
-    begun, done = checkpoints.last_begun(running.files, spark), checkpoints.last_done(running.files, spark)
-    starts = {} if done is None else checkpoints.read_up_to(running.files, spark, done, query.streams)
+    begun, done = checkpoints.last_begun(engine.files, spark), checkpoints.last_done(engine.files, spark)
+    starts = {} if done is None else checkpoints.read_up_to(engine.files, spark, done, query.streams)
     ends = (
         starts
         if begun in {None, done}
-        else checkpoints.read_up_to(running.files, spark, begun or 0, query.streams)
+        else checkpoints.read_up_to(engine.files, spark, begun or 0, query.streams)
     )
     if ends is None or starts is None:
         return {}
-    failed = _failing(running, query, starts, ends)
+    failed = _failing(engine, query, starts, ends)
     if not failed or len(failed) == len(query.stored):
         return {}
     left_out = dict.fromkeys(failed, stored(starts)) | record.left_out
     outputs = {model: topic for model, topic in query.stored.items() if model not in failed}
-    checkpoints.write_record(running.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
+    checkpoints.write_record(engine.files, checkpoint, replace(record, outputs=outputs, left_out=left_out))
     return failed
 
 
-def without(running: Engine, query: Query, left_out: Collection[str]) -> Query:
+def leave_out(engine: Engine, query: Query, left_out: Collection[str]) -> Query:
     """Return a query without some of its models; it still sends the dead letters of its source."""
     others = [model for model in query.stored if model not in left_out]
     if not left_out:
         return query
-    job = running.job
+    job = engine.job
     return alone_of(job.topology, query.name, others, job.physical.lock, dead_letters=True)
 
 
-def missing_from(record: Record | None, left_out: Iterable[str]) -> dict[str, dict[str, Any]]:
+def missing_from(record: QueryRecord | None, left_out: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the stored positions from which models miss records; empty for models that never ran."""
     return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
 
 
-def _failing(running: Engine, query: Query, starts: Positions, ends: Positions) -> dict[str, Diagnostic]:
-    ranges = running.ranges(query, starts, ends)
+def _failing(engine: Engine, query: Query, starts: Positions, ends: Positions) -> dict[str, Diagnostic]:
+    ranges = engine.ranges(query, starts, ends)
     failed: dict[str, Diagnostic] = {}
     for model in query.stored:
-        alone = alone_of(running.job.topology, query.name, [model], running.job.physical.lock)
+        alone = alone_of(engine.job.topology, query.name, [model], engine.job.physical.lock)
         try:
-            try_out(running.spark, alone, running.context_of(alone, ""), ranges)
+            try_out(engine.spark, alone, engine.context_of(alone, ""), ranges)
         except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
-            diagnostic = running.diagnostic(alone, error)
+            diagnostic = engine.diagnostic(alone, error)
             if diagnostic.code in PASSING:
                 return {}
             failed[model] = diagnostic

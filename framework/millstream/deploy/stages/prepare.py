@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.checkpoints import retained_version
-from millstream.deploy.checkpoints.applied import Applied
+from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.files import records_in
-from millstream.deploy.checkpoints.swap import forget
+from millstream.deploy.checkpoints.swap import forget_rebuild
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.definitions import is_same
-from millstream.deploy.planning.records import Offsets, Record, new_record, taken_over_tables
+from millstream.deploy.planning.records import Offsets, QueryRecord, new_record, taken_over_tables
 from millstream.deploy.planning.stages import (
     Backfill,
     Compare,
@@ -26,23 +26,23 @@ from millstream.deploy.planning.stages import (
     Stage,
     Start,
 )
-from millstream.deploy.stages.backfill import backfill
+from millstream.deploy.stages.backfill import backfill_models
 from millstream.deploy.stages.compare import with_comparison
 from millstream.deploy.stages.dead_letters import with_dead_letters
-from millstream.deploy.stages.failed_models import missing_from, without
-from millstream.deploy.stages.rebuild import begin
+from millstream.deploy.stages.failed_models import leave_out, missing_from
+from millstream.deploy.stages.rebuild import begin_rebuild
 from millstream.deploy.values import LeftOut
 from millstream.engine.queries.start import QueryContext
 from millstream.queries.commands import APPLY, full_refresh
-from millstream.queries.values import Query, Signature
-from millstream.queries.verdict import copied
+from millstream.queries.values import Query, QuerySignature
+from millstream.queries.verdict import match_copies
 from millstream.sources.topic.positions import offsets_in
 
 
-class Opened(Struct, frozen=True):
+class OpenedCheckpoint(Struct, frozen=True):
     """The checkpoint that a query continues from, and its tables."""
 
-    record: Record | None
+    record: QueryRecord | None
     """None if the query is new."""
     ids: dict[str, str]
     created: frozenset[str]
@@ -51,63 +51,63 @@ class Opened(Struct, frozen=True):
     failed: dict[str, Diagnostic] = {}
 
 
-def prepare(
-    running: Engine,
+def prepare_query(
+    engine: Engine,
     query: Query,
     chain: Iterable[Stage],
     left_out: Collection[str] = (),
-    applied: Applied | None = None,
+    applied: LastApply | None = None,
 ) -> tuple[Query, QueryContext]:
     """Execute the stages before a query reads; return the query to start, and its context.
 
     The query is without models in `left_out`, and without models whose backfill fails.
     """
     ready: tuple[Query, QueryContext] | None = None
-    opened: Opened | None = None
+    opened: OpenedCheckpoint | None = None
     for stage in chain:
         match stage, ready, opened:
             case Refuse(diagnostic=diagnostic), _, _:
                 raise MillstreamError(diagnostic)
             case ((Create() | Continue()), _, _):
-                opened = open_checkpoint(running, query)
-            case Backfill(models=models), _, Opened():
+                opened = open_checkpoint(engine, query)
+            case Backfill(models=models), _, OpenedCheckpoint():
                 joining = [model for model in models if model not in left_out]
-                opened = _backfilled(running, query, opened, joining)
-            case Start(), _, Opened():
-                ready = _ready(running, query, opened, left_out)
+                opened = _backfilled(engine, query, opened, joining)
+            case Start(), _, OpenedCheckpoint():
+                ready = _ready(engine, query, opened, left_out)
             case Rebuild(), _, _:
-                ready = begin(running, query, applied.id if applied else "")
+                ready = begin_rebuild(engine, query, applied.id if applied else "")
             case Compare(), (prepared, context), _:
                 replaced = applied.replaced if applied else ()
-                ready = prepared, with_comparison(running, query, prepared, context, stage, replaced)
+                ready = prepared, with_comparison(engine, query, prepared, context, stage, replaced)
     assert ready is not None, f"nothing starts {query.name}"
     return ready
 
 
-def open_checkpoint(running: Engine, query: Query) -> Opened:
+def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
     """Refuse a checkpoint whose topics were recreated; create missing tables."""
-    record, ids = running.record(query), running.ids(query)
-    check_record(running, query, record)
+    record, ids = engine.record(query), engine.ids(query)
+    check_record(engine, query, record)
     if record and (recreated := [topic for topic, id_ in ids.items() if record.ids.get(topic, id_) != id_]):
         names = ", ".join(f"'{topic}'" for topic in recreated)
         message = f"{query.title}: {names} was deleted and recreated; the saved offsets no longer apply"
         remedy = f"read it from its start: {full_refresh(query.stored)}"
         raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     if record is not None:
-        _check_tables(running, query, record)
+        _check_tables(engine, query, record)
     created = {
         table.model
         for table in query.tables
         if (record is None or record.tables.get(table.model) != table.columns)
-        and running.tables.create(table, changes=table.model in running.streamed)
+        and engine.tables.create(table, changes=table.model in engine.streamed)
     }
-    return Opened(record, ids, frozenset(created))
+    return OpenedCheckpoint(record, ids, frozenset(created))
 
 
-def _check_tables(running: Engine, query: Query, record: Record) -> None:
+def _check_tables(engine: Engine, query: Query, record: QueryRecord) -> None:
     """Refuse to go on after the rows of a table that is gone: a new one would only get those that follow."""
     tables = [table.model for table in query.tables if table.model in record.tables]
-    gone = [model for model in tables if not running.tables.exists(model)]
+    gone = [model for model in tables if not engine.tables.exists(model)]
     if gone:
         names = " and ".join(f"'{model.partition('.')[2]}'" for model in gone)
         message = (
@@ -117,17 +117,17 @@ def _check_tables(running: Engine, query: Query, record: Record) -> None:
         raise MillstreamError(Diagnostic("MS696", message, None, remedy))
 
 
-def check_record(running: Engine, query: Query, record: Record | None) -> None:
+def check_record(engine: Engine, query: Query, record: QueryRecord | None) -> None:
     """Refuse a checkpoint of another project, and tables with rows of another query."""
-    project = running.job.project.settings.name
+    project = engine.job.project.settings.name
     if record is not None and record.project != project:
         message = f"the checkpoint of {query.name} belongs to another project, '{record.project}'"
         remedy = f"give '{project}' its own folder: set `checkpoints:` of the target in profiles.yml"
         raise MillstreamError(Diagnostic("MS869", message, None, remedy))
     for table in query.tables:
-        if (record is not None and table.model in record.tables) or not running.tables.has_rows(table):
+        if (record is not None and table.model in record.tables) or not engine.tables.has_rows(table):
             continue
-        before = taken_over_tables(query, records_in(running.files, running.checkpoints)).get(table.model)
+        before = taken_over_tables(query, records_in(engine.files, engine.checkpoints)).get(table.model)
         if before is not None:
             name = table.model.partition(".")[2]
             owner = f"the table {name} has rows of query {before}"
@@ -136,38 +136,42 @@ def check_record(running: Engine, query: Query, record: Record | None) -> None:
             raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 
 
-def _backfilled(running: Engine, query: Query, opened: Opened, models: Sequence[str]) -> Opened:
+def _backfilled(
+    engine: Engine, query: Query, opened: OpenedCheckpoint, models: Sequence[str]
+) -> OpenedCheckpoint:
     if opened.record is None or not models:
         return opened
-    backfilled = backfill(running, query, opened.record, models, opened.created)
+    backfilled = backfill_models(engine, query, opened.record, models, opened.created)
     return replace(opened, backfilled=backfilled.read, failed=backfilled.failed)
 
 
 def _ready(
-    running: Engine, query: Query, opened: Opened, left_out: Collection[str]
+    engine: Engine, query: Query, opened: OpenedCheckpoint, left_out: Collection[str]
 ) -> tuple[Query, QueryContext]:
     failed = opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
     if failed and len(out) == len(query.stored):
         raise MillstreamError(*failed.values())
     for model, diagnostic in failed.items():
-        running.tell(LeftOut(query.name, model, diagnostic))
-    record = _write_new_record(running, query, opened, out)
-    prepared = without(running, query, out)
+        engine.tell(LeftOut(query.name, model, diagnostic))
+    record = _write_new_record(engine, query, opened, out)
+    prepared = leave_out(engine, query, out)
     new = opened.created if opened.record is None else frozenset[str]()
-    context = running.context(prepared, record, running.checkpoint(query), new)
-    context = with_dead_letters(running, prepared, record, context)
+    context = engine.context(prepared, record, engine.checkpoint(query), new)
+    context = with_dead_letters(engine, prepared, record, context)
     return prepared, replace(context, backfilled=opened.backfilled, left_out=failed)
 
 
-def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collection[str]) -> Record:
+def _write_new_record(
+    engine: Engine, query: Query, opened: OpenedCheckpoint, out: Collection[str]
+) -> QueryRecord:
     before = opened.record
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}
-    project, definition = running.job.project.settings.name, running.definition(outputs)
+    project, definition = engine.job.project.settings.name, engine.definition(outputs)
     new = new_record(project, query, opened.ids, definition)
     new = replace(new, outputs=outputs, left_out=missing_from(before, out))
     if before is None:
-        sent = any(any(ends.values()) for ends in running.kafka.held(query.topics).values())
+        sent = any(any(ends.values()) for ends in engine.kafka.held(query.topics).values())
         new = replace(new, tombstones="first" if sent else "needed")
     if before is not None:
         defined_before = is_same(before.definition, new.definition)
@@ -180,7 +184,7 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
             outputs=outputs,
             left_out=new.left_out,
-            sent=_unread(running, query, before),
+            sent=_unread(engine, query, before),
             ids=before.ids | opened.ids,
             tombstones=before.tombstones if unchanged else "all",
             definition=before.definition if defined_before else new.definition,
@@ -189,20 +193,20 @@ def _write_new_record(running: Engine, query: Query, opened: Opened, out: Collec
             | {model: new.created for model in opened.backfilled if model not in before.left_out},
         )
     if new != before:
-        checkpoints.write_record(running.files, running.checkpoint(query), new)
+        checkpoints.write_record(engine.files, engine.checkpoint(query), new)
     return new
 
 
-def _continued(before: Signature, new: Signature) -> Signature:
+def _continued(before: QuerySignature, new: QuerySignature) -> QuerySignature:
     """Return the signature of a query that goes on: what its state has copies of stays as it began."""
-    return new if copied(before, new) is None else replace(new, copies=before.copies)
+    return new if match_copies(before, new) is None else replace(new, copies=before.copies)
 
 
-def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str, Offsets]]:
+def _unread(engine: Engine, query: Query, record: QueryRecord) -> dict[str, dict[str, Offsets]]:
     """Return up to where another version has sent records, without topics that were read further since."""
     if not record.sent:
         return {}
-    read = offsets_in(checkpoints.read_so_far(running.files, running.checkpoint(query).spark(record)))
+    read = offsets_in(checkpoints.read_so_far(engine.files, engine.checkpoint(query).spark(record)))
     return {
         topic: starts
         for topic, starts in record.sent.items()
@@ -214,27 +218,27 @@ def _unread(running: Engine, query: Query, record: Record) -> dict[str, dict[str
     }
 
 
-def reset(running: Engine, query: Query) -> None:
+def reset_query(engine: Engine, query: Query) -> None:
     """Remove a query's checkpoint and tables, and the checkpoints of queries that read changes of the tables.
 
     These have positions in the logs of the tables, which the next ones of the same names don't have. A query
     that starts again computes what it stores from all rows of its inputs.
     """
-    _forget(running, query)
+    _forget(engine, query)
     for table in query.tables:
-        running.tables.drop(table)
+        engine.tables.drop(table)
     dropped = {table.model for table in query.tables}
     readers = [
         reader
-        for reader in running.job.physical.queries
+        for reader in engine.job.physical.queries
         if reader.name != query.name and any(read.relation in dropped for read in reader.table_reads)
     ]
     for reader in readers:
-        _forget(running, reader)
+        _forget(engine, reader)
 
 
-def _forget(running: Engine, query: Query) -> None:
-    checkpoint = running.checkpoint(query)
-    forget(running.files, running.tables, checkpoint)
-    retained_version.forget(running.files, running.tables, checkpoint)
-    running.files.remove(checkpoint.folder)
+def _forget(engine: Engine, query: Query) -> None:
+    checkpoint = engine.checkpoint(query)
+    forget_rebuild(engine.files, engine.tables, checkpoint)
+    retained_version.forget_retained(engine.files, engine.tables, checkpoint)
+    engine.files.remove(checkpoint.folder)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.pending_swap import PendingSwap
-from millstream.deploy.checkpoints.swap import begin_swap, forget, settle
+from millstream.deploy.checkpoints.swap import begin_swap, forget_rebuild, settle_swap
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import new_record
 from millstream.deploy.stages.dead_letters import with_dead_letters
@@ -23,50 +23,50 @@ from millstream.kafka.clients import admin_of
 from millstream.queries.values import PerBatch, Query
 
 
-def begin(
-    running: Engine, query: Query, apply: str = "", *, held: bool = False
+def begin_rebuild(
+    engine: Engine, query: Query, apply: str = "", *, held: bool = False
 ) -> tuple[Query, QueryContext]:
     """Return the query to run until the swap, and its context; with `apply`, the old version is retained.
 
     If records are `held` back, the query sends nothing until the swap, since the running version continues.
     """
-    checkpoint = running.checkpoint(query)
-    project, definition = running.job.project.settings.name, running.definition(query.stored)
-    new = new_record(project, query, running.ids(query), definition)
-    pending = pending_swap.read(running.files, checkpoint)
-    digest = _digest(running, query)
+    checkpoint = engine.checkpoint(query)
+    project, definition = engine.job.project.settings.name, engine.definition(query.stored)
+    new = new_record(project, query, engine.ids(query), definition)
+    pending = pending_swap.read_pending(engine.files, checkpoint)
+    digest = _digest(engine, query)
     if pending is None or (pending.digest, pending.apply, pending.held) != (digest, apply, held):
-        forget(running.files, running.tables, checkpoint)
+        forget_rebuild(engine.files, engine.tables, checkpoint)
         sent = [sink.topic for sink in query.sinks]
         # The new records of an appending query begin at the ends of its topics.
-        began = running.kafka.held(sent) if query.output_mode == "append" else {}
+        began = engine.kafka.held(sent) if query.output_mode == "append" else {}
         record = replace(new, folder=f"spark-{new.id}", began=began, tombstones="first")
-        streamed = tuple(sorted(running.streamed.intersection(record.tables)))
+        streamed = tuple(sorted(engine.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update" and not query.sends_changes
         pending = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)
-        sizes = record_sizes(admin_of(running.kafka.cluster), query) if held else None
+        sizes = record_sizes(admin_of(engine.kafka.cluster), query) if held else None
         option = "" if sizes is None else sizes.option
         pending = replace(pending, exactly_once=held and query.exactly_once, sizes=option)
-        pending_swap.write(running.files, checkpoint, pending)
+        pending_swap.write_pending(engine.files, checkpoint, pending)
     rebuilt = _to_new_tables(query, pending)
-    created = {t.model for t in rebuilt.tables if running.tables.create(t, changes=False)}
-    context = running.context(rebuilt, pending.record, checkpoint, frozenset(created), sends=not held)
-    return rebuilt, context if held else with_dead_letters(running, rebuilt, pending.record, context)
+    created = {t.model for t in rebuilt.tables if engine.tables.create(t, changes=False)}
+    context = engine.context(rebuilt, pending.record, checkpoint, frozenset(created), sends=not held)
+    return rebuilt, context if held else with_dead_letters(engine, rebuilt, pending.record, context)
 
 
-def swap(running: Engine, query: Query) -> None:
-    checkpoint = running.checkpoint(query)
-    if (pending := pending_swap.read(running.files, checkpoint)) is not None and not pending.swapping:
+def swap_rebuilt(engine: Engine, query: Query) -> None:
+    checkpoint = engine.checkpoint(query)
+    if (pending := pending_swap.read_pending(engine.files, checkpoint)) is not None and not pending.swapping:
         # It has read what the replaced version had read, and sent a tombstone for what no longer matches.
         complete = replace(pending, record=replace(pending.record, tombstones="needed"))
-        pending_swap.write(running.files, checkpoint, complete)
-    begin_swap(running.files, checkpoint)
-    settle(running.files, running.tables, running.held, checkpoint)
+        pending_swap.write_pending(engine.files, checkpoint, complete)
+    begin_swap(engine.files, checkpoint)
+    settle_swap(engine.files, engine.tables, engine.held, checkpoint)
 
 
-def _digest(running: Engine, query: Query) -> str:
+def _digest(engine: Engine, query: Query) -> str:
     """Return a digest of everything that a query does: after an edit, half a rebuild is useless."""
-    functions = [running.job.catalog.functions[name].digest for name in query.functions]
+    functions = [engine.job.catalog.functions[name].digest for name in query.functions]
     return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
 
 

@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints import retained_version
-from millstream.deploy.checkpoints.applied import Applied, read, remove, write
+from millstream.deploy.checkpoints.applied import LastApply, read_apply, remove_apply, write_apply
 from millstream.deploy.checkpoints.deployed import restore_manifest
 from millstream.deploy.checkpoints.files import checkpoint_folder, records_in
 from millstream.deploy.checkpoints.joined_swap import JoinedSwap
 from millstream.deploy.checkpoints.retained_version import RetainedVersion
 from millstream.deploy.checkpoints.swap import swap_together
-from millstream.deploy.engine import Engine, engine
-from millstream.deploy.planning.records import Offsets, Record
-from millstream.deploy.values import Job, Setup, Tell
+from millstream.deploy.engine import Engine, start_engine
+from millstream.deploy.planning.records import Offsets, QueryRecord
+from millstream.deploy.values import Job, SetupStep, Tell
 from millstream.queries.values import TableOutput
 from millstream.sources.topic.positions import offsets_in
 
@@ -27,25 +27,25 @@ from millstream.sources.topic.positions import offsets_in
 class Rollback(Struct, frozen=True):
     """What a rollback puts back."""
 
-    applied: Applied
+    applied: LastApply
     retained: dict[str, RetainedVersion]
 
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
     """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
-    with engine(job, [], folder, tell, spark) as running:
+    with start_engine(job, [], folder, tell, spark) as running:
         rollback = rollback_of(running)
         put_back(running, rollback)
         return list(rollback.retained)
 
 
-def rollback_of(running: Engine) -> Rollback:
+def rollback_of(engine: Engine) -> Rollback:
     """Return what can be put back; raise if the last apply can't be rolled back."""
-    applied = read(running.files, running.checkpoints)
-    retained = {} if applied is None else _retained(running, applied.id)
-    records = records_in(running.files, running.checkpoints)
+    applied = read_apply(engine.files, engine.checkpoints)
+    retained = {} if applied is None else _retained(engine, applied.id)
+    records = records_in(engine.files, engine.checkpoints)
     if applied is None or not (applied.done or applied.back or retained or records.keys() & applied.begun):
-        message = f"no apply to {running.job.project.target.title} can be rolled back"
+        message = f"no apply to {engine.job.project.target.title} can be rolled back"
         remedy = "only the last `millstream apply` that rebuilt something is retained"
         raise MillstreamError(Diagnostic("MS887", message, None, remedy))
     lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
@@ -54,48 +54,50 @@ def rollback_of(running: Engine) -> Rollback:
     return Rollback(applied, retained)
 
 
-def put_back(running: Engine, rollback: Rollback) -> None:
+def put_back(engine: Engine, rollback: Rollback) -> None:
     """Swap back; the queries must not run."""
     applied, retained = rollback.applied, rollback.retained
-    records = records_in(running.files, running.checkpoints)
+    records = records_in(engine.files, engine.checkpoints)
     for name, version in retained.items():
-        checkpoint = checkpoint_folder(running.checkpoints, name)
+        checkpoint = checkpoint_folder(engine.checkpoints, name)
         if (
             version.record is not None
-            and (sent := _sent(running, version.record, records)) != version.record.sent
+            and (sent := _sent(engine, version.record, records)) != version.record.sent
         ):
-            retained_version.write(
-                running.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
+            retained_version.write_retained(
+                engine.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
             )
-    write(running.files, running.checkpoints, replace(applied, back=True))
+    write_apply(engine.files, engine.checkpoints, replace(applied, back=True))
     joined = JoinedSwap(tuple(retained), applied.lock, back=True)
-    swap_together(running.files, running.tables, running.held, running.checkpoints, joined)
+    swap_together(engine.files, engine.tables, engine.held, engine.checkpoints, joined)
     for name, version in retained.items():
         note = f"version of {version.record.created}" if version.record else "belongs to another query again"
-        running.tell(Setup(name, note, done=True))
+        engine.tell(SetupStep(name, note, done=True))
     for name in applied.begun:
         # The query did not run before the apply.
         for model in records[name].tables if name in records else ():
-            running.tables.drop(TableOutput(model))
-        running.files.remove(checkpoint_folder(running.checkpoints, name).folder)
-    restore_manifest(running.files, running.checkpoints)
-    remove(running.files, running.checkpoints)
+            engine.tables.drop(TableOutput(model))
+        engine.files.remove(checkpoint_folder(engine.checkpoints, name).folder)
+    restore_manifest(engine.files, engine.checkpoints)
+    remove_apply(engine.files, engine.checkpoints)
 
 
-def _sent(running: Engine, retained: Record, records: dict[str, Record]) -> dict[str, dict[str, Offsets]]:
+def _sent(
+    engine: Engine, retained: QueryRecord, records: dict[str, QueryRecord]
+) -> dict[str, dict[str, Offsets]]:
     """Return up to where the newer version has sent the records of each topic that the older one writes."""
     sent = dict(retained.sent)
     for name, record in records.items():
         topics = set((record.outputs or {}).values()) & set((retained.outputs or {}).values()) - {""}
-        if topics and record.id != retained.id and (read := running.read(name, record)):
+        if topics and record.id != retained.id and (read := engine.read(name, record)):
             sent |= dict.fromkeys(sorted(topics), offsets_in(read))
     return sent
 
 
-def _retained(running: Engine, apply: str) -> dict[str, RetainedVersion]:
-    names = running.files.names(running.checkpoints)
+def _retained(engine: Engine, apply: str) -> dict[str, RetainedVersion]:
+    names = engine.files.names(engine.checkpoints)
     retained = {
-        name: retained_version.read(running.files, checkpoint_folder(running.checkpoints, name))
+        name: retained_version.read_retained(engine.files, checkpoint_folder(engine.checkpoints, name))
         for name in sorted(names)
     }
     return {
@@ -103,7 +105,9 @@ def _retained(running: Engine, apply: str) -> dict[str, RetainedVersion]:
     }
 
 
-def _counted_twice(retained: dict[str, RetainedVersion], records: dict[str, Record]) -> Iterator[Diagnostic]:
+def _counted_twice(
+    retained: dict[str, RetainedVersion], records: dict[str, QueryRecord]
+) -> Iterator[Diagnostic]:
     """Refuse a rollback after which a query would count rows twice that were sent again since.
 
     A query that sends changes would send rows before them that readers no longer have.

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from millstream.core.errors import Diagnostic, Note
-from millstream.core.expressions import quoted
+from millstream.core.errors import Diagnostic, DiagnosticNote
+from millstream.core.expressions import quote_name
 from millstream.core.types import DOUBLE, FLOAT, Type
 from millstream.queries.values import TableOutput
 
@@ -27,7 +27,10 @@ def compare_rows(
     types = {column.name: column.type for column in table.columns}
     sides = [
         side.select(
-            *(f.col(quoted(name)).alias(f"{mark}{index}") for index, name in enumerate([*table.keys, *names]))
+            *(
+                f.col(quote_name(name)).alias(f"{mark}{index}")
+                for index, name in enumerate([*table.keys, *names])
+            )
         ).withColumn(mark, f.lit(True))
         for side, mark in ((old, "o"), (new, "n"))
     ]
@@ -67,7 +70,7 @@ def _differs(
     parts = [f"{other:,} have different values"] if other else []
     parts += [f"{gone:,} are gone"] if gone else []
     parts += [f"{more:,} are new"] if more else []
-    notes = tuple(Note(_row(table, names, row)) for row in shown)
+    notes = tuple(DiagnosticNote(_row(table, names, row)) for row in shown)
     name = table.model.partition(".")[2]
     message = f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}"
     remedy = (

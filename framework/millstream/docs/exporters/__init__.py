@@ -23,7 +23,7 @@ _TAKEN = frozenset(("text", "json"))
 
 
 @cache
-def exporters() -> dict[str, EntryPoint]:
+def installed_exporters() -> dict[str, EntryPoint]:
     """Return the installed exporters by name; where two have one name, Millstream's is used."""
     points = sorted(
         entry_points(group=GROUP), key=lambda point: (not _is_ours(point), point.name, point.value)
@@ -39,9 +39,9 @@ def _is_ours(point: EntryPoint) -> bool:
     return point.value.startswith(f"{__name__}.")
 
 
-def export(name: str, project: ExportedProject) -> str:
+def write_document(name: str, project: ExportedProject) -> str:
     """Return a document; raise an error that names the exporter if one of another package fails."""
-    point = exporters()[name]
+    point = installed_exporters()[name]
     try:
         document = point.load()(project)
     except Exception as error:

@@ -7,4 +7,4 @@ from millstream.docs.exporters.project import ExportedProject
 
 
 def mermaid(project: ExportedProject) -> str:
-    return diagram.mermaid(project.lineage)
+    return diagram.write_mermaid(project.lineage)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from millstream.docs.layout.layers import Layered
-from millstream.docs.layout.values import Edge, Item
+from millstream.docs.layout.layers import LayeredGraph
+from millstream.docs.layout.values import Edge, LayoutItem
 
 Span = tuple[int, int]
 Partners = dict[int, Counter[int]]
 """How many edges a band has to each other one."""
 
 
-def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[int]:
+def assign_bands(items: Sequence[LayoutItem], edges: Sequence[Edge], graph: LayeredGraph) -> list[int]:
     """Return the number of each node's band, the upper ones first."""
     homes = _homes(items, graph)
     spans = _spans(zip(homes, graph.rank, strict=False))
@@ -31,7 +31,7 @@ def bands(items: Sequence[Item], edges: Sequence[Edge], graph: Layered) -> list[
     )
 
 
-def _homes(items: Sequence[Item], graph: Layered) -> list[str]:
+def _homes(items: Sequence[LayoutItem], graph: LayeredGraph) -> list[str]:
     """Return the cluster that each node goes with; one that would be inside its box goes next to it."""
     inner = _spans((item.cluster, graph.rank[node]) for node, item in enumerate(items) if item.cluster)
     homes: list[str] = []
@@ -129,7 +129,7 @@ def _swapped(order: list[int], partners: Partners) -> list[int]:
 
 
 def _of_bends(
-    graph: Layered, band: Sequence[int], spans: Mapping[str, Span], bands_of: Mapping[str, int]
+    graph: LayeredGraph, band: Sequence[int], spans: Mapping[str, Span], bands_of: Mapping[str, int]
 ) -> list[int]:
     """Return the bands of bends: that where the edge begins, or the nearest that has the column."""
     present: dict[int, set[int]] = {}

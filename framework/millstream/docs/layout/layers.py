@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.docs.layout.values import Edge
 
 
-class Layered(Struct):
+class LayeredGraph(Struct):
     """Nodes from number `real` on are bends, where an edge crosses a column."""
 
     real: int
@@ -24,9 +24,9 @@ class Layered(Struct):
         return len(self.rank)
 
 
-def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
+def split_layers(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> LayeredGraph:
     """Split the edges; edges of one node share bends as long as possible, for a calmer picture."""
-    graph = Layered(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
+    graph = LayeredGraph(count, list(rank), [[] for _ in rank], [[] for _ in rank], [])
     trunks: dict[tuple[int, int], int] = {}
     for source, target in edges:
         chain: list[int] = []
@@ -46,6 +46,6 @@ def layered(count: int, edges: Sequence[Edge], rank: Sequence[int]) -> Layered:
     return graph
 
 
-def _join(graph: Layered, source: int, target: int) -> None:
+def _join(graph: LayeredGraph, source: int, target: int) -> None:
     graph.below[source].append(target)
     graph.above[target].append(source)

@@ -8,11 +8,11 @@ from itertools import accumulate, pairwise
 
 from msgspec.structs import replace
 
-from millstream.docs.layout.bands import bands
-from millstream.docs.layout.layers import Layered, layered
-from millstream.docs.layout.order import ordered
-from millstream.docs.layout.position import Gap, positions
-from millstream.docs.layout.values import Box, ClusterBox, Column, Edge, Item, Layout, Route
+from millstream.docs.layout.bands import assign_bands
+from millstream.docs.layout.layers import LayeredGraph, split_layers
+from millstream.docs.layout.order import order_layers
+from millstream.docs.layout.position import Gap, place_nodes
+from millstream.docs.layout.values import Box, ClusterBox, Edge, Layout, LayoutColumn, LayoutItem, Route
 
 # For crowded graphs: where edges are many, straight ones push all else apart; each node is as near to the
 # mean of its neighbours as its column lets it, and the picture stays as small as its fullest column.
@@ -31,7 +31,7 @@ _LEAST_DOWN = 44
 """Between rows, unless boxes with their names are in between."""
 
 
-def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False) -> Layout:
+def lay_out(items: Sequence[LayoutItem], edges: Sequence[Edge], *, down: bool = False) -> Layout:
     """Return the positions of nodes and edges; the graph must be acyclic.
 
     Edges go to the right. Or down: then what is called a column is a row, and each x is a y.
@@ -41,9 +41,9 @@ def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False)
     if down:
         items = [replace(item, width=item.height, height=item.width) for item in items]
     edges = sorted(set(edges))
-    graph = layered(len(items), edges, ranks(len(items), edges))
-    band = bands(items, edges, graph)
-    layers = ordered(graph, band)
+    graph = split_layers(len(items), edges, rank_nodes(len(items), edges))
+    band = assign_bands(items, edges, graph)
+    layers = order_layers(graph, band)
     centres = _centres(items, graph, layers, band)
     columns = _columns(items, graph, layers, down=down)
     boxes = [
@@ -61,7 +61,7 @@ def lay_out(items: Sequence[Item], edges: Sequence[Edge], *, down: bool = False)
 
 
 def _centres(
-    items: Sequence[Item], graph: Layered, layers: list[list[int]], band: Sequence[int]
+    items: Sequence[LayoutItem], graph: LayeredGraph, layers: list[list[int]], band: Sequence[int]
 ) -> list[float]:
     """Lay out each band separately, then one below the other, as close as their columns allow."""
 
@@ -92,20 +92,20 @@ def _centres(
     return centres
 
 
-def _heights(layers: list[list[int]], graph: Layered, gap: Gap) -> dict[int, float]:
+def _heights(layers: list[list[int]], graph: LayeredGraph, gap: Gap) -> dict[int, float]:
     """Prefer straight edges as long as they do not make the picture much higher than its fullest column."""
-    straight = positions(layers, graph, gap)
+    straight = place_nodes(layers, graph, gap)
     if not straight:
         return {}
     fullest = max(sum(gap(a, b) for a, b in pairwise(layer)) for layer in layers)
     if max(straight.values()) - min(straight.values()) <= _HIGHER * fullest + 200:
         return straight
-    return relaxed(layers, graph, gap)
+    return relax_heights(layers, graph, gap)
 
 
 def _columns(
-    items: Sequence[Item], graph: Layered, layers: list[list[int]], *, down: bool
-) -> tuple[Column, ...]:
+    items: Sequence[LayoutItem], graph: LayeredGraph, layers: list[list[int]], *, down: bool
+) -> tuple[LayoutColumn, ...]:
     widths = [max((items[node].width for node in layer if node < graph.real), default=8) for layer in layers]
     crowds = [sum(len(graph.below[node]) for node in layer) for layer in layers]
     least = _LEAST_DOWN if down and len({item.cluster for item in items}) == 1 else _LEAST
@@ -114,11 +114,11 @@ def _columns(
     starts = accumulate(
         (width + gap for width, gap in zip(widths[:-1], gaps[:-1], strict=True)), initial=first
     )
-    return tuple(Column(x, width) for x, width in zip(starts, widths, strict=True))
+    return tuple(LayoutColumn(x, width) for x, width in zip(starts, widths, strict=True))
 
 
 def _clusters(
-    items: Sequence[Item], boxes: Sequence[Box], columns: Sequence[Column], *, down: bool
+    items: Sequence[LayoutItem], boxes: Sequence[Box], columns: Sequence[LayoutColumn], *, down: bool
 ) -> tuple[ClusterBox, ...]:
     before, above = (TITLE, 0) if down else (0, TITLE)
     members: dict[str, list[int]] = {}
@@ -135,7 +135,7 @@ def _clusters(
     return tuple(clusters)
 
 
-def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
+def rank_nodes(count: int, edges: Sequence[Edge]) -> list[int]:
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -161,7 +161,7 @@ def _shorten(node: int, rank: list[int], above: list[int], below: list[int]) -> 
         rank[node] = first
 
 
-def relaxed(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[int, float]:
+def relax_heights(layers: Sequence[Sequence[int]], graph: LayeredGraph, gap: Gap) -> dict[int, float]:
     inside = {node for layer in layers for node in layer}
     pulls = {node: _pulls(node, graph, inside) for node in inside}
     steps = [[gap(a, b) for a, b in pairwise(layer)] for layer in layers]
@@ -186,7 +186,7 @@ def relaxed(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[i
     return heights
 
 
-def _pulls(node: int, graph: Layered, inside: set[int]) -> list[tuple[int, int]]:
+def _pulls(node: int, graph: LayeredGraph, inside: set[int]) -> list[tuple[int, int]]:
     """Return a node's neighbours; bends hold each other, so that long edges become straight."""
     pulls = []
     for other in (*graph.above[node], *graph.below[node]):

@@ -6,17 +6,17 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from itertools import pairwise
 
-from millstream.docs.layout.layers import Layered
+from millstream.docs.layout.layers import LayeredGraph
 
 _SWEEPS = 12
 _SWAPPED = 4_000
 """In larger graphs, swaps of neighbours take too long."""
 
 
-def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
+def order_layers(graph: LayeredGraph, band: Sequence[int]) -> list[list[int]]:
     """Return the columns from the left, each from above; nodes of one band stay together."""
     layers = _first(graph, band)
-    best, fewest = [list(layer) for layer in layers], crossings(layers, graph.below)
+    best, fewest = [list(layer) for layer in layers], count_crossings(layers, graph.below)
     for sweep in range(_SWEEPS if graph.count < 20_000 else _SWEEPS // 2):
         rightwards = sweep % 2 == 0
         near = graph.above if rightwards else graph.below
@@ -26,7 +26,7 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
             _sort(layers[column], before, near, band, median=sweep % 4 < 2)
         if graph.count < _SWAPPED:
             _swap(graph, layers, band)
-        crossed = crossings(layers, graph.below)
+        crossed = count_crossings(layers, graph.below)
         if crossed < fewest:
             best, fewest = [list(layer) for layer in layers], crossed
         if not crossed:
@@ -34,7 +34,7 @@ def ordered(graph: Layered, band: Sequence[int]) -> list[list[int]]:
     return best
 
 
-def _first(graph: Layered, band: Sequence[int]) -> list[list[int]]:
+def _first(graph: LayeredGraph, band: Sequence[int]) -> list[list[int]]:
     """Start with the order of a depth-first walk, which keeps related nodes close."""
     seen = [False] * graph.count
     layers: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
@@ -77,7 +77,7 @@ def _sort(
     layer.sort(key=lambda node: (band[node], ideal[node]))
 
 
-def _swap(graph: Layered, layers: list[list[int]], band: Sequence[int]) -> None:
+def _swap(graph: LayeredGraph, layers: list[list[int]], band: Sequence[int]) -> None:
     """Swap neighbours in a column if that removes crossings."""
     position = [0] * graph.count
     for layer in layers:
@@ -95,7 +95,7 @@ def _swap(graph: Layered, layers: list[list[int]], band: Sequence[int]) -> None:
                     better = True
 
 
-def _gain(graph: Layered, one: int, other: int, position: Sequence[int]) -> int:
+def _gain(graph: LayeredGraph, one: int, other: int, position: Sequence[int]) -> int:
     """Return how many crossings are removed if `other`, now below `one`, is moved above it."""
     gain = 0
     for near in (graph.above, graph.below):
@@ -106,7 +106,7 @@ def _gain(graph: Layered, one: int, other: int, position: Sequence[int]) -> int:
     return gain
 
 
-def crossings(layers: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
+def count_crossings(layers: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
     """Return how many pairs of edges cross between neighbouring columns."""
     count = 0
     for upper, lower in pairwise(layers):

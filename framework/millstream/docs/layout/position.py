@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from millstream.docs.layout.layers import Layered
+from millstream.docs.layout.layers import LayeredGraph
 
 Gap = Callable[[int, int], float]
 """The minimum distance of the centers of two successive nodes in a column."""
 
 
-def positions(layers: Sequence[Sequence[int]], graph: Layered, gap: Gap) -> dict[int, float]:
+def place_nodes(layers: Sequence[Sequence[int]], graph: LayeredGraph, gap: Gap) -> dict[int, float]:
     """Return the centre of each node of these columns; edges to nodes outside them do not count."""
     inside = {node for layer in layers for node in layer}
     if not inside:

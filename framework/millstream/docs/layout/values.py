@@ -8,7 +8,7 @@ Edge = tuple[int, int]
 """From a node to a node that reads it."""
 
 
-class Item(Struct, frozen=True):
+class LayoutItem(Struct, frozen=True):
     width: int
     height: int
     cluster: str = ""
@@ -17,7 +17,7 @@ class Item(Struct, frozen=True):
     """The cluster that a node without a cluster is placed next to."""
 
 
-class Column(Struct, frozen=True, array_like=True):
+class LayoutColumn(Struct, frozen=True, array_like=True):
     """All nodes of one rank; an edge runs straight through a column, and bends between columns."""
 
     x: int
@@ -47,7 +47,7 @@ class ClusterBox(Struct, frozen=True, array_like=True):
 
 
 class Layout(Struct, frozen=True):
-    columns: tuple[Column, ...]
+    columns: tuple[LayoutColumn, ...]
     boxes: tuple[Box, ...]
     routes: tuple[Route, ...]
     clusters: tuple[ClusterBox, ...]

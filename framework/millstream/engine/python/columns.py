@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from millstream.core.user_code import converter, is_struct, struct_of
+from millstream.core.user_code import arrow_converter, is_struct, struct_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class NotBuilt(NamedTuple):
+class BrokenArgument(NamedTuple):
     """An argument whose class raised an error."""
 
     error: BaseException
@@ -35,7 +35,7 @@ def values_of(column: Any, hint: Any) -> list[Any]:
         dates: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return dates
     values: list[Any] = column.to_pylist()
-    convert = converter(hint)
+    convert = arrow_converter(hint)
     return [convert(value) for value in values] if convert else values
 
 
@@ -56,7 +56,7 @@ def _structs(column: Any, struct: Any) -> list[Any]:
         try:
             built.append(None if is_missing else build(row))
         except BaseException as error:  # noqa: BLE001 - whatever the user's class raises, also SystemExit
-            built.append(NotBuilt(error))
+            built.append(BrokenArgument(error))
     return built
 
 

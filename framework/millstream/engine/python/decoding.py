@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from millstream.core.user_code import Source
+from millstream.core.user_code import SourceFile
 from millstream.engine.python.forwarding import LogAddress, forwards
 from millstream.engine.python.worker import traces
-from millstream.formats.python.calling import Decoder, decoder, row_of
+from millstream.formats.python.calling import DecodingFunction, decoding_function, row_of
 from millstream.formats.python.checks import EXACT, ExpectedField, MisfitError, field_value, fitting_field
 
 NO_VALUE = "the record has no value"
@@ -17,7 +17,7 @@ _CHANGING = frozenset({"array", "map", "struct", "binary"})
 """Types whose values in Python can change."""
 
 
-class Batch(NamedTuple):
+class DecodedBatch(NamedTuple):
     """The records of a batch that could be decoded, and what became of the others."""
 
     values: list[tuple[Any, ...]]
@@ -31,7 +31,7 @@ class Batch(NamedTuple):
 
 
 def decoding_call(
-    source: Source,
+    source: SourceFile,
     name: str,
     fields: Sequence[ExpectedField],
     returns: Any,
@@ -50,7 +50,7 @@ def decoding_call(
 
     def call(values: Any, *locations: Any) -> Any:
         with traces(name, driver), forwards(name, log):
-            row_decoder = decoder(source, name, optional=optional, single=single)
+            row_decoder = decoding_function(source, name, optional=optional, single=single)
             batch = _batch(values.to_pylist(), row_decoder, fields)
         struct = returns.value_type
         by_column = zip(*batch.values, strict=True) if batch.values else ([] for _ in fields)
@@ -66,7 +66,9 @@ def decoding_call(
     return call
 
 
-def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[ExpectedField]) -> Batch:
+def _batch(
+    records: Sequence[bytes | None], decoder: DecodingFunction, fields: Sequence[ExpectedField]
+) -> DecodedBatch:
     take = _taking(decoder, fields)
     values: list[tuple[Any, ...]] = []
     places: list[int | None] = []
@@ -89,10 +91,10 @@ def _batch(records: Sequence[bytes | None], decoder: Decoder, fields: Sequence[E
                 continue
         places.append(None)
         indexes.append(index)
-    return Batch(values, places, indexes, reasons)
+    return DecodedBatch(values, places, indexes, reasons)
 
 
-def _taking(decoder: Decoder, fields: Sequence[ExpectedField]) -> Callable[[Any], tuple[Any, ...]]:
+def _taking(decoder: DecodingFunction, fields: Sequence[ExpectedField]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that takes the values of a row, or the problem of a value.
 
     They are taken before the next call, which may change and return the same object.
@@ -122,7 +124,9 @@ def _taking(decoder: Decoder, fields: Sequence[ExpectedField]) -> Callable[[Any]
     return taken
 
 
-def _column(batch: Batch, values: list[Any], field: ExpectedField, arrow: Any, decoder: Decoder) -> Any:
+def _column(
+    batch: DecodedBatch, values: list[Any], field: ExpectedField, arrow: Any, decoder: DecodingFunction
+) -> Any:
     """Return the values of a column, and note the records in which one is wrong."""
     import pyarrow as pa
 
@@ -149,7 +153,7 @@ def _column(batch: Batch, values: list[Any], field: ExpectedField, arrow: Any, d
     return pa.array(checked, arrow.type)
 
 
-def _first(batch: Batch, missing: Any, columns: Sequence[Any]) -> tuple[int, str] | None:
+def _first(batch: DecodedBatch, missing: Any, columns: Sequence[Any]) -> tuple[int, str] | None:
     """Return the first record that has a value and is bad, and why."""
     needed = {None, *(column[0].as_py() for column in columns)} if columns and len(columns[0]) else None
     for index in sorted(batch.reasons):
@@ -167,7 +171,7 @@ def _failure(wrong: tuple[int, str], locations: Sequence[Any]) -> str:
     return f"{start}: {''.join(prefix)}{reason}"
 
 
-def _lists(batch: Batch, columns: Sequence[Any], returns: Any, count: int) -> Any:
+def _lists(batch: DecodedBatch, columns: Sequence[Any], returns: Any, count: int) -> Any:
     import pyarrow as pa
 
     struct = returns.value_type
@@ -190,7 +194,7 @@ def _entries(reasons: Mapping[str | None, str] | None) -> list[dict[str, str | N
     return [{"column": column, "reason": reason} for column, reason in reasons.items()]
 
 
-def _offsets(batch: Batch, count: int) -> Any:
+def _offsets(batch: DecodedBatch, count: int) -> Any:
     import pyarrow as pa
 
     if len(batch.indexes) == count:

@@ -35,7 +35,7 @@ class LogAddress(NamedTuple):
     models: tuple[str, ...] = ()
 
 
-class Calls:
+class BatchCalls:
     """The calls of a function for a batch of rows, while they are made."""
 
     def __init__(self, function: str, address: LogAddress, locations: Any = None) -> None:
@@ -58,9 +58,9 @@ class forwards:  # noqa: N801 - used like a function
     """Forwards what is logged while a function is called, if there is an address."""
 
     def __init__(self, function: str, address: LogAddress | None, locations: Any = None) -> None:
-        self.calls = Calls(function, address, locations) if address is not None else None
+        self.calls = BatchCalls(function, address, locations) if address is not None else None
 
-    def __enter__(self) -> Calls | None:
+    def __enter__(self) -> BatchCalls | None:
         if self.calls is not None:
             _forwarder().calls = self.calls
         return self.calls
@@ -89,7 +89,7 @@ class Forwarder(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: Calls | None = None
+        self.calls: BatchCalls | None = None
         self._connected: tuple[Any, ...] = ()
         self._socket: socket.socket | None = None
         self._not_before = 0.0
@@ -152,7 +152,7 @@ class Forwarder(logging.Handler):
             self._socket = None
 
 
-def _content(record: logging.LogRecord, calls: Calls) -> dict[str, Any]:
+def _content(record: logging.LogRecord, calls: BatchCalls) -> dict[str, Any]:
     try:
         message = record.getMessage()
     except Exception:  # noqa: BLE001 - arguments that don't fit the message, or whatever their classes raise

@@ -15,12 +15,12 @@ from pyspark.sql.types import DataType
 
 from millstream.compile.native_functions import translate_function
 from millstream.core import user_code
-from millstream.core.expressions import quoted
-from millstream.core.user_code import Source
+from millstream.core.expressions import quote_name
+from millstream.core.user_code import SourceFile
 from millstream.engine.python import columns, decoding, forwarding, worker
 from millstream.engine.python import return_checks as fitting
 from millstream.engine.python.forwarding import LogAddress
-from millstream.engine.python.worker import Called
+from millstream.engine.python.worker import SqlFunction
 from millstream.engine.spark.jvm import own_class
 from millstream.formats.format import DecodingCall
 from millstream.formats.python import calling, checks
@@ -38,7 +38,7 @@ for module in (calling, checks, columns, decoding, fitting, forwarding, user_cod
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def register(
+def register_functions(
     session: SparkSession,
     project: Project,
     names: Iterable[str],
@@ -60,7 +60,7 @@ def register(
         source = source_of(project, function)
         returned_type = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(returned_type), timezone="UTC")
-        called = Called(source, name, arrow, name in encoders, log, os.getpid())
+        called = SqlFunction(source, name, arrow, name in encoders, log, os.getpid())
         udf = _udf(worker.plain_call(called), returned_type)
         session.udf.register(name, udf if name in within else udf.asNondeterministic())
         session.udf.register(
@@ -96,7 +96,7 @@ def register_decoders(
     """Register the functions that decode records, each with the columns that are read."""
     for call in calls:
         source = source_of(project, project.functions[call.function])
-        fields = ", ".join(f"{quoted(field.name or 'key')} {field.type}" for field in call.fields)
+        fields = ", ".join(f"{quote_name(field.name or 'key')} {field.type}" for field in call.fields)
         returned_type = f"array<struct<{f'{fields}, ' if fields else ''}{BAD}: {BAD_TYPE}>>"
         decode = decoding.decoding_call(
             source,
@@ -122,6 +122,6 @@ def _returned(function: Function) -> str:
     return f"array<{function.returns}>" if function.table else str(function.returns)
 
 
-def source_of(project: Project, function: Function) -> Source:
+def source_of(project: Project, function: Function) -> SourceFile:
     text = content_of(project, function.path).decode()
-    return Source(function.path, text.replace("\r\n", "\n").replace("\r", "\n"), function.digest)
+    return SourceFile(function.path, text.replace("\r\n", "\n").replace("\r", "\n"), function.digest)

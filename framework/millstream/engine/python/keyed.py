@@ -25,19 +25,26 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import DataType
 
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import Row as Struct
-from millstream.core.user_code import Source, converter, failure, module_of, plain, struct_of
+from millstream.core.user_code import (
+    SourceFile,
+    arrow_converter,
+    describe_failure,
+    module_of,
+    struct_of,
+    to_arrow,
+)
 from millstream.engine.python import worker
 from millstream.engine.python.forwarding import LogAddress, forwards
 from millstream.engine.python.functions import source_of
-from millstream.engine.python.return_checks import Fit, UnfitError, fit_of_rows
+from millstream.engine.python.return_checks import Fit, WrongReturnError, fit_of_rows
 from millstream.engine.python.stored_states import state_bytes, state_in
 from millstream.engine.python.worker import FAILED
 from millstream.engine.spark.settings import use_rocksdb
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.project.values import Function, Project
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import StatefulView
 from millstream.queries.values import OutputMode
 
@@ -72,8 +79,8 @@ def yielded_rows(
     yielded = [field.name for field in function.returns.fields]
     results = step.columns[:-1] if step.times else step.columns
     types = [to_arrow_type(DataType.fromDDL(str(column.type)), timezone="UTC") for column in results]
-    ttl = milliseconds(step.ttl) if step.ttl else None
-    keyed = (KeyedByEventTime if step.time else Keyed)(
+    ttl = duration_millis(step.ttl) if step.ttl else None
+    keyed = (KeyedByEventTime if step.time else KeyedProcessor)(
         source_of(project, function),
         function.name,
         {name: [*columns].index(column) for name, column in fields.items()},
@@ -85,23 +92,23 @@ def yielded_rows(
     )
     if isinstance(keyed, KeyedByEventTime):
         keyed.streaming = input_rows.isStreaming
-    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in results)
-    selected = [f.col(quoted(name)) for name in columns]
+    schema = ", ".join(f"{quote_name(column.name)} {column.type}" for column in results)
+    selected = [f.col(quote_name(name)) for name in columns]
     if step.times:
         keyed.times = (len(selected), step.columns[-1].name)
-        schema += f", {quoted(step.columns[-1].name)} bigint"
-        selected.append(f.unix_micros(quoted(step.times)).alias(unused(_TIMES, columns)))
+        schema += f", {quote_name(step.columns[-1].name)} bigint"
+        selected.append(f.unix_micros(quote_name(step.times)).alias(unused_name(_TIMES, columns)))
     if step.time:
         # The event time itself must remain among the columns: Spark drops late rows by it.
-        selected.append(f.unix_micros(quoted(step.time)).alias(unused(_MICROS, columns)))
-    rows = input_rows.select(*selected).groupBy(*map(quoted, step.keys))
+        selected.append(f.unix_micros(quote_name(step.time)).alias(unused_name(_MICROS, columns)))
+    rows = input_rows.select(*selected).groupBy(*map(quote_name, step.keys))
     yielded_by_key = rows.transformWithState(
         keyed, schema, mode, _time_mode(step, streaming=input_rows.isStreaming)
     )
     if not step.times:
         return yielded_by_key
     time = step.columns[-1].name
-    return yielded_by_key.withColumn(time, f.timestamp_micros(quoted(time)))
+    return yielded_by_key.withColumn(time, f.timestamp_micros(quote_name(time)))
 
 
 def _time_mode(step: StatefulView, *, streaming: bool) -> str:
@@ -141,7 +148,7 @@ class OutputRow(dict[str, Any]):
         return self
 
 
-class Keyed(StatefulProcessor):
+class KeyedProcessor(StatefulProcessor):
     """Calls a function with the rows of a key in a batch, and stores its state.
 
     State is JSON of plain values, since Spark does not preserve structs exactly, timestamps least of all.
@@ -153,7 +160,7 @@ class Keyed(StatefulProcessor):
 
     def __init__(
         self,
-        source: Source,
+        source: SourceFile,
         name: str,
         indexes: Mapping[str, int],
         yielded: Mapping[str, str],
@@ -201,23 +208,23 @@ class Keyed(StatefulProcessor):
         if self.converted_function is None:
             self.converted_function = converted_function(self.source, self.name, self.indexes, self.arrow)
         function, of_key, row_of, state_of, fit = self.converted_function
-        newest = Newest(self.times[0]) if self.times else None
+        newest = NewestRowTime(self.times[0]) if self.times else None
         converted_rows = (row_of(row) for row in (rows if newest is None else newest.of(rows)))
         try:
             state = state_of(state_in(before) if before else {})
             for yielded in function(of_key(key[0]) if key else None, converted_rows, state):
                 fit(yielded)
-                result = self._row(plain(yielded))
+                result = self._row(to_arrow(yielded))
                 if newest is not None and self.times is not None:
                     result[self.times[1]] = newest.time
                 yield result
-            return state_bytes(plain(state))
+            return state_bytes(to_arrow(state))
         except GeneratorExit:
             raise
-        except UnfitError as error:
+        except WrongReturnError as error:
             raise RuntimeError(f"{FAILED}{self.name}(): {error.message('yielded')}") from None
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
-            raise RuntimeError(FAILED + failure(self.name, error)) from None
+            raise RuntimeError(FAILED + describe_failure(self.name, error)) from None
 
     def _row(self, value: Any) -> OutputRow:
         if not isinstance(value, dict):
@@ -228,7 +235,7 @@ class Keyed(StatefulProcessor):
         pass
 
 
-class KeyedByEventTime(Keyed):
+class KeyedByEventTime(KeyedProcessor):
     """Ends the state of a key by event time: a row that comes later than its end finds an empty state.
 
     That depends on the rows and their order alone, not on batches. Spark drops rows that are older than the
@@ -248,7 +255,7 @@ class KeyedByEventTime(Keyed):
         assert self.ttl is not None
         stored = self.state.get()
         before, expires = (bytes(stored[0]), stored[1]) if stored else (None, None)
-        lives, current, after = Lives(expires, self.ttl * 1000), 0, before
+        lives, current, after = StateExpiry(expires, self.ttl * 1000), 0, before
         for life, rows_of_life in groupby(rows, lives):
             if life < 0:
                 yield from self._call(key, rows_of_life, None)
@@ -283,7 +290,7 @@ class KeyedByEventTime(Keyed):
         return iter(())
 
 
-class Newest:
+class NewestRowTime:
     """The newest time, in microseconds, of the rows that were read so far; None before the first one."""
 
     def __init__(self, index: int) -> None:
@@ -302,7 +309,7 @@ def _milliseconds_after(micros: int) -> int:
     return -(-micros // 1000)
 
 
-class Lives:
+class StateExpiry:
     """Numbers the lives of the state of a key by its rows: each ends a `ttl` after its last event time.
 
     Rows without a time have numbers below zero.
@@ -338,21 +345,27 @@ class ConvertedFunction(NamedTuple):
 
 
 def converted_function(
-    source: Source, name: str, indexes: Mapping[str, int], arrow: Any
+    source: SourceFile, name: str, indexes: Mapping[str, int], arrow: Any
 ) -> ConvertedFunction:
     function = getattr(module_of(source), name)
     hints = typing.get_type_hints(function, include_extras=True)
     row = struct_of(typing.get_args(hints["rows"])[0])
     fields = typing.get_type_hints(row)
-    parts = [(field, index, converter(fields[field])) for field, index in indexes.items()]
+    parts = [(field, index, arrow_converter(fields[field])) for field, index in indexes.items()]
     state = struct_of(hints["state"])
 
     def row_of(values: Any) -> Any:
         return row(**{n: convert(values[i]) if convert else values[i] for n, i, convert in parts})
 
     fit = fit_of_rows(arrow, typing.get_args(hints["return"])[0])
-    return ConvertedFunction(function, converter(hints["key"]) or same, row_of, converter(state) or same, fit)
+    return ConvertedFunction(
+        function,
+        arrow_converter(hints["key"]) or keep_value,
+        row_of,
+        arrow_converter(state) or keep_value,
+        fit,
+    )
 
 
-def same(value: Any) -> Any:
+def keep_value(value: Any) -> Any:
     return value

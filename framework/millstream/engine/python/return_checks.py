@@ -16,22 +16,22 @@ from typing import Any
 
 _YIELDING = frozenset((Iterator, Iterable, Generator))
 Fit = Callable[[Any], Any]
-"""Returns a value for Arrow; raises `UnfitError`."""
+"""Returns a value for Arrow; raises `WrongReturnError`."""
 _SHOWN = 80
 _EXACT = 2**53
 _LARGEST_FLOAT = 3.4028235677973366e38
 _NO_HINT = object()
 
 
-class UnfitError(Exception):
+class WrongReturnError(Exception):
     def __init__(self, value: Any, expected: str, path: str = "") -> None:
         super().__init__(value, expected, path)
         self.value = value
         self.expected = expected
         self.path = path
 
-    def within(self, name: str) -> UnfitError:
-        return UnfitError(self.value, self.expected, f"{name}.{self.path}" if self.path else name)
+    def within(self, name: str) -> WrongReturnError:
+        return WrongReturnError(self.value, self.expected, f"{name}.{self.path}" if self.path else name)
 
     def __str__(self) -> str:
         return self.message("returned")
@@ -40,10 +40,10 @@ class UnfitError(Exception):
         field = f" in '{self.path}'" if self.path else ""
         if self.value is None:
             return f"{verb} None{field}, whose hint is not optional: {self.expected}"
-        return f"{verb} {shown(self.value)}{field}, which does not fit {self.expected}"
+        return f"{verb} {show_value(self.value)}{field}, which does not fit {self.expected}"
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return the start of a value as text on one line, whatever its class does."""
     try:
         text = repr(value)
@@ -64,7 +64,7 @@ def fit_of(arrow: Any, hint: Any = _NO_HINT, *, may_lack: bool = False) -> Fit:
         if value is None:
             if optional:
                 return None
-            raise UnfitError(None, expected)
+            raise WrongReturnError(None, expected)
         return check(value)
 
     return fit
@@ -136,7 +136,7 @@ def _scalar(arrow: Any, accepted: Callable[[Any, Any], Any]) -> Fit:
         try:
             return accepted(value, arrow)
         except (TypeError, ValueError, OverflowError):
-            raise UnfitError(value, expected) from None
+            raise WrongReturnError(value, expected) from None
 
     return fit
 
@@ -231,14 +231,14 @@ def _structure(arrow: Any, hint: Any) -> Fit:
         elif isinstance(value, Mapping):
             attributes = dict(value)
         else:
-            raise UnfitError(value, expected)
+            raise WrongReturnError(value, expected)
         if unknown := attributes.keys() - fields.keys():
-            raise UnfitError(attributes, f"{expected}: it has no field '{min(map(str, unknown))}'")
+            raise WrongReturnError(attributes, f"{expected}: it has no field '{min(map(str, unknown))}'")
         row = {}
         for name, of_field in fields.items():
             try:
                 row[name] = of_field(attributes.get(name))
-            except UnfitError as error:
+            except WrongReturnError as error:
                 raise error.within(name) from None
         return row
 
@@ -250,12 +250,12 @@ def _listing(arrow: Any, element: Fit) -> Fit:
 
     def fit(value: Any) -> Any:
         if not isinstance(value, Sequence | Iterator) or isinstance(value, str | bytes):
-            raise UnfitError(value, expected)
+            raise WrongReturnError(value, expected)
         values = []
         for index, member in enumerate(value):
             try:
                 values.append(element(member))
-            except UnfitError as error:
+            except WrongReturnError as error:
                 raise error.within(f"[{index}]") from None
         return values
 
@@ -267,15 +267,15 @@ def _mapping(arrow: Any, key: Fit, item: Fit) -> Fit:
 
     def fit(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise UnfitError(value, expected)
+            raise WrongReturnError(value, expected)
         pairs = []
         for name, map_value in value.items():
             if name is None:
-                raise UnfitError(value, f"{expected}: a key is None")
+                raise WrongReturnError(value, f"{expected}: a key is None")
             try:
                 pairs.append((key(name), item(map_value)))
-            except UnfitError as error:
-                raise error.within(f"[{shown(name)}]") from None
+            except WrongReturnError as error:
+                raise error.within(f"[{show_value(name)}]") from None
         return pairs
 
     return fit
@@ -296,7 +296,9 @@ def _name(arrow: Any) -> str:
     return _NAMES.get(text) or _NAMES.get(text.partition("<")[0]) or text.replace("decimal128", "decimal")
 
 
-def fitted(values: Sequence[Any], arrow: Any, fit: Fit, flat: frozenset[type]) -> tuple[Any, dict[int, str]]:
+def fit_values(
+    values: Sequence[Any], arrow: Any, fit: Fit, flat: frozenset[type]
+) -> tuple[Any, dict[int, str]]:
     """Return values as an Arrow array, and why some do not fit, by index; those are NULL.
 
     Values of the classes in `flat` are converted together, which is fast, unless one of them does not fit.
@@ -313,7 +315,7 @@ def fitted(values: Sequence[Any], arrow: Any, fit: Fit, flat: frozenset[type]) -
     for index, value in enumerate(values):
         try:
             checked.append(fit(value))
-        except UnfitError as error:
+        except WrongReturnError as error:
             problems[index] = str(error)
             checked.append(None)
     return pa.array(checked, arrow), problems

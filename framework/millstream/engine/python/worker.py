@@ -13,16 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from millstream.core.user_code import Source, converter, failure, module_of
-from millstream.engine.python.columns import NotBuilt, values_of
+from millstream.core.user_code import SourceFile, arrow_converter, describe_failure, module_of
+from millstream.engine.python.columns import BrokenArgument, values_of
 from millstream.engine.python.forwarding import LogAddress, forwards
-from millstream.engine.python.return_checks import Fit, UnfitError, fit_of, fitted, flat_classes, is_optional
+from millstream.engine.python.return_checks import (
+    Fit,
+    WrongReturnError,
+    fit_of,
+    fit_values,
+    flat_classes,
+    is_optional,
+)
 
 FAILED = "a function failed: "
 """The prefix of an error's text, by which it is recognised within Spark's message; the SQL uses it too."""
 
 
-class Callee(NamedTuple):
+class TypedFunction(NamedTuple):
     """A function, with its type hints."""
 
     call: Callable[..., Any]
@@ -37,34 +44,34 @@ class Callee(NamedTuple):
         return fit_of(returns, self.returned), flat_classes(returns, optional=optional)
 
     def converted(self, values: Iterable[Any]) -> list[Any]:
-        pairs = zip(values, map(converter, self.hints), strict=False)
+        pairs = zip(values, map(arrow_converter, self.hints), strict=False)
         return [convert(value) if convert else value for value, convert in pairs]
 
 
-def callee(source: Source, name: str) -> Callee:
+def typed_function(source: SourceFile, name: str) -> TypedFunction:
     module = module_of(source)
-    callees: dict[str, Callee] = module.__dict__.setdefault("__millstream_callees__", {})
+    callees: dict[str, TypedFunction] = module.__dict__.setdefault("__millstream_callees__", {})
     if name not in callees:
         function = getattr(module, name)
         hints = typing.get_type_hints(function, include_extras=True)
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
-        callees[name] = Callee(
+        callees[name] = TypedFunction(
             function, tuple(hints.get(parameter) for parameter in parameters), hints.get("return")
         )
     return callees[name]
 
 
-def rows_of(columns: Sequence[Any], callee: Callee) -> Iterator[tuple[Any, ...]]:
+def rows_of(columns: Sequence[Any], callee: TypedFunction) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of each row."""
     values = (values_of(column, hint) for column, hint in zip(columns, callee.hints, strict=False))
     return zip(*values, strict=True)
 
 
-class Called(NamedTuple):
+class SqlFunction(NamedTuple):
     """A function that Spark calls."""
 
-    source: Source
+    source: SourceFile
     name: str
     returns: Any
     """The Arrow type of its result."""
@@ -76,7 +83,7 @@ class Called(NamedTuple):
     """The process that reports what happens to the workers."""
 
 
-class Outcomes(NamedTuple):
+class CallOutcomes(NamedTuple):
     """The results of some rows, as an Arrow array with NULL for those that failed."""
 
     values: Any
@@ -84,7 +91,7 @@ class Outcomes(NamedTuple):
     """By index of the row."""
 
 
-def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any = None) -> Outcomes:
+def call_rows(called: SqlFunction, columns: Sequence[Any], rows: int, locations: Any = None) -> CallOutcomes:
     """Call a function for each row, and check what it returns.
 
     `locations` says where the rows are from.
@@ -93,39 +100,39 @@ def outcomes(called: Called, columns: Sequence[Any], rows: int, locations: Any =
     if called.skips_null and columns[0].null_count:
         present = columns[0].is_valid()
         located = None if locations is None else locations.filter(present)
-        present_outcomes = outcomes(called, [columns[0].filter(present)], present.true_count, located)
+        present_outcomes = call_rows(called, [columns[0].filter(present)], present.true_count, located)
         places = [index for index, is_there in enumerate(present.to_pylist()) if is_there]
-        return Outcomes(
-            spread(present_outcomes.values, present),
+        return CallOutcomes(
+            spread_results(present_outcomes.values, present),
             {places[index]: error for index, error in present_outcomes.errors.items()},
         )
     values: list[Any] = []
     errors: dict[int, str] = {}
     with traces(name, called.driver), forwards(name, called.log, locations) as calls:
-        function = callee(called.source, name)
+        function = typed_function(called.source, name)
         fit, flat = function.fit(returns)
         for index, row in enumerate(rows_of(columns, function) if columns else [()] * rows):
             if calls is not None:
                 calls.row = index
             # Values that can change are taken at once: the next call may change and return the same object.
-            value, error = result(function, name, row, None if flat else fit)
+            value, error = call_row(function, name, row, None if flat else fit)
             values.append(value)
             if error is not None:
                 errors[index] = error
     if not flat:
         import pyarrow as pa
 
-        return Outcomes(pa.array(values, returns), errors)
-    array, unfit = fitted(values, returns, fit, flat)
+        return CallOutcomes(pa.array(values, returns), errors)
+    array, unfit = fit_values(values, returns, fit, flat)
     errors |= {row: f"{name}(): {reason}" for row, reason in unfit.items() if row not in errors}
-    return Outcomes(array, errors)
+    return CallOutcomes(array, errors)
 
 
-def plain_call(called: Called) -> Callable[..., Any]:
+def plain_call(called: SqlFunction) -> Callable[..., Any]:
     """Return a function that Spark calls with columns of arguments; a failing row stops the query."""
 
     def call(*columns: Any) -> Any:
-        returned = outcomes(called, columns, 0)
+        returned = call_rows(called, columns, 0)
         if returned.errors:
             raise RuntimeError(FAILED + returned.errors[min(returned.errors)])
         return returned.values
@@ -133,7 +140,7 @@ def plain_call(called: Called) -> Callable[..., Any]:
     return call
 
 
-def located_call(function: Called) -> Callable[..., Any]:
+def located_call(function: SqlFunction) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of row locations, and columns of arguments.
 
     A failing row stops the query, and the error has its location. If the location is NULL, nothing is called.
@@ -143,18 +150,18 @@ def located_call(function: Called) -> Callable[..., Any]:
         called = locations.is_valid()
         arguments = columns if not locations.null_count else [column.filter(called) for column in columns]
         places = locations.drop_null()
-        returned = outcomes(function, arguments, called.true_count, places)
+        returned = call_rows(function, arguments, called.true_count, places)
         if returned.errors:
             first = min(returned.errors)
             position = places[first].as_py()
             location = ", ".join(f"{k} {v}" for k, v in position.items())
             raise RuntimeError(f"{FAILED}{location}: {returned.errors[first]}")
-        return spread(returned.values, called)
+        return spread_results(returned.values, called)
 
     return call
 
 
-def guarded_call(function: Called) -> Callable[..., Any]:
+def guarded_call(function: SqlFunction) -> Callable[..., Any]:
     """Return a function that Spark calls with a column of conditions, and columns of arguments.
 
     It returns structs of `value` and `error`; both are NULL if the condition doesn't hold. Instead of a
@@ -168,16 +175,17 @@ def guarded_call(function: Called) -> Callable[..., Any]:
         called = conditions.is_valid() if located else conditions.fill_null(False)
         arguments = [column.filter(called) for column in columns]
         places = conditions.drop_null() if located else None
-        returned = outcomes(function, arguments, called.true_count, places)
+        returned = call_rows(function, arguments, called.true_count, places)
         errors = pa.array([returned.errors.get(row) for row in range(called.true_count)], pa.string())
         return pa.StructArray.from_arrays(
-            [spread(returned.values, called), spread(errors, called)], names=["value", "error"]
+            [spread_results(returned.values, called), spread_results(errors, called)],
+            names=["value", "error"],
         )
 
     return call
 
 
-def spread(values: Any, called: Any) -> Any:
+def spread_results(values: Any, called: Any) -> Any:
     """Return the results of the rows that were called, with NULL for the others."""
     if called.true_count == len(called):
         return values
@@ -190,19 +198,23 @@ def spread(values: Any, called: Any) -> Any:
     return values.take(pa.array(indexes, pa.int64()))
 
 
-def result(callee: Callee, name: str, row: Sequence[Any], fit: Fit | None = None) -> tuple[Any, str | None]:
+def call_row(
+    callee: TypedFunction, name: str, row: Sequence[Any], fit: Fit | None = None
+) -> tuple[Any, str | None]:
     """Return a function's result, which is checked if `fit` is given, or its error."""
-    if NotBuilt in map(type, row):
-        return None, failure(name, next(argument.error for argument in row if type(argument) is NotBuilt))
+    if BrokenArgument in map(type, row):
+        return None, describe_failure(
+            name, next(argument.error for argument in row if type(argument) is BrokenArgument)
+        )
     try:
         value = callee.call(*row)
         if fit is not None:
             return fit(value), None
         return (list(value) if isinstance(value, Iterator) else value), None
-    except UnfitError as error:
+    except WrongReturnError as error:
         return None, f"{name}(): {error}"
     except BaseException as error:  # noqa: BLE001 -- whatever the user's function raises, also SystemExit
-        return None, failure(name, error)
+        return None, describe_failure(name, error)
 
 
 CALLS = "millstream-call-"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.engine.queries.results import Counts
-from millstream.results.results import Fates, TableChanges
+from millstream.engine.queries.results import RecordCounts
+from millstream.results.results import RecordOutcomes, TableChanges
 from millstream.results.state_stats import OperatorState
 from millstream.sources.positions import Position
 
 
-class Batch(Struct, frozen=True):
+class BatchResult(Struct, frozen=True):
     number: int
     rows: int
     seconds: float
@@ -28,7 +28,7 @@ class Batch(Struct, frozen=True):
     state_rows: int = 0
     state_bytes: int = 0
     operators: tuple[OperatorState, ...] = ()
-    counts: Counts = Counts()
+    counts: RecordCounts = RecordCounts()
     metrics: dict[str, dict[str, list[float]]] = {}
     """What the rows of the batch add to metrics; see `counts.Metrics`."""
     logs: dict[str, tuple[int, list[str]]] = {}
@@ -42,7 +42,7 @@ class Batch(Struct, frozen=True):
     latency: float | None = None
     """Seconds from the arrival of its oldest record in Kafka to the end of the batch."""
 
-    fates: dict[str, Fates] = {}
+    fates: dict[str, RecordOutcomes] = {}
     """What became of its records, by model, where they can be counted one by one."""
 
     @property

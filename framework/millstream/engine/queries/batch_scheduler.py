@@ -13,7 +13,7 @@ PATIENCE = 4
 """How often a batch is overtaken by batches of a higher priority before it goes first."""
 
 
-class Turns:
+class BatchTurns:
     """At most so many batches execute at a time, as there are cores: more would only slow each other down.
 
     A batch that waits collects more records: under load, batches become fewer and larger. Once there are
@@ -26,10 +26,10 @@ class Turns:
         self._permits = at_once
         self._lane = 0
         self._has_lane = False
-        self._line: list[Turn] = []
+        self._line: list[QueryTurn] = []
         self._changed = threading.Condition()
 
-    def take(self, turn: Turn, given_up: Callable[[], bool]) -> bool | None:
+    def take(self, turn: QueryTurn, given_up: Callable[[], bool]) -> bool | None:
         """Wait for a turn; return whether it is the one of quick batches, or None if it was given up."""
         with self._changed:
             turn.overtaken = 0
@@ -61,14 +61,14 @@ class Turns:
         with self._changed:
             self._changed.notify_all()
 
-    def _in_lane(self, turn: Turn) -> bool:
+    def _in_lane(self, turn: QueryTurn) -> bool:
         return (
             self._lane > 0
             and turn.quick
             and _first([waiting for waiting in self._line if waiting.quick]) is turn
         )
 
-    def _is_next(self, turn: Turn) -> bool:
+    def _is_next(self, turn: QueryTurn) -> bool:
         return self._permits > 0 and _first(self._line) is turn
 
     def _add(self, number: int, *, in_lane: bool) -> None:
@@ -78,10 +78,10 @@ class Turns:
             self._permits += number
 
 
-class Turn:
+class QueryTurn:
     """The turns of one query, which has one batch at a time."""
 
-    def __init__(self, turns: Turns, *, quick: bool, priority: int = 0) -> None:
+    def __init__(self, turns: BatchTurns, *, quick: bool, priority: int = 0) -> None:
         self.quick = quick
         """Its batches are expected to be short: they write no tables."""
         self.priority = priority
@@ -145,6 +145,6 @@ class Turn:
         return early
 
 
-def _first(line: list[Turn]) -> Turn:
+def _first(line: list[QueryTurn]) -> QueryTurn:
     """Return the turn that goes first; `max` takes the one that waits longest of equal ones."""
     return max(line, key=lambda turn: (turn.overtaken >= PATIENCE, turn.priority))

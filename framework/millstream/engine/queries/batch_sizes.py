@@ -32,7 +32,7 @@ _OF_WORK = 0.25
 """The least share of a batch's time for its own work, however long it waits for others."""
 
 
-class Observed(Struct, frozen=True):
+class ObservedBatch(Struct, frozen=True):
     """A batch that has ended."""
 
     records: int
@@ -42,16 +42,16 @@ class Observed(Struct, frozen=True):
     """The time for which other queries' batches kept its query waiting before it began."""
 
 
-class Pace:
+class BatchSizer:
     """Chooses the sizes of a query's batches."""
 
     def __init__(self) -> None:
-        self._last: deque[Observed] = deque(maxlen=_LAST)
+        self._last: deque[ObservedBatch] = deque(maxlen=_LAST)
         self._sizes: dict[int, _Size] = {}
         """Batches by the power of two of their records."""
         self._number = 0
 
-    def add(self, batch: Observed) -> None:
+    def add(self, batch: ObservedBatch) -> None:
         if not batch.records:
             return
         self._number += 1
@@ -92,11 +92,11 @@ class _Size:
     """The last batches of about the same size."""
 
     def __init__(self) -> None:
-        self._batches: deque[Observed] = deque(maxlen=5)
+        self._batches: deque[ObservedBatch] = deque(maxlen=5)
         self.number = 0
         """Of the last one among all batches."""
 
-    def add(self, batch: Observed, number: int) -> None:
+    def add(self, batch: ObservedBatch, number: int) -> None:
         self._batches.append(batch)
         self.number = number
 

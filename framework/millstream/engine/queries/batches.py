@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.engine.queries.batch import Batch
-from millstream.engine.queries.counts import counts, logs_of, metrics_of, observed, reasons
+from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.counts import count_reasons, logs_of, metrics_of, observe_counts, sum_counts
 from millstream.engine.queries.row_tests import CountsByBatch
 from millstream.results.state_stats import OperatorState
 from millstream.sources.topic.positions import TopicPosition, from_stored
@@ -19,7 +19,7 @@ TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topic in the description of Spark's KafkaMicroBatchStream."""
 
 
-def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
+def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchResult:
     read: dict[str, TopicPosition] = {}
     behind: dict[str, int] = {}
     for source in progress.sources:
@@ -29,7 +29,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
     states = progress.stateOperators
     batch_counts = counted.take(progress.batchId)
     rows = [row.asDict() for row in progress.observedMetrics.values()]
-    return Batch(
+    return BatchResult(
         number=progress.batchId,
         rows=progress.numInputRows,
         seconds=progress.batchDuration / 1000,
@@ -44,12 +44,12 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> Batch:
         state_rows=sum(state.numRowsTotal for state in states),
         state_bytes=sum(state.memoryUsedBytes for state in states),
         operators=tuple(map(state_of, states)),
-        counts=counts(observed([progress]).values()) + batch_counts.counts,
+        counts=sum_counts(observe_counts([progress]).values()) + batch_counts.counts,
         metrics=metrics_of(rows) | batch_counts.metrics,
         logs=logs_of(rows) | batch_counts.logs,
         changes=batch_counts.changes,
         ages=_ages(progress),
-        reasons=reasons(rows) | batch_counts.reasons,
+        reasons=count_reasons(rows) | batch_counts.reasons,
         latency=_latency(progress),
     )
 

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from millstream.engine.queries.results import Counts
+from millstream.engine.queries.results import RecordCounts
 from millstream.formats.sql import BAD
-from millstream.plan.nodes import Good, Meter, RowLog
+from millstream.plan.nodes import Meter, RecordValidity, RowLog
 from millstream.queries.checks import count_name
 from millstream.queries.dead_letters import COLUMNS
 from millstream.queries.emit.steps import CountedView
@@ -125,7 +125,7 @@ def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) 
             yield f.count_if(whose & _is_bad(good)).alias(f"{name} {good.name}")
 
 
-def _is_bad(good: Good) -> Column:
+def _is_bad(good: RecordValidity) -> Column:
     """Whether a dead letter is that of models which drop bad records by a column."""
     header = f.try_element_at("headers", f.lit(-2))
     columns = f.split(f.lower(header.getField("value").cast("string")), ",")
@@ -142,7 +142,7 @@ def _reasons(dead_letters: Iterable[DeadLetters]) -> Column:
     return f.call_function("tally", text, f.lit(""), f.lit(str(_MOST_REASONS))).alias(_REASONS)
 
 
-def reasons(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def count_reasons(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {
         OTHERS if reason == _MANY else reason: int(sums[0])
         for row in rows
@@ -150,7 +150,7 @@ def reasons(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
-def observed(progress: Iterable[StreamingQueryProgress]) -> Observed:
+def observe_counts(progress: Iterable[StreamingQueryProgress]) -> Observed:
     """Return the counts of each batch; Spark drops the oldest batches of a long query."""
     return {
         batch.batchId: numbers_of(
@@ -226,7 +226,7 @@ def logs_together(one: Logs, other: Logs) -> Logs:
     return logs
 
 
-def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
+def sum_counts(batches: Iterable[Mapping[str, int]]) -> RecordCounts:
     by_fate: dict[str, dict[str, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
     of_models: dict[str, dict[str, int]] = {}
     for numbers in batches:
@@ -235,4 +235,6 @@ def counts(batches: Iterable[Mapping[str, int]]) -> Counts:
             totals = by_fate[fate] if " " not in whose else of_models.setdefault(fate, {})
             if number or fate == "rows" or totals is not by_fate[fate]:
                 totals[whose] = totals.get(whose, 0) + number
-    return Counts(by_fate["skipped"], by_fate["dead_letters"], by_fate["tests"], of_models, by_fate["rows"])
+    return RecordCounts(
+        by_fate["skipped"], by_fate["dead_letters"], by_fate["tests"], of_models, by_fate["rows"]
+    )

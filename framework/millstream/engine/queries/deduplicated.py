@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.java_states import use_java_states
-from millstream.engine.queries.sent_again import NO_MARK, marked, marks_of
-from millstream.plan.durations import milliseconds
-from millstream.queries.emit.fuse import unused
+from millstream.engine.queries.repeated_records import NO_MARK, mark_columns, marks_of
+from millstream.plan.durations import duration_millis
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import DedupeView
 from millstream.queries.values import OutputMode
 
@@ -22,7 +22,7 @@ PASSED = "passed"
 """The variable that has the state: the microseconds of rows that passed, the last one first."""
 
 
-def deduplicated(rows: DataFrame, step: DedupeView) -> DataFrame:
+def drop_duplicates(rows: DataFrame, step: DedupeView) -> DataFrame:
     """Keep the first row of each key.
 
     Spark drops a key once the watermark passes its time plus the delay in the metadata of the event time.
@@ -30,11 +30,13 @@ def deduplicated(rows: DataFrame, step: DedupeView) -> DataFrame:
     """
     if step.within is None or not rows.isStreaming:
         return rows.dropDuplicates(list(step.keys))
-    metadata = {WATERMARK_DELAY: milliseconds(step.within)}
+    metadata = {WATERMARK_DELAY: duration_millis(step.within)}
     times = [field for field in rows.schema if WATERMARK_DELAY in field.metadata]
     if windows := [field for field in times if isinstance(field.dataType, StructType)]:
         return _by_end(rows, step, windows[0], metadata)
-    named = {field.name: f.col(quoted(field.name)).alias(field.name, metadata=metadata) for field in times}
+    named = {
+        field.name: f.col(quote_name(field.name)).alias(field.name, metadata=metadata) for field in times
+    }
     return rows.withColumns(named).dropDuplicatesWithinWatermark(list(step.keys))
 
 
@@ -43,13 +45,13 @@ def _by_end(rows: DataFrame, step: DedupeView, window: StructField, metadata: di
 
     Spark would read other bytes of the window as the time (StreamingDeduplicateWithinWatermarkExec).
     """
-    end = unused("_end", rows.columns)
+    end = unused_name("_end", rows.columns)
     timed = {
-        window.name: f.col(quoted(window.name)).alias(window.name, metadata=NO_MARK),
+        window.name: f.col(quote_name(window.name)).alias(window.name, metadata=NO_MARK),
         end: _end(rows, window.name).alias(end, metadata=metadata),
     }
     passed = rows.withColumns(timed).dropDuplicatesWithinWatermark(list(step.keys)).drop(end)
-    return marked(passed, {window.name: window.metadata})
+    return mark_columns(passed, {window.name: window.metadata})
 
 
 def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMode) -> DataFrame:
@@ -64,22 +66,24 @@ def exactly_deduplicated(session: SparkSession, step: DedupeView, mode: OutputMo
     names = {name.lower(): name for name in input_rows.columns}
     keys, time = [names[key.lower()] for key in step.keys], names[step.exact_by.lower()]
     columns = (f.unix_micros(_end(input_rows, time)), *_position(step))
-    added = [column.alias(unused(f"_{number}", input_rows.columns)) for number, column in enumerate(columns)]
+    added = [
+        column.alias(unused_name(f"_{number}", input_rows.columns)) for number, column in enumerate(columns)
+    ]
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = input_rows.select("*", *added)._jdf  # noqa: SLF001 -- as above
     assert step.within is not None
-    within = milliseconds(step.within) * 1000
+    within = duration_millis(step.within) * 1000
     passed = DataFrame(jvm.millstream.spark.StatefulRows.deduplicate(rows, keys, within, mode), session)
-    return marked(passed.select(*map(quoted, input_rows.columns)), marks_of(input_rows))
+    return mark_columns(passed.select(*map(quote_name, input_rows.columns)), marks_of(input_rows))
 
 
 def _end(rows: DataFrame, name: str) -> Column:
     """Return an event time, or the end of a window."""
-    time = f.col(quoted(name))
+    time = f.col(quote_name(name))
     return time.getField("end") if isinstance(rows.schema[name].dataType, StructType) else time
 
 
 def _position(step: DedupeView) -> tuple[Column, ...]:
     if step.position_columns:
-        return tuple(f.col(quoted(name)) for name in step.position_columns)
+        return tuple(f.col(quote_name(name)) for name in step.position_columns)
     return tuple(f.lit(None).cast(kind) for kind in ("int", "bigint"))

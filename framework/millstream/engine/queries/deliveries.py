@@ -13,30 +13,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.engine.queries.exactly_once import ExactlyOnce
-from millstream.engine.queries.latest import latest_rows
-from millstream.engine.queries.record_sink import RecordRows, Records, header
+from millstream.engine.queries.newest_rows import latest_rows
+from millstream.engine.queries.record_sink import BatchRecords, RecordRows, header_options
 from millstream.engine.queries.record_sizes import RecordSizes
 from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
-from millstream.engine.queries.small_batches import MOST, Interpretation, evaluated, planned_small
+from millstream.engine.queries.small_batches import MOST, BatchInterpretation, evaluate_batch, plan_small
 from millstream.outputs.kinds import BATCH
 from millstream.outputs.registry import writer_of
 from millstream.queries.values import (
-    Delivery,
+    OutputDelivery,
     PerBatch,
     TableOutput,
     sinks_in,
 )
 from millstream.stores.session_settings import takes_fast_paths
-from millstream.stores.spark import MAINTAINED, Batch
+from millstream.stores.spark import MAINTAINED, TableBatch
 
 
-class Stores(Struct, frozen=True):
+class BatchWriter(Struct, frozen=True):
     """Where the batches of a query are stored."""
 
     identity: str
     """Identifies the query and its checkpoint, since a new checkpoint numbers batches from 0 again."""
     kafka: Mapping[str, str]
-    merge: Callable[[DataFrame, TableOutput, Batch], None]
+    merge: Callable[[DataFrame, TableOutput, TableBatch], None]
     """Stores the newest rows of a batch in a table, only once for repeated calls."""
     new: frozenset[str] = frozenset()
     """Tables that are empty before the first batch."""
@@ -71,7 +71,7 @@ class Stores(Struct, frozen=True):
     counted: CountsByBatch = field(default_factory=CountsByBatch)
 
 
-def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], None]:
+def batch_function(delivery: PerBatch, stores: BatchWriter) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
     tables = any(output.target.written_as in {"row", "batch"} for output in delivery.deliveries)
     several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
@@ -80,8 +80,8 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
         again = number == stores.again
         records = stores.records(number) if several or tables else None
         if records is not None and records <= MOST and takes_fast_paths(batch.sparkSession):
-            with evaluated(batch) as computed, planned_small(batch.sparkSession, computed.few):
-                store(computed.rows, delivery, stores, number, small=computed.few)
+            with evaluate_batch(batch) as computed, plan_small(batch.sparkSession, computed.few):
+                store_batch(computed.rows, delivery, stores, number, small=computed.few)
             return
         if several or again:
             batch.persist()
@@ -89,7 +89,7 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
             if again:
                 # A table that already has the rows does not read them, and then Spark would store no state.
                 batch.write.format("noop").mode("overwrite").save()
-            store(batch, delivery, stores, number)
+            store_batch(batch, delivery, stores, number)
         finally:
             if several or again:
                 batch.unpersist()
@@ -97,7 +97,9 @@ def deliver(delivery: PerBatch, stores: Stores) -> Callable[[DataFrame, int], No
     return each_batch
 
 
-def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, small: bool = False) -> None:
+def store_batch(
+    rows: DataFrame, delivery: PerBatch, stores: BatchWriter, number: int, *, small: bool = False
+) -> None:
     """Store a batch once; `small` rows are in the driver."""
     tables = [table for table in delivery.deliveries if table.target.written_as == "row"]
     sinks = [sink for sink in delivery.deliveries if sink.target.written_as == "record"]
@@ -115,7 +117,7 @@ def store(rows: DataFrame, delivery: PerBatch, stores: Stores, number: int, *, s
             write(rows.sparkSession.sql(output.sql), output.target.options, _sent_as(stores, number))
     if sinks:
         records = _together(rows.sparkSession, sinks)
-        send(records if stores.only is None else stores.only(records), stores, number)
+        write_records(records if stores.only is None else stores.only(records), stores, number)
 
 
 def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
@@ -124,15 +126,15 @@ def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
     return _together(session, sinks) if sinks else None
 
 
-def _together(session: SparkSession, sinks: Sequence[Delivery]) -> DataFrame:
+def _together(session: SparkSession, sinks: Sequence[OutputDelivery]) -> DataFrame:
     """Return the records of all topics, which are written together."""
     parts = (session.sql(sink.sql) for sink in sinks)
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
-def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[[DataFrame, int], None]:
+def in_turn(work: Callable[[DataFrame, int], None], stores: BatchWriter) -> Callable[[DataFrame, int], None]:
     """Return a function that waits for the batch's turn, then does the work."""
-    interpretation = Interpretation()
+    interpretation = BatchInterpretation()
 
     def each_batch(batch: DataFrame, number: int) -> None:
         with stores.turn or nullcontext():
@@ -150,22 +152,24 @@ def in_turn(work: Callable[[DataFrame, int], None], stores: Stores) -> Callable[
     return each_batch
 
 
-def _store(batch: DataFrame, delivery: Delivery, stores: Stores, number: int, *, small: bool) -> None:
+def _store(
+    batch: DataFrame, delivery: OutputDelivery, stores: BatchWriter, number: int, *, small: bool
+) -> None:
     table = delivery.table
     assert table is not None
     rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
     if stores.distinct:
-        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
+        table_batch = TableBatch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
         stores.merge(rows, table, table_batch)
         return
     rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
-    with evaluated(rows) if small else nullcontext() as computed:
+    with evaluate_batch(rows) if small else nullcontext() as computed:
         few = computed is not None and computed.few
-        table_batch = Batch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
+        table_batch = TableBatch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
         stores.merge(rows if computed is None else computed.rows, table, table_batch)
 
 
-def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFrame:
+def with_batch(records: DataFrame, stores: BatchWriter, number: int | None) -> DataFrame:
     """Add the header by which records of a repeated batch are recognised; real-time mode has no numbers."""
     value = f.lit(_sent_as(stores, number)).cast("binary")
     headers = f.array(f.struct(f.lit(BATCH).alias("key"), value.alias("value")))
@@ -174,11 +178,11 @@ def with_batch(records: DataFrame, stores: Stores, number: int | None) -> DataFr
     return records.withColumn("headers", headers)
 
 
-def _sent_as(stores: Stores, number: int | None) -> str:
+def _sent_as(stores: BatchWriter, number: int | None) -> str:
     return stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
 
 
-def send(records: DataFrame, stores: Stores, number: int) -> None:
+def write_records(records: DataFrame, stores: BatchWriter, number: int) -> None:
     """Write the records of a batch."""
     if stores.without_sent is not None:
         records = stores.without_sent(records)
@@ -188,8 +192,8 @@ def send(records: DataFrame, stores: Stores, number: int) -> None:
     send_records(RecordRows(records), stores, number)
 
 
-def send_records(records: Records, stores: Stores, number: int) -> None:
-    options = {**stores.kafka, **header(BATCH, _sent_as(stores, number))}
+def send_records(records: BatchRecords, stores: BatchWriter, number: int) -> None:
+    options = {**stores.kafka, **header_options(BATCH, _sent_as(stores, number))}
     sizes = stores.sizes
     options |= {} if sizes is None else sizes.options()
     try:

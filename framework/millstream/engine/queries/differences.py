@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import has_equality
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
 from millstream.queries.values import TableOutput
@@ -21,9 +21,9 @@ def differences_sql(target: TableOutput, kept_out: str = "") -> str:
     With a condition `kept_out`, stored rows that a data test keeps out by now are deleted. The new rows are
     there, too, so that the test finds them.
     """
-    names = [quoted(column.name) for column in target.columns]
-    keys = ", ".join(quoted(key) for key in target.keys)
-    on = " and ".join(f"n.{quoted(key)} <=> s.{quoted(key)}" for key in target.keys)
+    names = [quote_name(column.name) for column in target.columns]
+    keys = ", ".join(quote_name(key) for key in target.keys)
+    on = " and ".join(f"n.{quote_name(key)} <=> s.{quote_name(key)}" for key in target.keys)
     compared = all(has_equality(column.type) for column in target.columns)
     same = " and ".join(f"n.{name} <=> s.{name}" for name in names) if compared else "false"
     items = ", ".join(f"if(n.{COPIES} is null, s.{name}, n.{name}) as {name}" for name in names)

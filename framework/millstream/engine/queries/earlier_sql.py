@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
-from millstream.queries.meanings import digest
-from millstream.queries.values import Signature
+from millstream.queries.meanings import digest_text
+from millstream.queries.values import QuerySignature
 from millstream.stores.files import path_in, read_json, write_json
 from millstream.stores.hadoop_files import files_of
 
@@ -26,12 +26,14 @@ class _Computed(Struct, frozen=True):
     """Some of the records may be from another version."""
 
 
-def has_records_of_earlier_sql(session: SparkSession, signature: Signature, checkpoint: str) -> bool:
+def has_records_of_earlier_sql(session: SparkSession, signature: QuerySignature, checkpoint: str) -> bool:
     """Record by which SQL a query computes records, and return whether others may be in its topics."""
     files, path = files_of(checkpoint, session), path_in(checkpoint, _FILE)
     before = read_json(files, path, _Computed)
     models = {
-        model.model: digest(msgspec.json.encode((model, signature.timezone, signature.settings)).decode())
+        model.model: digest_text(
+            msgspec.json.encode((model, signature.timezone, signature.settings)).decode()
+        )
         for model in signature.stored
     }
     if before is None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from millstream.engine.queries.record_sink import EVERY_TOPIC, Records, without
+from millstream.engine.queries.record_sink import EVERY_TOPIC, BatchRecords, unsent_options
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.sent_batches import SentBatch, end_transactions, last_sent
@@ -60,7 +60,7 @@ class ExactlyOnce(Struct, frozen=True):
         batches = (last_sent(admin, self.marker_topic, key) for key in (self.key, *others))
         return next((batch for batch in batches if batch is not None), None)
 
-    def write(self, records: Records, kafka: Mapping[str, str], number: int) -> None:
+    def write(self, records: BatchRecords, kafka: Mapping[str, str], number: int) -> None:
         """Send the records of a batch, unless they were sent."""
         sender = self
         for left in reversed(range(_TRIES)):
@@ -73,11 +73,11 @@ class ExactlyOnce(Struct, frozen=True):
             else:
                 return
 
-    def _write(self, records: Records, kafka: Mapping[str, str], number: int) -> None:
+    def _write(self, records: BatchRecords, kafka: Mapping[str, str], number: int) -> None:
         before = self.sent_to if number == self.repeats else ()
         if set(self.topics) <= set(before):
             # The rows are evaluated nevertheless: Spark must store its state.
-            records.send({**kafka, **without(EVERY_TOPIC)})
+            records.send({**kafka, **unsent_options(EVERY_TOPIC)})
             return
         marker = SentBatch(number, tuple(dict.fromkeys((*before, *self.topics))))
         call = uuid.uuid4().hex
@@ -89,13 +89,13 @@ class ExactlyOnce(Struct, frozen=True):
             "marker.key": self.key,
             "marker.value": marker.encoded(),
         }
-        records.send({**kafka, **without(before), **transaction_options}, in_transaction=True)
+        records.send({**kafka, **unsent_options(before), **transaction_options}, in_transaction=True)
         jvm = records.rows.sparkSession._jvm  # noqa: SLF001 -- there is no public API for it
         assert jvm is not None
         for topic, count in jvm.millstream.spark.TransactionalSink.sent(call).items():
             self.counts[topic] += count
 
 
-def _is_local(records: Records) -> bool:
+def _is_local(records: BatchRecords) -> bool:
     context: Any = records.rows.sparkSession.sparkContext
     return bool(context._jsc.sc().isLocal())  # noqa: SLF001 -- there is no public API for it

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from millstream.compile.assemble import labelled
+from millstream.compile.assemble import name_tests
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.values import Project, SqlFile
 
 _QUOTED = re.compile(r"^== SQL[^\n]*==\n((?:[^\n]*\n *\^+ *(?:\n|$))+)", re.MULTILINE)
@@ -43,7 +43,7 @@ def at_line(diagnostic: Diagnostic, error: str, files: Iterable[SqlFile]) -> Dia
     if len(places) != 1:
         return named
     file, start, end = places[0]
-    text = Text(file.path, file.content)
+    text = FileText(file.path, file.content)
     location = text.location(start, end)
     return replace(diagnostic, location=location, line=text.line(location.line))
 
@@ -56,10 +56,10 @@ def at_test(diagnostic: Diagnostic, project: Project) -> Diagnostic:
     )
     if properties is None:
         return diagnostic
-    for label, _, test in labelled(f"model.{properties.name}", properties.columns, properties.tests):
+    for label, _, test in name_tests(f"model.{properties.name}", properties.columns, properties.tests):
         if re.search(rf"test {re.escape(label)}[:,]", diagnostic.message):
             path = Path(project.root) / test.location.path
-            text = Text(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
+            text = FileText(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
             return replace(
                 diagnostic, location=test.location, line=text.line(test.location.line) if text else ""
             )

@@ -8,15 +8,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType
 
-from millstream.core.expressions import quoted
-from millstream.engine.queries.small_batches import Evaluated
+from millstream.core.expressions import quote_name
+from millstream.engine.queries.small_batches import EvaluatedBatch
 
 _MOST = 1_000
 _COMPARED = (StringType(), ShortType(), IntegerType(), LongType(), DateType())
 """The types of which Spark and databases find the same values equal."""
 
 
-def with_few_keys(rows: DataFrame, keys: Evaluated, names: Sequence[str]) -> DataFrame:
+def with_few_keys(rows: DataFrame, keys: EvaluatedBatch, names: Sequence[str]) -> DataFrame:
     """Leave out rows that have none of the keys, as far as conditions on single columns can tell.
 
     `names` are the columns that are compared with those of `keys`, in this order.
@@ -29,7 +29,7 @@ def with_few_keys(rows: DataFrame, keys: Evaluated, names: Sequence[str]) -> Dat
         if field.dataType not in _COMPARED or types[name.lower()] != field.dataType:
             continue
         values = {row[field.name] for row in key_rows}
-        column = f.col(quoted(name))
+        column = f.col(quote_name(name))
         is_one = column.isin([value for value in values if value is not None])
         rows = rows.where(is_one | column.isNull() if None in values else is_one)
     return rows

@@ -13,7 +13,7 @@ class ClosedError(Exception):
     """Refuses a batch that has been planned, but must not run: the next version of the query runs it."""
 
 
-class Gate:
+class BatchGate:
     """Every batch of a query passes it: nothing is stored or sent outside."""
 
     def __init__(

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from millstream.engine.queries.tables import Tables
 from millstream.queries.values import StaticRead
 from millstream.stores.session_settings import takes_fast_paths
-from millstream.stores.spark import Version
+from millstream.stores.spark import TableVersion
 
 
 class Lookups:
@@ -22,7 +22,7 @@ class Lookups:
     def __init__(self, tables: Tables, reads: Iterable[StaticRead]) -> None:
         self._tables = tables
         self._reads = [read for read in reads if not read.relation.startswith("seed.")]
-        self._copied: dict[str, Version] = {}
+        self._copied: dict[str, TableVersion] = {}
         """The versions whose rows are in the driver, by view."""
         self._schemas: dict[str, StructType] = {}
 

@@ -20,10 +20,10 @@ from pyspark.sql import functions as f
 
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
 from millstream.engine.queries.few_keys import with_few_keys
-from millstream.engine.queries.small_batches import Evaluated, evaluated, planned_small
+from millstream.engine.queries.small_batches import EvaluatedBatch, evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
 from millstream.plan.nodes.maintenance import (
     STORED_TOUCHED,
@@ -34,11 +34,11 @@ from millstream.plan.nodes.maintenance import (
     touched_column,
     view_of,
 )
-from millstream.queries.values import Maintaining, StaticRead, TableOutput
+from millstream.queries.values import StaticRead, TableMaintenance, TableOutput
 from millstream.results.results import TableChanges
 from millstream.stores.key_ranges import key_ranges
 from millstream.stores.session_settings import takes_fast_paths
-from millstream.stores.spark import Version
+from millstream.stores.spark import TableVersion
 
 _COMPUTED = "_millstream_computed"
 """The observed number of rows that the SQL gives."""
@@ -47,17 +47,17 @@ _SMALL = 1 << 20
 _BEFORE = "_change_type in ('update_preimage', 'delete')"
 
 
-class Note(Struct, frozen=True):
+class MaintenanceNote(Struct, frozen=True):
     """What a maintained table reflects."""
 
     digest: str
-    versions: dict[str, Version]
+    versions: dict[str, TableVersion]
     """By input, except seeds, which are part of the digest."""
     columns: dict[str, dict[str, str]] = {}
     """By input, the types of its columns. Older notes lack it."""
 
 
-class Differences(Struct, frozen=True, eq=False):
+class TableDifferences(Struct, frozen=True, eq=False):
     rows: DataFrame
     """The new versions of rows, and deleted ones with `_deleted`."""
     few: bool
@@ -66,9 +66,9 @@ class Differences(Struct, frozen=True, eq=False):
 
 
 @contextmanager
-def differences(
-    session: SparkSession, plan: Maintaining, changed: set[str] | None, *, sent: bool = False
-) -> Iterator[Differences]:
+def open_differences(
+    session: SparkSession, plan: TableMaintenance, changed: set[str] | None, *, sent: bool = False
+) -> Iterator[TableDifferences]:
     """Yield the differences between a table and its SQL, over views of its inputs and of the table.
 
     `changed` are the inputs with changes since the table was computed; None computes all rows. `sent` tells
@@ -78,12 +78,12 @@ def differences(
     with ExitStack() as stack:
         touching = plan.maintenance.touching(changed or ())
         if touching:
-            keys = stack.enter_context(evaluated(session.sql(touching)))
+            keys = stack.enter_context(evaluate_batch(session.sql(touching)))
             keys.rows.createOrReplaceTempView(TOUCHED)
             touched = keys.count()
             if not touched:
                 nothing = stored.withColumn("_deleted", f.lit(False)).where("false")
-                yield Differences(nothing, True, TableChanges())
+                yield TableDifferences(nothing, True, TableChanges())
                 return
             by = plan.maintenance.by
             stored = with_few_keys(stored, keys, by) if sent else _near(stored, keys, by)
@@ -97,25 +97,25 @@ def differences(
         kept_out = plan.kept_out if changed is None else ""
         counted = _typed(new, plan.target).observe(_COMPUTED, f.count(f.lit(1)).alias(_COMPUTED))
         counted.createOrReplaceTempView(NEW)
-        computed = stack.enter_context(evaluated(session.sql(differences_sql(plan.target, kept_out))))
+        computed = stack.enter_context(evaluate_batch(session.sql(differences_sql(plan.target, kept_out))))
         changes = _changes(computed.rows, plan.target)
         changes = replace(changes, touched=touched, computed=computed.observed(_COMPUTED))
-        yield Differences(computed.rows.drop(COPIES, PRESENT), computed.few, changes)
+        yield TableDifferences(computed.rows.drop(COPIES, PRESENT), computed.few, changes)
 
 
-def _near(rows: DataFrame, keys: Evaluated, by: Sequence[str]) -> DataFrame:
+def _near(rows: DataFrame, keys: EvaluatedBatch, by: Sequence[str]) -> DataFrame:
     """Leave out rows that are not in the range of few keys; Spark applies that to what it reads."""
     if not keys.few:
         return rows
     stored_types = {field.name.lower(): field.dataType for field in rows.schema}
-    types = {quoted(name): stored_types[name.lower()] for name in by}
-    names = {quoted(name): touched_column(index) for index, name in enumerate(by)}
+    types = {quote_name(name): stored_types[name.lower()] for name in by}
+    names = {quote_name(name): touched_column(index) for index, name in enumerate(by)}
     return reduce(DataFrame.where, key_ranges(keys.rows, names, types), rows)
 
 
 def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:
     pairs = [
-        f.col(f"s.{quoted(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
+        f.col(f"s.{quote_name(name)}").eqNullSafe(f.col(f"t.{touched_column(index)}"))
         for index, name in enumerate(by)
     ]
     return stored.alias("s").join(keys.alias("t"), reduce(and_, pairs), "left_semi")
@@ -124,14 +124,14 @@ def _stored_touched(stored: DataFrame, keys: DataFrame, by: Sequence[str]) -> Da
 def _touched_rows(session: SparkSession, maintenance: Maintenance, stack: ExitStack) -> DataFrame:
     """Return the rows with touched keys, by weights if that is certain."""
     if maintenance.weighted and takes_fast_paths(session):
-        weighted = stack.enter_context(evaluated(session.sql(maintenance.weighted))).rows
+        weighted = stack.enter_context(evaluate_batch(session.sql(maintenance.weighted))).rows
         if weighted.where(UNSURE).isEmpty():
             return weighted
     return session.sql(maintenance.restricted)
 
 
 def _typed(rows: DataFrame, target: TableOutput) -> DataFrame:
-    return rows.select(*(f.col(quoted(c.name)).cast(str(c.type)) for c in target.columns))
+    return rows.select(*(f.col(quote_name(c.name)).cast(str(c.type)) for c in target.columns))
 
 
 def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
@@ -154,13 +154,13 @@ def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
     return TableChanges(inserted=inserted, updated=updated, deleted=deleted)
 
 
-def maintain(
-    plan: Maintaining,
+def maintain_table(
+    plan: TableMaintenance,
     tables: Tables,
     session: SparkSession,
     sql: Callable[[SparkSession], DataFrame],
-    store: Callable[[DataFrame, int, Differences], None],
-    versions: Mapping[str, Version],
+    store: Callable[[DataFrame, int, TableDifferences], None],
+    versions: Mapping[str, TableVersion],
 ) -> TableChanges:
     """Bring a table up to date with its inputs, of which some are given at a version.
 
@@ -169,7 +169,7 @@ def maintain(
     """
     table_store = tables.of(plan.target.model)
     noted = table_store.noted(session, plan.target)
-    before = None if noted.content is None else from_json(noted.content, Note)
+    before = None if noted.content is None else from_json(noted.content, MaintenanceNote)
     now = {
         relation: versions.get(relation) or tables.versioned(relation).newest(session, relation)
         for relation in plan.maintenance.relations
@@ -181,12 +181,12 @@ def maintain(
     columns = _columns(session, tables, before, now, changed)
     if changed and before is not None and not _can_follow(before, columns, changed):
         changed = None
-    note = msgspec.json.encode(Note(plan.digest, now, columns))
+    note = msgspec.json.encode(MaintenanceNote(plan.digest, now, columns))
     sizes = [tables.of(relation).size(session, relation) for relation in (*now, plan.target.model)]
     small = sum(sizes) < _SMALL
-    with planned_small(session, small), ExitStack() as stack:
+    with plan_small(session, small), ExitStack() as stack:
         feeds = {
-            relation: stack.enter_context(evaluated(feed))
+            relation: stack.enter_context(evaluate_batch(feed))
             for relation, feed in _feeds(session, tables, before, now, changed, columns)
         }
         if changed is not None and not any(feed.count() for feed in feeds.values()):
@@ -198,7 +198,7 @@ def maintain(
             _inputs_before(session, plan, tables, before)
         table_store.rows(session, plan.target.model, plan.target.columns).createOrReplaceTempView(STORED)
         difference = stack.enter_context(
-            differences(session, plan, changed, sent=tables.sends_rows(plan.target.model))
+            open_differences(session, plan, changed, sent=tables.sends_rows(plan.target.model))
         )
         if not difference.changes.stored and before is not None:
             # The rows are those of the new versions as well.
@@ -206,12 +206,14 @@ def maintain(
             return difference.changes
         difference.rows.createOrReplaceTempView(plan.view)
         table_store.note(session, plan.target, noted.number + 1, note)
-        with planned_small(session, difference.few, interpreted=small):
+        with plan_small(session, difference.few, interpreted=small):
             store(sql(session), noted.number + 1, difference)
         return difference.changes
 
 
-def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version]) -> set[str] | None:
+def _changed(
+    plan: TableMaintenance, before: MaintenanceNote | None, now: Mapping[str, TableVersion]
+) -> set[str] | None:
     """Return the inputs with newer versions; None if all rows must be computed."""
     if before is None or before.digest != plan.digest or before.versions.keys() != now.keys():
         return None
@@ -225,8 +227,8 @@ def _changed(plan: Maintaining, before: Note | None, now: Mapping[str, Version])
 def _columns(
     session: SparkSession,
     tables: Tables,
-    before: Note | None,
-    now: Mapping[str, Version],
+    before: MaintenanceNote | None,
+    now: Mapping[str, TableVersion],
     changed: set[str] | None,
 ) -> dict[str, dict[str, str]]:
     """Return the types of the columns of all inputs; those of an input without changes are in the note."""
@@ -241,7 +243,7 @@ def _columns(
     return columns
 
 
-def _can_follow(before: Note, columns: Mapping[str, Mapping[str, str]], changed: set[str]) -> bool:
+def _can_follow(before: MaintenanceNote, columns: Mapping[str, Mapping[str, str]], changed: set[str]) -> bool:
     """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
     return all(before.columns.get(relation, {}).items() <= columns[relation].items() for relation in changed)
 
@@ -250,15 +252,15 @@ def all_rows(session: SparkSession, maintenance: Maintenance, reads: Iterable[St
     """Return all rows that the SQL gives over the views of its inputs at rest."""
     by_relation = {read.relation: read.view for read in reads}
     for index, relation in enumerate(maintenance.relations):
-        session.table(quoted(by_relation[relation])).createOrReplaceTempView(view_of("now", index))
+        session.table(quote_name(by_relation[relation])).createOrReplaceTempView(view_of("now", index))
     return session.sql(maintenance.all_rows)
 
 
 def _feeds(
     session: SparkSession,
     tables: Tables,
-    before: Note | None,
-    now: Mapping[str, Version],
+    before: MaintenanceNote | None,
+    now: Mapping[str, TableVersion],
     changed: set[str] | None,
     columns: Mapping[str, Iterable[str]],
 ) -> Iterator[tuple[str, DataFrame]]:
@@ -267,29 +269,31 @@ def _feeds(
         assert before is not None
         of, after = tables.versioned(relation), before.versions[relation].number
         feed = of.changed_rows(session, relation, after, now[relation].number)
-        yield relation, feed.select(*(f.col(quoted(name)) for name in columns[relation]), "_change_type")
+        yield relation, feed.select(*(f.col(quote_name(name)) for name in columns[relation]), "_change_type")
 
 
 def _inputs(
     session: SparkSession,
-    plan: Maintaining,
+    plan: TableMaintenance,
     tables: Tables,
-    now: Mapping[str, Version],
+    now: Mapping[str, TableVersion],
     feeds: Mapping[str, DataFrame],
 ) -> None:
     """Create the views of the inputs, at exactly the versions that the note will have."""
     for index, read in enumerate(plan.inputs):
         relation = read.relation
         if relation not in now:
-            session.table(quoted(read.view)).createOrReplaceTempView(view_of("now", index))
+            session.table(quote_name(read.view)).createOrReplaceTempView(view_of("now", index))
         else:
             number = now[relation].number
             rows = tables.versioned(relation).rows_at(session, relation, number, read.columns)
             rows.createOrReplaceTempView(view_of("now", index))
-        views(session, index, feeds.get(relation))
+        create_views(session, index, feeds.get(relation))
 
 
-def _inputs_before(session: SparkSession, plan: Maintaining, tables: Tables, before: Note) -> None:
+def _inputs_before(
+    session: SparkSession, plan: TableMaintenance, tables: Tables, before: MaintenanceNote
+) -> None:
     """Create the views of the inputs as the table reflects them, where they are read for touched keys.
 
     A column that an input got since then is NULL in its rows before.
@@ -305,7 +309,7 @@ def _inputs_before(session: SparkSession, plan: Maintaining, tables: Tables, bef
             stored = set(map(str.lower, rows.columns))
             rows = rows.select(
                 *(
-                    f.col(quoted(column.name))
+                    f.col(quote_name(column.name))
                     if column.name.lower() in stored
                     else f.lit(None).cast(column.dataType).alias(column.name)
                     for column in schema
@@ -314,10 +318,10 @@ def _inputs_before(session: SparkSession, plan: Maintaining, tables: Tables, bef
         rows.createOrReplaceTempView(view_of("before", index))
 
 
-def views(session: SparkSession, index: int, feed: DataFrame | None) -> None:
+def create_views(session: SparkSession, index: int, feed: DataFrame | None) -> None:
     """Create the views of an input's changes; `feed` has none if it is None."""
     now = session.table(view_of("now", index))
-    names = [f.col(quoted(name)) for name in now.columns]
+    names = [f.col(quote_name(name)) for name in now.columns]
     changes = now.where("false") if feed is None else feed.select(*names)
     changes.createOrReplaceTempView(view_of("changed", index))
     either = now if feed is None else now.unionAll(feed.where(_BEFORE).select(*names))
@@ -329,16 +333,16 @@ def views(session: SparkSession, index: int, feed: DataFrame | None) -> None:
     weighted.createOrReplaceTempView(view_of("weighted", index))
 
 
-def record_changes(session: SparkSession, plan: Maintaining, tables: Tables) -> None:
+def record_changes(session: SparkSession, plan: TableMaintenance, tables: Tables) -> None:
     """Let all inputs record their changes from now on; an input may be older than its reader."""
     for relation in plan.maintenance.relations:
         if not relation.startswith("seed."):
             tables.record_changes(session, relation)
 
 
-def waking(session: SparkSession, plan: Maintaining, changes: list[str]) -> DataFrame:
+def change_trigger(session: SparkSession, plan: TableMaintenance, changes: list[str]) -> DataFrame:
     """Return a stream with a batch for each change of an input; its rows are never read."""
-    items = ", ".join(f"cast(null as {c.type}) as {quoted(c.name)}" for c in plan.target.columns)
+    items = ", ".join(f"cast(null as {c.type}) as {quote_name(c.name)}" for c in plan.target.columns)
     return session.sql(
-        "\nunion all\n".join(f"select {items}, false as _deleted from {quoted(view)}" for view in changes)  # noqa: S608
+        "\nunion all\n".join(f"select {items}, false as _deleted from {quote_name(view)}" for view in changes)  # noqa: S608
     )

@@ -16,13 +16,13 @@ _PARTS = r"^(.+)-([0-9]+)$"
 """`topic-partition` and the offset."""
 
 
-def position() -> Column:
+def position_column() -> Column:
     """Return `topic-partition-offset` of the original record; NULL if a record has several."""
-    letter = f.concat_ws("-", header(TOPIC), header(PARTITION), header(OFFSET))
-    return f.coalesce(header(POSITION), f.when(header(OFFSET).isNotNull(), letter))
+    letter = f.concat_ws("-", header_column(TOPIC), header_column(PARTITION), header_column(OFFSET))
+    return f.coalesce(header_column(POSITION), f.when(header_column(OFFSET).isNotNull(), letter))
 
 
-def header(name: str) -> Column:
+def header_column(name: str) -> Column:
     """Return the text of the last header of this name: the original record may have had earlier ones."""
     headers = f.filter("headers", lambda header: header.getField("key") == name)
     return f.try_element_at(headers, f.lit(-1)).getField("value").cast("string")
@@ -41,8 +41,8 @@ def without_earlier(records: DataFrame, bounds: Mapping[str, Mapping[str, Offset
 def _bound(starts: Mapping[str, Offsets]) -> Column:
     pairs = {f"{topic}-{n}": offset for topic, numbers in starts.items() for n, offset in numbers.items()}
     offsets = f.map_from_arrays(f.array(*map(f.lit, pairs)), f.array(*map(f.lit, pairs.values())))
-    return f.try_element_at(offsets, f.regexp_extract(position(), _PARTS, 1))
+    return f.try_element_at(offsets, f.regexp_extract(position_column(), _PARTS, 1))
 
 
 def _offset() -> Column:
-    return f.regexp_extract(position(), _PARTS, 2).try_cast("long")
+    return f.regexp_extract(position_column(), _PARTS, 2).try_cast("long")

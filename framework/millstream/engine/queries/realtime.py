@@ -10,7 +10,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.engine.queries.start import QueryContext, start
+from millstream.engine.queries.start import QueryContext, start_query
 from millstream.queries.realtime import missing_slots
 from millstream.queries.values import Query
 
@@ -30,7 +30,9 @@ def start_realtime(
     # A batch that never ends must not take a turn.
     context = replace(context, stores=replace(context.stores, turn=None))
     # Spark allows no other output mode; without state, all modes mean the same.
-    return start(spark, replace(query, output_mode="update"), context, listener, realTime=CHECKPOINT_EVERY)
+    return start_query(
+        spark, replace(query, output_mode="update"), context, listener, realTime=CHECKPOINT_EVERY
+    )
 
 
 def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> None:

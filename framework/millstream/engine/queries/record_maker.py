@@ -12,7 +12,7 @@ from msgspec import Struct
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
-from millstream.engine.queries.deliveries import Stores, send_records
+from millstream.engine.queries.deliveries import BatchWriter, send_records
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.spark.jvm import own_class
 from millstream.queries.values import Query, ToKafka
@@ -24,12 +24,12 @@ class RecordMaker(Struct, frozen=True, eq=False):
 
     rows: DataFrame
     _maker: Any
-    _stores: Stores
+    _stores: BatchWriter
     _shared: SharedRead | None = None
 
     @staticmethod
     def of(
-        records: DataFrame, query: Query, stores: Stores, shared: SharedRead | None = None
+        records: DataFrame, query: Query, stores: BatchWriter, shared: SharedRead | None = None
     ) -> RecordMaker | None:
         """Return what makes the records of a query; None where batches are stored in other ways.
 

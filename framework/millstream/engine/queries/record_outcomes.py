@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from millstream.engine.queries.batch import Batch
-from millstream.engine.queries.results import Counts, StateRows, of_model, rows_of_states
+from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.results import RecordCounts, StateRows, of_model, rows_of_states
 from millstream.queries.values import ModelOutput, Query
-from millstream.results.results import Fates
+from millstream.results.results import RecordOutcomes
 
 
-def counts_of(counts: Counts, query: Query, target: ModelOutput) -> Counts:
+def counts_of(counts: RecordCounts, query: Query, target: ModelOutput) -> RecordCounts:
     """Return what a query counts for a model: its own, and those of its sources."""
     ids = {target.model, *(source.relation for source in query.sources), *target.tests}
     return counts.of(ids, target.drops_by)
 
 
-def rows_of_table(target: ModelOutput, query: Query, counts: Counts) -> int | None:
+def rows_of_table(target: ModelOutput, query: Query, counts: RecordCounts) -> int | None:
     """Return the rows for a table; None if its query stores its rows in another way than it gives them."""
     if target.tests or len(query.outputs) > 1 or query.maintaining is not None:
         return None
@@ -27,12 +27,12 @@ def fates_of(
     target: ModelOutput,
     read: Mapping[str, int],
     written: int | None,
-    counts: Counts,
+    counts: RecordCounts,
     duplicates: Iterable[StateRows] = (),
     late: Iterable[StateRows] = (),
     *,
     unfinished: Mapping[str, int] = {},
-) -> Fates | None:
+) -> RecordOutcomes | None:
     """Return the fates of the records that a model read, by source, besides those of an unfinished batch.
 
     None if one of its rows comes from many records, or many come from one, or if not all is counted.
@@ -52,10 +52,10 @@ def fates_of(
     rest = total - written - skipped - dead_letters - dropped - too_late
     # Which records of an unfinished batch filters would have left out is not known.
     failed = min(begun, rest)
-    return Fates(total, written, rest - failed, skipped, dead_letters, failed, dropped, too_late)
+    return RecordOutcomes(total, written, rest - failed, skipped, dead_letters, failed, dropped, too_late)
 
 
-def fates_of_batch(query: Query, batch: Batch) -> dict[str, Fates]:
+def fates_of_batch(query: Query, batch: BatchResult) -> dict[str, RecordOutcomes]:
     """Return the fates of the records of a completed batch, by model."""
     read = {read.relation: batch.records.get(read.topic, 0) for read in query.topic_reads}
     duplicates = rows_of_states(query, [operator.duplicates for operator in batch.operators])

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 _SINK, _TRANSACTIONAL_SINK = "millstream.spark.RecordSink", "millstream.spark.TransactionalSink"
 
 
-class Records(Protocol):
+class BatchRecords(Protocol):
     """The records of a batch."""
 
     @property
@@ -20,11 +20,11 @@ class Records(Protocol):
         ...
 
     def send(self, options: Mapping[str, str], *, in_transaction: bool = False) -> None:
-        """Send them; `options` are those of Spark's sink, and of `header` and `without`."""
+        """Send them; `options` are those of Spark's sink, and of `header_options` and `unsent_options`."""
         ...
 
 
-def header(name: str, value: str) -> dict[str, str]:
+def header_options(name: str, value: str) -> dict[str, str]:
     """Return the options for a header of all records."""
     return {"header": name, "header.value": value}
 
@@ -32,7 +32,7 @@ def header(name: str, value: str) -> dict[str, str]:
 EVERY_TOPIC = ("*",)
 
 
-def without(topics: Collection[str]) -> dict[str, str]:
+def unsent_options(topics: Collection[str]) -> dict[str, str]:
     """Return the options to send nothing to some topics, or to `EVERY_TOPIC`."""
     return {"without.topics": ",".join(topics)}
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.kafka.clients import Admin
-from millstream.kafka.topics import configs
+from millstream.kafka.topics import topic_configs
 from millstream.queries.checks import count_name
 from millstream.queries.values import Query, TooLarge
 
@@ -54,7 +54,7 @@ def record_sizes(admin: Admin, query: Query) -> RecordSizes | None:
     topics = (*sinks, *query.dead_letter_topics)
     if not topics:
         return None
-    settings = configs(admin, topics)
+    settings = topic_configs(admin, topics)
     lines = [_line(topic, settings.get(topic, {}), "cut") for topic in query.dead_letter_topics]
     models: dict[str, tuple[str, str]] = {}
     for topic, (model, how) in sinks.items():

@@ -12,7 +12,7 @@ from millstream.queries.values import Query
 from millstream.results.results import Status, TableChanges
 
 
-class Counts(Struct, frozen=True):
+class RecordCounts(Struct, frozen=True):
     """Counts of records: left out by source if they can't be decoded, by model if a function failed."""
 
     skipped: dict[str, int] = {}
@@ -25,7 +25,7 @@ class Counts(Struct, frozen=True):
     rows: dict[str, int] = {}
     """Rows computed for models with a query or a topic of their own. Zeros count."""
 
-    def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> Counts:
+    def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> RecordCounts:
         """Return the counts of a model, by its sources, its tests and itself."""
         skipped, dead_letters, tests = (
             {id_: number for id_, number in numbers.items() if id_ in ids}
@@ -36,9 +36,9 @@ class Counts(Struct, frozen=True):
                 number = self.of_models.get(fate, {}).get(f"{source} {good}", numbers.get(source, 0))
                 numbers.pop(source, None)
                 numbers.update({source: number} if number else {})
-        return Counts(skipped, dead_letters, tests)
+        return RecordCounts(skipped, dead_letters, tests)
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: RecordCounts) -> RecordCounts:
         parts, others = (
             (
                 counts.skipped,
@@ -51,7 +51,7 @@ class Counts(Struct, frozen=True):
         )
         skipped, dead_letters, tests, rows, *more = map(_sum, parts, others)
         of_models = {fate: numbers for fate, numbers in zip(_FATES, more, strict=True) if numbers}
-        return Counts(skipped, dead_letters, tests, of_models, rows)
+        return RecordCounts(skipped, dead_letters, tests, of_models, rows)
 
 
 _FATES = ("skipped", "dead_letters")
@@ -127,7 +127,7 @@ class QueryResult(Struct, frozen=True):
     diagnostic: Diagnostic | None = None
     reads: dict[str, int] = {}
     """Records read from each topic, by id of the source or model; empty if unknown."""
-    counts: Counts = Counts()
+    counts: RecordCounts = RecordCounts()
     failed: dict[str, int] = {}
     """Records of a batch that did not complete, by the same ids as `reads`."""
     backfilled: dict[str, dict[str, int]] = {}

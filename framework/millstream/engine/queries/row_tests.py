@@ -12,21 +12,21 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.counts import (
     Logs,
     Metrics,
-    counts,
+    count_reasons,
     logs_of,
     logs_together,
     metrics_of,
     metrics_together,
     numbers_of,
-    reasons,
+    sum_counts,
 )
-from millstream.engine.queries.results import Counts
+from millstream.engine.queries.results import RecordCounts
 from millstream.queries.checks import ROW, TEST, WRONG_ROW_REMEDY, count_name
-from millstream.queries.values import Delivery
+from millstream.queries.values import OutputDelivery
 from millstream.results.results import TableChanges
 
 _MOST_SHOWN = 3
@@ -45,7 +45,7 @@ CHANGES = "changes"
 class BatchCounts(Struct, frozen=True):
     """What a batch has counted."""
 
-    counts: Counts
+    counts: RecordCounts
     metrics: Metrics
     logs: Logs
     changes: dict[str, TableChanges]
@@ -81,19 +81,19 @@ class CountsByBatch:
             if batch_number <= number
         ]
         return BatchCounts(
-            counts(map(_only_counts, batches)),
+            sum_counts(map(_only_counts, batches)),
             reduce(metrics_together, (metrics_of([batch]) for batch in batches), {}),
             reduce(logs_together, (logs_of([batch]) for batch in batches), {}),
             _changes_of(batches),
-            reasons(batches),
+            count_reasons(batches),
         )
 
     def merged(self) -> dict[str, Any]:
         """Return what all batches have counted, if these are different things."""
         return {name: value for batch in self._by_batch.values() for name, value in batch.items()}
 
-    def all(self) -> Counts:
-        return counts(map(_only_counts, self._by_batch.values()))
+    def all(self) -> RecordCounts:
+        return sum_counts(map(_only_counts, self._by_batch.values()))
 
     def changes(self) -> TableChanges:
         """Return what tables over tables did in all batches."""
@@ -115,7 +115,7 @@ def _only_counts(counted: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 def run_row_checks(
-    batch: DataFrame, deliveries: Iterable[Delivery], places: str = "", *, is_maintained: bool = False
+    batch: DataFrame, deliveries: Iterable[OutputDelivery], places: str = "", *, is_maintained: bool = False
 ) -> dict[str, Any]:
     """Run all row checks of a batch, before any of it is stored, and observe them.
 
@@ -135,7 +135,7 @@ def run_row_checks(
 
 
 def _failed(
-    batch: DataFrame, delivery: Delivery, test: str, number: int, places: str, *, is_maintained: bool
+    batch: DataFrame, delivery: OutputDelivery, test: str, number: int, places: str, *, is_maintained: bool
 ) -> Diagnostic:
     """Return which rows fail a test, and how to go on."""
     model, name = delivery.name.partition(".")[2], test.partition(".")[2]
@@ -155,7 +155,9 @@ def _counted(frames: Sequence[DataFrame]) -> Iterator[dict[str, Any]]:
     }
     together: dict[int, list[int]] = {}
     if len(plain) > 1:
-        rows = (frames[n].select(f.lit(n), f.array(*map(quoted, frames[n].columns))) for n in sorted(plain))
+        rows = (
+            frames[n].select(f.lit(n), f.array(*map(quote_name, frames[n].columns))) for n in sorted(plain)
+        )
         together = dict(map(tuple, reduce(DataFrame.unionAll, rows).collect()))
     for n, frame in enumerate(frames):
         if n in together:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.options import PRIORITIES
 from millstream.project.values import Target
@@ -24,7 +24,7 @@ def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
     models = [catalog.models[id_] for id_ in query.stored if id_ in catalog.models]
     latencies = [model.latency or target.settings.get("latency") for model in models]
     return Service(
-        min((milliseconds(latency) / 1000 for latency in latencies if latency), default=None),
+        min((duration_millis(latency) / 1000 for latency in latencies if latency), default=None),
         max((PRIORITIES.index(model.priority) for model in models), default=PRIORITIES.index("normal")),
         next((model.every for model in models if model.every), None),  # such a table has a query of its own
     )

@@ -13,7 +13,12 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.engine.spark.jvm import own_class
-from millstream.stores.session_settings import change, restore, takes_fast_paths, using
+from millstream.stores.session_settings import (
+    change_settings,
+    restore_settings,
+    takes_fast_paths,
+    use_settings,
+)
 
 MOST = 10_000
 """Records that a small batch reads, and rows that come to the driver."""
@@ -31,7 +36,7 @@ _SETTINGS = {
 }
 
 
-class Evaluated(Struct, frozen=True, eq=False):
+class EvaluatedBatch(Struct, frozen=True, eq=False):
     rows: DataFrame
     few: bool
     """They are in the driver."""
@@ -41,13 +46,13 @@ class Evaluated(Struct, frozen=True, eq=False):
 
 
 @contextmanager
-def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
+def evaluate_batch(rows: DataFrame) -> Iterator[EvaluatedBatch]:
     """Run a query once, and yield its rows."""
     session = rows.sparkSession
     most = MOST if takes_fast_paths(session) else _NONE
     batch = own_class(session, "spark.SmallBatch").of(rows._jdf, most, _BYTES)  # noqa: SLF001
     try:
-        yield Evaluated(
+        yield EvaluatedBatch(
             DataFrame(batch.rows(), session),
             bool(batch.isLocal()),
             lambda: int(batch.count()),
@@ -58,16 +63,16 @@ def evaluated(rows: DataFrame) -> Iterator[Evaluated]:
 
 
 @contextmanager
-def planned_small(session: SparkSession, few: bool, *, interpreted: bool = True) -> Iterator[None]:
+def plan_small(session: SparkSession, few: bool, *, interpreted: bool = True) -> Iterator[None]:
     """Plan what follows for few rows, if they are; the settings are of the batch's own session."""
     if not few or not takes_fast_paths(session):
         yield
         return
-    with using(session, _SETTINGS | (_INTERPRETED if interpreted else {})):
+    with use_settings(session, _SETTINGS | (_INTERPRETED if interpreted else {})):
         yield
 
 
-class Interpretation:
+class BatchInterpretation:
     """Whether Spark interprets the next batch of a query instead of generating Java for each of its tasks.
 
     A batch is planned before its size is known here, so the last one decides.
@@ -79,7 +84,7 @@ class Interpretation:
     def follow(self, session: SparkSession, records: int) -> None:
         """Choose for the batch after one of this size."""
         if records <= FEW and self._before is None and takes_fast_paths(session):
-            self._before = change(session, _INTERPRETED)
+            self._before = change_settings(session, _INTERPRETED)
         elif records > FEW and self._before is not None:
-            restore(session, self._before)
+            restore_settings(session, self._before)
             self._before = None

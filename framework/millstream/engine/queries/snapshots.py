@@ -12,15 +12,15 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from millstream.queries.values import Query
-from millstream.stores.spark import Version
+from millstream.stores.spark import TableVersion
 
-AtVersions = Callable[[SparkSession], Mapping[str, Version]]
+AtVersions = Callable[[SparkSession], Mapping[str, TableVersion]]
 """Brings tables up to date, and returns their versions at one moment."""
-Upkeep = Callable[[Mapping[str, Version]], None]
+Upkeep = Callable[[Mapping[str, TableVersion]], None]
 """Brings a table over tables up to date with its inputs, of which some are given at a version."""
 
 
-class Moment(Struct, frozen=True):
+class TableSnapshots(Struct, frozen=True):
     tables: tuple[str, ...]
     """The tables over tables to bring up to date, each after what it reads, in the same order everywhere."""
     bases: tuple[str, ...]
@@ -29,7 +29,7 @@ class Moment(Struct, frozen=True):
     """The names of queries of which a batch changes several of these."""
 
 
-def moment_of(query: Query, queries: Iterable[Query], separate: Collection[str]) -> Moment | None:
+def moment_of(query: Query, queries: Iterable[Query], separate: Collection[str]) -> TableSnapshots | None:
     """Return what a table over tables has to see at one moment; None if it reads nothing twice.
 
     Tables `separate` show their inputs as they were at another moment.
@@ -51,7 +51,7 @@ class _Graph:
                 self._writers |= dict.fromkeys(tables, query.name)
         self._depths: dict[str, int] = {}
 
-    def moment(self, query: Query) -> Moment | None:
+    def moment(self, query: Query) -> TableSnapshots | None:
         reached = [self._reached(table) for table in _inputs(query)]
         ways = [{self._writers.get(table, table) for table in tables} for tables in reached]
         if not any(one & other for one, other in combinations(ways, 2)):
@@ -62,7 +62,7 @@ class _Graph:
         writers = [self._writers[base] for base in bases if base in self._writers]
         several = sorted({writer for writer in writers if writers.count(writer) > 1})
         in_order = sorted(tables, key=lambda table: (self._depth(table), table))
-        return Moment(tuple(in_order), tuple(bases), tuple(several))
+        return TableSnapshots(tuple(in_order), tuple(bases), tuple(several))
 
     def _reached(self, relation: str) -> set[str]:
         return {relation}.union(*map(self._reached, self._inputs.get(relation, ())))

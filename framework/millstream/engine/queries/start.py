@@ -14,29 +14,36 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.python import functions, keyed
 from millstream.engine.python.forwarding import LogAddress
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
 from millstream.engine.queries.callbacks import called_by
-from millstream.engine.queries.deduplicated import WATERMARK_DELAY, deduplicated, exactly_deduplicated
-from millstream.engine.queries.deliveries import Stores, deliver, in_turn, send, store, with_batch
+from millstream.engine.queries.deduplicated import WATERMARK_DELAY, drop_duplicates, exactly_deduplicated
+from millstream.engine.queries.deliveries import (
+    BatchWriter,
+    batch_function,
+    in_turn,
+    store_batch,
+    with_batch,
+    write_records,
+)
 from millstream.engine.queries.lookups import looking_up
-from millstream.engine.queries.maintained import Differences
+from millstream.engine.queries.maintained import TableDifferences
 from millstream.engine.queries.record_maker import RecordMaker
+from millstream.engine.queries.repeated_records import first_sent
 from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
 from millstream.engine.queries.seeds import view_seed
-from millstream.engine.queries.sent_again import first_sent
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.queries.snapshots import AtVersions, Upkeep
 from millstream.engine.queries.table_changes import follow_table
 from millstream.engine.queries.tables import Tables
 from millstream.engine.queries.temporal import joined_as_of
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.project.values import Project
-from millstream.queries.emit.draft import barrier
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.draft import barrier_condition
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import (
     CountedView,
     DedupeView,
@@ -49,12 +56,12 @@ from millstream.queries.emit.steps import (
 from millstream.queries.tombstones import with_every_tombstone, without_copies
 from millstream.queries.values import (
     ChangesRead,
-    Maintaining,
     OutputMode,
     PerBatch,
     Query,
     SourceRead,
     StreamRead,
+    TableMaintenance,
     ToKafka,
     TopicRead,
 )
@@ -62,7 +69,7 @@ from millstream.sources.positions import Range
 from millstream.sources.spark import spark_source
 from millstream.sources.topic import spark as topic_reads
 from millstream.sources.topic.positions import offset_ranges
-from millstream.stores.spark import MAINTAINED, Version
+from millstream.stores.spark import MAINTAINED, TableVersion
 
 _WINDOW = "spark.timeWindow"
 """Spark's metadata of a window column (TimeWindow.marker)."""
@@ -73,7 +80,7 @@ class QueryContext(Struct, frozen=True):
 
     project: Project
     checkpoint: str
-    stores: Stores
+    stores: BatchWriter
     sources: Mapping[str, Mapping[str, str]]
     """Options of Spark's Kafka source, by relation."""
     tables: Tables
@@ -99,7 +106,7 @@ class QueryContext(Struct, frozen=True):
     """Receives the updater of a table over tables, once its query runs."""
 
 
-def start(
+def start_query(
     spark: SparkSession,
     query: Query,
     context: QueryContext,
@@ -126,7 +133,7 @@ def start(
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
         _work(query, context)(session.range(0), -1)
-        context.keep(keeping(query, context).upkeep(session))
+        context.keep(incremental_table(query, context).upkeep(session))
     if realtime:
         rows = with_batch(rows, context.stores, None)
     writer = rows.writeStream.queryName(query.name).outputMode(query.output_mode)
@@ -154,9 +161,9 @@ def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: M
     rows = counting.with_counts(_records(session, query, context), query)
     how, stores = query.deliver, context.stores
     if isinstance(how, PerBatch):
-        deliver(how, stores)(rows, 0)
+        batch_function(how, stores)(rows, 0)
     else:
-        send(rows, stores, 0)
+        write_records(rows, stores, 0)
 
 
 def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Range]) -> None:
@@ -173,14 +180,14 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
 
 def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
     """Return what a batch of a maintained table's query does."""
-    return in_turn(keeping(query, context).each_batch, context.stores)
+    return in_turn(incremental_table(query, context).each_batch, context.stores)
 
 
-class Keeping(Struct, frozen=True, eq=False):
+class IncrementalTable(Struct, frozen=True, eq=False):
     """Keeps a table over tables equal to its SQL."""
 
     query: Query
-    plan: Maintaining
+    plan: TableMaintenance
     how: PerBatch
     context: QueryContext
 
@@ -195,7 +202,7 @@ class Keeping(Struct, frozen=True, eq=False):
         numbers = count(-2, -1)
         return lambda versions: self.bring(session, next(numbers), versions)
 
-    def bring(self, session: SparkSession, number: int, versions: Mapping[str, Version]) -> None:
+    def bring(self, session: SparkSession, number: int, versions: Mapping[str, TableVersion]) -> None:
         """Bring the table up to date with its inputs, of which some are given at a version."""
         # The numbers of its transactions are not those of Spark's batches.
         counted = CountsByBatch()
@@ -209,23 +216,23 @@ class Keeping(Struct, frozen=True, eq=False):
             counted=counted,
         )
 
-        def stored(rows: DataFrame, transaction: int, differences: Differences) -> None:
+        def stored(rows: DataFrame, transaction: int, differences: TableDifferences) -> None:
             if differences.few:
-                store(rows, self.how, stores, transaction, small=True)
+                store_batch(rows, self.how, stores, transaction, small=True)
             else:
-                deliver(self.how, stores)(rows, transaction)
+                batch_function(self.how, stores)(rows, transaction)
 
         rows_of = partial(_rows_of, self.query, self.context)
-        done = maintained.maintain(self.plan, self.context.tables, session, rows_of, stored, versions)
+        done = maintained.maintain_table(self.plan, self.context.tables, session, rows_of, stored, versions)
         self.context.stores.counted.add(
             number, {**counted.merged(), f"{CHANGES} {self.plan.target.model}": done}
         )
 
 
-def keeping(query: Query, context: QueryContext) -> Keeping:
+def incremental_table(query: Query, context: QueryContext) -> IncrementalTable:
     assert query.maintaining is not None
     assert isinstance(query.deliver, PerBatch)
-    return Keeping(query, query.maintaining, query.deliver, context)
+    return IncrementalTable(query, query.maintaining, query.deliver, context)
 
 
 def _rows_of(query: Query, context: QueryContext, session: SparkSession) -> DataFrame:
@@ -246,7 +253,7 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Range]) -> Read:
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
             case TopicRead():
-                topic_reads.bounded(
+                topic_reads.read_ranges(
                     session, source, context.sources[source.relation], offset_ranges(ranges[source.topic])
                 )
             case SourceRead():
@@ -263,7 +270,7 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     session = spark.newSession()
     for name, value in context.settings.items():
         session.conf.set(name, value)
-    functions.register(
+    functions.register_functions(
         session, context.project, query.functions, query.nested_calls, query.encoders, context.log
     )
     functions.register_decoders(session, context.project, query.decoders, context.log)
@@ -279,7 +286,9 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
             context.tables.view(session, static_read)
     if query.maintaining is not None:
         changes = [source.view for source in query.sources]
-        maintained.waking(session, query.maintaining, changes).createOrReplaceTempView(query.maintaining.view)
+        maintained.change_trigger(session, query.maintaining, changes).createOrReplaceTempView(
+            query.maintaining.view
+        )
     _make_views(session, query, context)
     return session
 
@@ -296,7 +305,7 @@ def _streamed(
         match source:
             case TopicRead():
                 source_host = host if host is not None and host.topic == source.topic else None
-                topic_reads.records(
+                topic_reads.read_stream(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )
             case SourceRead():
@@ -320,7 +329,7 @@ def make_view(
         case DedupeView() if step.exact_by:
             rows = exactly_deduplicated(session, step, mode)
         case DedupeView():
-            rows = deduplicated(session.table(step.of), step)
+            rows = drop_duplicates(session.table(step.of), step)
         case WindowView():
             rows = timed_by_window(session.table(step.of), step)
         case CountedView():
@@ -337,20 +346,20 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
 
     So GROUP BY closes them; `window(window, …)` and `window_time(window)` accept them (ResolveWindowTime).
     """
-    delay = milliseconds(step.delay)
-    last = unused("last_instant", rows.columns)
-    ends = f.expr(f"{quoted(step.window)}.end - interval 1 microsecond")
+    delay = duration_millis(step.delay)
+    last = unused_name("last_instant", rows.columns)
+    ends = f.expr(f"{quote_name(step.window)}.end - interval 1 microsecond")
     timed = (
         rows.withColumn(last, ends)
         .withWatermark(last, f"{delay} milliseconds")
-        .where(barrier(step.copy).text)
+        .where(barrier_condition(step.copy).text)
     )
     marks = {WATERMARK_DELAY: delay, _WINDOW: True}
     return timed.select(
         *(
-            f.col(quoted(name)).alias(name, metadata=marks)
+            f.col(quote_name(name)).alias(name, metadata=marks)
             if name.lower() == step.window.lower()
-            else f.col(quoted(name))
+            else f.col(quote_name(name))
             for name in rows.columns
         )
     )
@@ -366,6 +375,6 @@ def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int
             rows = partial(_rows_of, query, context)
             return in_turn(follow_table(query, context.tables, stores, context.checkpoint, rows), stores)
         case PerBatch() as how:
-            return in_turn(looking_up(deliver(how, stores), context.tables, query.reads), stores)
+            return in_turn(looking_up(batch_function(how, stores), context.tables, query.reads), stores)
         case ToKafka():
-            return in_turn(lambda rows, number: send(rows, stores, number), stores)
+            return in_turn(lambda rows, number: write_records(rows, stores, number), stores)

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.change_records import HAD, FollowedBatch, change_records, source_of
-from millstream.engine.queries.deliveries import Stores, deliver, sink_records, store
+from millstream.engine.queries.deliveries import BatchWriter, batch_function, sink_records, store_batch
 from millstream.engine.queries.earlier_sql import has_records_of_earlier_sql
-from millstream.engine.queries.small_batches import evaluated, planned_small
+from millstream.engine.queries.small_batches import evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
 from millstream.queries.values import PerBatch, Query
 from millstream.stores.files import path_in
@@ -34,7 +34,7 @@ Only = Callable[[DataFrame], DataFrame]
 def follow_table(
     query: Query,
     tables: Tables,
-    stores: Stores,
+    stores: BatchWriter,
     checkpoint: str,
     rows_of: Callable[[SparkSession], DataFrame],
 ) -> Callable[[DataFrame, int], None]:
@@ -58,7 +58,10 @@ def follow_table(
             rows.createOrReplaceTempView(source.view)
             return rows_of(session)
 
-        with evaluated(net_changes(feed, keys, first=first)) as changes, planned_small(session, changes.few):
+        with (
+            evaluate_batch(net_changes(feed, keys, first=first)) as changes,
+            plan_small(session, changes.few),
+        ):
             batch_stores = stores
             if compared:
                 computed(_rows_before(changes.rows)).createOrReplaceTempView(how.view)
@@ -70,9 +73,9 @@ def follow_table(
                     batch_stores = replace(stores, only=lambda records: only(records).drop(HAD))
             rows = computed(changes.rows.select(f"{_LAST}.*", _DELETED))
             if changes.few:
-                store(rows, how, batch_stores, number, small=True)
+                store_batch(rows, how, batch_stores, number, small=True)
             else:
-                deliver(how, batch_stores)(rows, number)
+                batch_function(how, batch_stores)(rows, number)
 
     return each_batch
 
@@ -97,9 +100,9 @@ def net_changes(feed: DataFrame, keys: Sequence[str], *, first: bool) -> DataFra
     """
     gone = f.col(KIND).isin("update_preimage", "delete")
     feed_columns = (KIND, COMMITTED, COMMITTED_AT)
-    row = f.struct(*(f.col(quoted(name)) for name in feed.columns if name not in feed_columns))
+    row = f.struct(*(f.col(quote_name(name)) for name in feed.columns if name not in feed_columns))
     position = f.struct(f.col(COMMITTED), f.when(gone, 0).otherwise(1))
-    changes = feed.groupBy(*(f.col(quoted(key)).alias(f"_key_{i}") for i, key in enumerate(keys))).agg(
+    changes = feed.groupBy(*(f.col(quote_name(key)).alias(f"_key_{i}") for i, key in enumerate(keys))).agg(
         f.min_by(f.when(gone, row), position).alias(_BEFORE),
         f.max_by(row, position).alias(_LAST),
         f.max_by(gone, position).alias(_DELETED),

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import topic_node
@@ -20,13 +20,13 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.queries.values import ChangesRead, StaticRead, TableOutput
 from millstream.stores.local import store_of
-from millstream.stores.registry import declaration
+from millstream.stores.registry import store_declaration
 from millstream.stores.spark import (
-    Batch,
-    Copied,
+    CopiedRows,
     SparkTables,
     StreamedTables,
-    Version,
+    TableBatch,
+    TableVersion,
     spark_tables,
     streamed_tables,
 )
@@ -57,7 +57,7 @@ class Tables(Struct, frozen=True, eq=False):
         self._check(table)
         return self.of(table.model).create(table, changes=changes)
 
-    def merge(self, rows: DataFrame, table: TableOutput, batch: Batch) -> None:
+    def merge(self, rows: DataFrame, table: TableOutput, batch: TableBatch) -> None:
         self._check(table)
         store = self.of(table.model)
         if table.versions is None:
@@ -89,7 +89,7 @@ class Tables(Struct, frozen=True, eq=False):
         columns = self._columns(read.relation)
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
-    def copied(self, relation: str, version: Version | None) -> Copied | None:
+    def copied(self, relation: str, version: TableVersion | None) -> CopiedRows | None:
         return self.of(relation).copied(relation, version)
 
     def stream(self, session: SparkSession, source: ChangesRead) -> None:
@@ -119,14 +119,14 @@ class Tables(Struct, frozen=True, eq=False):
         """Read the current rows of a table as its changes so far."""
         self._check_built(source.relation)
         rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
-        columns = (f.col(quoted(column.name)) for column in source.columns)
+        columns = (f.col(quote_name(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
 
     def of(self, relation: str) -> SparkTables:
         return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
 
     def sends_rows(self, relation: str) -> bool:
-        return declaration(self._store(relation)).sends_rows
+        return store_declaration(self._store(relation)).sends_rows
 
     def record_changes(self, session: SparkSession, relation: str) -> None:
         """Let a table record its changes from now on."""

@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import DoubleType, FloatType
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries.java_states import use_java_states
 from millstream.plan.nodes import VERSION_PLACE
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import TemporalView
 from millstream.queries.values import OutputMode
 
@@ -53,20 +53,20 @@ def _streamed(
     (TransformWithStateExec). Here it is the time until which the version of an event is kept.
     """
     use_java_states(session)
-    none, position = f.lit(None), [f.col(quoted(name)) for name in VERSION_PLACE]
+    none, position = f.lit(None), [f.col(quote_name(name)) for name in VERSION_PLACE]
     kept_until = none.cast("timestamp")
     if step.keep is not None:
         kept_until = _time(step) + f.expr(f"interval {step.keep} milliseconds")
     left = events.select(
         *_keys(events, step, 0),
-        f.unix_micros(quoted(step.time)).alias("at"),
+        f.unix_micros(quote_name(step.time)).alias("at"),
         _row(source for source, _ in step.left).alias("event"),
         *(none.cast(kind).alias(name) for kind, name in (("int", "partition"), ("bigint", "offset"))),
         kept_until.alias("kept_until", metadata=_TIME),
     )
     right = versions.select(
         *_keys(versions, step, 1),
-        f.unix_micros(quoted(step.begins)).alias("at"),
+        f.unix_micros(quote_name(step.begins)).alias("at"),
         _version(step).alias("version"),
         *(column.alias(name) for column, name in zip(position, ("partition", "offset"), strict=True)),
         none.cast("timestamp").alias("kept_until"),
@@ -74,7 +74,7 @@ def _streamed(
     # Spark asks the sources of a plan for new records in order: versions come last, and so are not behind.
     both = left.unionByName(right, allowMissingColumns=True)
     keys = _key_names(step)
-    both = both.select(*map(quoted, keys), *_COLUMNS)
+    both = both.select(*map(quote_name, keys), *_COLUMNS)
     jvm: Any = session._jvm  # noqa: SLF001 -- there is no public API for it
     rows: Any = both._jdf  # noqa: SLF001 -- as above
     joined = jvm.millstream.spark.StatefulRows.join(rows, len(keys), step.wait, step.keep, mode, HELD)
@@ -88,12 +88,12 @@ def _at_once(
     step: TemporalView,
     mode: OutputMode,  # noqa: ARG001 -- as for a stream
 ) -> DataFrame:
-    keys = [quoted(name) for name in _key_names(step)]
+    keys = [quote_name(name) for name in _key_names(step)]
     bounds = versions.select(
         *_keys(versions, step, 1),
-        f.col(quoted(step.begins)).alias("at"),
+        f.col(quote_name(step.begins)).alias("at"),
         _version(step).alias("version"),
-        f.struct(*map(quoted, VERSION_PLACE)).alias("place"),
+        f.struct(*map(quote_name, VERSION_PLACE)).alias("place"),
     )
     bounds = bounds.groupBy(*keys, "at").agg(f.max_by("version", "place").alias("version"))
     by_time = Window.partitionBy(*keys).orderBy("at")
@@ -112,14 +112,14 @@ def _key_names(step: TemporalView) -> list[str]:
     """Return names for the columns of a key: those of versions, as far as they are unused."""
     names: list[str] = []
     for _, name in step.pairs:
-        names.append(unused(name, (*_COLUMNS, *names)))
+        names.append(unused_name(name, (*_COLUMNS, *names)))
     return names
 
 
 def _keys(rows: DataFrame, step: TemporalView, side: int) -> list[Column]:
     columns: list[Column] = []
     for pair, name in zip(step.pairs, _key_names(step), strict=True):
-        column = f.col(quoted(pair[side]))
+        column = f.col(quote_name(pair[side]))
         if isinstance(rows.schema[pair[side]].dataType, FloatType | DoubleType):
             column = column + f.lit(0)  # states compare bytes, by which -0.0 is another number
         columns.append(column.alias(name))
@@ -127,11 +127,11 @@ def _keys(rows: DataFrame, step: TemporalView, side: int) -> list[Column]:
 
 
 def _time(step: TemporalView) -> Column:
-    return f.col(quoted(step.time))
+    return f.col(quote_name(step.time))
 
 
 def _row(names: Iterable[str]) -> Column:
-    return f.struct(*(f.col(quoted(name)) for name in names))
+    return f.struct(*(f.col(quote_name(name)) for name in names))
 
 
 def _version(step: TemporalView) -> Column:

@@ -8,7 +8,7 @@ DEFAULT = "1 second"
 """The trigger of targets that configure none."""
 
 
-class Every(Struct, frozen=True):
+class IntervalTrigger(Struct, frozen=True):
     """A micro-batch at this interval, or as soon as the previous one has ended."""
 
     duration: str
@@ -18,7 +18,7 @@ class Every(Struct, frozen=True):
         return {"processingTime": self.duration}
 
 
-class Passes(Struct, frozen=True):
+class RepeatedTrigger(Struct, frozen=True):
     """All available records, in as many batches as necessary; then the same again."""
 
     @property
@@ -30,16 +30,16 @@ class RealTime(Struct, frozen=True):
     """Rows flow through tasks that never end; queries that can't do that use the default."""
 
 
-Trigger = Every | Passes | RealTime
+Trigger = IntervalTrigger | RepeatedTrigger | RealTime
 
 
 def trigger_of(setting: str | None) -> Trigger:
     match setting:
         case None:
-            return Every(DEFAULT)
+            return IntervalTrigger(DEFAULT)
         case "realtime":
             return RealTime()
         case "available_now":
-            return Passes()
+            return RepeatedTrigger()
         case _:
-            return Every(setting)
+            return IntervalTrigger(setting)

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import has_equality
 from millstream.engine.queries.differences import STORED
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.nodes.maintenance import STORED_TOUCHED
-from millstream.queries.values import TableOutput, Versions
+from millstream.queries.values import RowVersions, TableOutput
 
 BATCH_ROWS = "_millstream_given"
 """The view of the new rows, with `_deleted`."""
@@ -27,20 +27,20 @@ TOUCHED = "_millstream_touched_keys"
 _LAST = f"greatest({VALID_FROM}, {VALID_TO})"
 
 
-class Horizon(Struct, frozen=True):
+class VersionHorizon(Struct, frozen=True):
     """The times, as SQL, before and after a batch: versions that ended until then are not kept."""
 
     before: str
     after: str
 
 
-def placed_sql(table: TableOutput, versions: Versions, now: str) -> str:
+def placed_sql(table: TableOutput, versions: RowVersions, now: str) -> str:
     """Return the new rows of a relation whose rows replace each other, placed behind what their keys have.
 
     A row that is deleted ends now. An equal row is no new version, unless it has a time of its own.
     """
     columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = [quoted(c.name) for c in columns]
+    names = [quote_name(c.name) for c in columns]
     time = f"if(g._deleted, {now}, coalesce(g.{VALID_FROM}, {now}))"
     compared = all(has_equality(c.type) for c in columns)
     same = " and ".join(f"g.{name} <=> l.{name}" for name in names) if compared else "false"
@@ -63,7 +63,7 @@ def newest_sql(view: str) -> str:
     return f"select max({_LAST}) as newest from {view}"
 
 
-def touched_sql(versions: Versions, horizon: Horizon | None) -> str:
+def touched_sql(versions: RowVersions, horizon: VersionHorizon | None) -> str:
     """Return the keys with new rows, and those of which a bound leaves the time that is kept."""
     names = _list(versions.by)
     keys = f"select {names} from {BATCH_ROWS}"
@@ -78,24 +78,24 @@ def touched_sql(versions: Versions, horizon: Horizon | None) -> str:
     return f"select distinct * from ({keys})"
 
 
-def stored_touched_sql(versions: Versions) -> str:
+def stored_touched_sql(versions: RowVersions) -> str:
     return f"select s.* from {STORED} as s left semi join {TOUCHED} as t on {_on(versions.by, 's', 't')}"
 
 
-def versions_sql(table: TableOutput, versions: Versions, horizon: Horizon | None) -> str:
+def versions_sql(table: TableOutput, versions: RowVersions, horizon: VersionHorizon | None) -> str:
     """Return all versions of the touched keys."""
     by = f"partition by {_list(versions.by)}"
     columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = ", ".join(quoted(c.name) for c in columns)
+    names = ", ".join(quote_name(c.name) for c in columns)
     keys = {key.lower() for key in versions.by}
     only_keys = ", ".join(
-        quoted(c.name) if c.name.lower() in keys else f"cast(null as {c.type}) as {quoted(c.name)}"
+        quote_name(c.name) if c.name.lower() in keys else f"cast(null as {c.type}) as {quote_name(c.name)}"
         for c in columns
     )
     ended = ", ".join(
-        quoted(c.name)
+        quote_name(c.name)
         if c.name.lower() in keys
-        else f"if(_ends, cast(null as {c.type}), {quoted(c.name)}) as {quoted(c.name)}"
+        else f"if(_ends, cast(null as {c.type}), {quote_name(c.name)}) as {quote_name(c.name)}"
         for c in columns
     )
     condition = "" if horizon is None else f" where _next is null or _next > {horizon.after}"
@@ -119,8 +119,8 @@ def versions_sql(table: TableOutput, versions: Versions, horizon: Horizon | None
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join(map(quoted, names))
+    return ", ".join(map(quote_name, names))
 
 
 def _on(names: Sequence[str], one: str, other: str) -> str:
-    return " and ".join(f"{one}.{quoted(name)} <=> {other}.{quoted(name)}" for name in names)
+    return " and ".join(f"{one}.{quote_name(name)} <=> {other}.{quote_name(name)}" for name in names)

@@ -19,10 +19,10 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from millstream.local.archive import Archive, archive_for, clear
-from millstream.local.archive_making import QUIET, SecondJvm, may_make, started
+from millstream.local.archive import Archive, archive_for, clear_archive
+from millstream.local.archive_threads import QUIET, SecondJvm, may_make, start_making
 from millstream.local.environment import for_java
-from millstream.local.java import Java, java
+from millstream.local.java import JavaInstallation, find_java
 
 _PROGRAM = "millstream.spark.ClassLoading"
 _OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *QUIET)
@@ -66,7 +66,7 @@ class ClassArchives:
             program = str(Path(property_of("java.home"), "bin", "java"))
             command = [program, "-cp", property_of("java.class.path"), *_OPTIONS, *modules]
             arguments = (self._lock, command, for_java(os.environ))
-            self._thread = started(self._make, *arguments)
+            self._thread = start_making(self._make, *arguments)
 
     def _make(self, lock: ExitStack, command: Sequence[str], environment: Mapping[str, str]) -> None:
         has_names = self._full.names.exists()
@@ -80,7 +80,7 @@ class ClassArchives:
         with lock, contextlib.suppress(OSError):
             small = bool(self._first.file) or make(self._first, 0, _FIRST)
             if small and make(self._full, 0 if has_names else _ENOUGH, _ALL):
-                clear(self._first, complete=True)
+                clear_archive(self._first, complete=True)
                 self._full.names.unlink(missing_ok=True)
                 self._full.new_names.unlink(missing_ok=True)
 
@@ -104,7 +104,7 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
     if jars is None:
         yield ClassArchives(Archive(""), Archive(""))
         return
-    found_java = java()
+    found_java = find_java()
     with ExitStack() as lock:
         first, full = _archives(found_java, jars)
         making = bool(full.written) and may_make(full, lock, memory=_MEMORY, tries=_TRIES)
@@ -118,7 +118,7 @@ def class_archives(jars: Sequence[Path] | None) -> Iterator[ClassArchives]:
             archives.stop()
 
 
-def _archives(found_java: Java, jars: Sequence[Path]) -> tuple[Archive, Archive]:
+def _archives(found_java: JavaInstallation, jars: Sequence[Path]) -> tuple[Archive, Archive]:
     """Return the small archive and that of all classes; without names if the cache can't be used."""
     class_path = [Path(pyspark.__file__).parent / "jars", *jars]
     first = archive_for("spark-first", found_java, class_path)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from millstream.engine.spark.functions import functions_jar
-from millstream.local.jars import Progress, fetch
+from millstream.local.jars import Progress, fetch_jars
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
-from millstream.stores.registry import configured, jar_files
+from millstream.stores.registry import configured_stores, jar_files
 
 _SCHEMES = {"s3a": ("s3", "hadoop-aws")}
 """By scheme: the feature, and the jar by which a target brings its own client."""
@@ -27,7 +27,7 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the features whose jars Spark needs; none if the cluster provides them."""
     if target.settings.get("jars") == "provided":
         return ()
-    stores = configured(target.settings.get("tables") or {})
+    stores = configured_stores(target.settings.get("tables") or {})
     return ("kafka", *(store for store in stores if store in jar_files()), *formats, *_file_systems(target))
 
 
@@ -44,6 +44,6 @@ def _file_systems(target: Target) -> Iterator[str]:
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:
     """Return the files of some features without duplicates, and the jar of Millstream's own functions."""
-    jars = fetch(features, progress)
+    jars = fetch_jars(features, progress)
     named = dict.fromkeys(path for feature in features for path in jars[feature])
     return [*named, functions_jar(progress)]

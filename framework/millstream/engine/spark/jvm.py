@@ -13,7 +13,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
-from millstream.engine.spark.jvm_process import remember
+from millstream.engine.spark.jvm_process import remember_process
 from millstream.local.environment import for_spark
 
 OPTIONS = "spark.driver.extraJavaOptions"
@@ -69,7 +69,7 @@ def _small_environment(declared: Collection[str]) -> Iterator[None]:
     def started(*arguments: Any, env: Mapping[str, str], **options: Any) -> Any:
         options["preexec_fn"] = _ignore_signals
         process = popen(*arguments, env=for_spark(env, declared), **options)
-        remember(process)
+        remember_process(process)
         return process
 
     gateway.Popen = started

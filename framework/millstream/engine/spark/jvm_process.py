@@ -15,7 +15,7 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def remember(process: Popen[bytes]) -> None:
+def remember_process(process: Popen[bytes]) -> None:
     """Keep the process of the JVM, so that it can be killed."""
     _processes[:] = [process]
 

@@ -26,7 +26,7 @@ appender.file.strategy.max = 3
 """
 
 
-def configuration(folder: Path) -> Path:
+def write_log_config(folder: Path) -> Path:
     """Write log4j's configuration; return its file."""
     make_folder(folder)
     file = folder / "log4j2.properties"

@@ -12,12 +12,12 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 
-def heap(spark: SparkSession) -> dict[str, int]:
+def heap_bytes(spark: SparkSession) -> dict[str, int]:
     used = _management(spark).getMemoryMXBean().getHeapMemoryUsage()
     return {"used": used.getUsed(), "committed": used.getCommitted(), "max": used.getMax()}
 
 
-def collections(spark: SparkSession) -> dict[str, tuple[int, float]]:
+def gc_collections(spark: SparkSession) -> dict[str, tuple[int, float]]:
     """Return how often each collector ran, and for how many seconds in total."""
     beans = _management(spark).getGarbageCollectorMXBeans()
     return {
@@ -31,7 +31,7 @@ def _management(spark: SparkSession) -> Any:
     return jvm.java.lang.management.ManagementFactory
 
 
-def resident() -> dict[str, int]:
+def resident_bytes() -> dict[str, int]:
     """Return the resident memory of this process, its JVM and Spark's Python workers, on Linux."""
     sizes = {"python": _resident(os.getpid())}
     gateway: Any = SparkContext._gateway  # noqa: SLF001

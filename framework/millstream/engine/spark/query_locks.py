@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from millstream.core.decoding import from_json
 from millstream.core.own_folder import make_folder
-from millstream.local.holders import Holder, holder_of, sign
-from millstream.local.locks import is_locked, opened, try_lock, wait_for_lock
+from millstream.local.holders import LockHolder, holder_of, write_holder
+from millstream.local.locks import is_locked, open_lock, try_lock, wait_for_lock
 from millstream.stores.files import Files, path_in
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class LocalLocks:
 
     @contextmanager
     def setup(self) -> Iterator[None]:
-        with opened(self._folder / _SETUP) as handle:
+        with open_lock(self._folder / _SETUP) as handle:
             wait_for_lock(handle)
             yield
 
@@ -77,20 +77,20 @@ class LocalLocks:
         if conflicts := {name: others[name] for name in sorted(queries) if name in others}:
             return conflicts
         for name in sorted(set(queries) - self._taken):
-            handle = self._stack.enter_context(opened(self._folder / f"{name}{_LOCK}"))
+            handle = self._stack.enter_context(open_lock(self._folder / f"{name}{_LOCK}"))
             locked = try_lock(handle)
             assert locked, "only a run that holds the setup lock takes others"
-            sign(handle)
+            write_holder(handle)
             self._taken.add(name)
         return {}
 
 
-class Sign(Struct, frozen=True):
+class Heartbeat(Struct, frozen=True):
     """A file that a command rewrites regularly, with what it works with."""
 
     owner: str
     host: str
-    holder: Holder
+    holder: LockHolder
     queries: tuple[str, ...] = ()
     setup: bool = False
     beat: int = 0
@@ -106,7 +106,7 @@ class _Seen(Struct, frozen=True):
     """It has seen another content before: the run is alive."""
 
 
-class Signs:
+class Heartbeats:
     """Files of commands on a file system without locks: one whose file does not change any more has ended.
 
     A command first writes its own file and then reads those of the others, so that at least one of two sees
@@ -114,7 +114,9 @@ class Signs:
     for itself, or that this one waits for to have it: it raises an error, or reports that this one waits.
     """
 
-    def __init__(self, files: Files, folder: str, sign: Sign, blocked: Callable[[Sign], None]) -> None:
+    def __init__(
+        self, files: Files, folder: str, sign: Heartbeat, blocked: Callable[[Heartbeat], None]
+    ) -> None:
         self._files = files
         self._folder = path_in(folder, FOLDER)
         self._sign = sign
@@ -157,7 +159,7 @@ class Signs:
                 lose()
                 return
 
-    def _write(self, sign: Sign | None = None) -> None:
+    def _write(self, sign: Heartbeat | None = None) -> None:
         with self._writing:
             self._sign, now = replace(sign or self._sign, beat=self._sign.beat + 1), _now()
             self._files.write(self._path(self._sign.owner), msgspec.json.encode(self._sign))
@@ -209,14 +211,14 @@ class Signs:
         self._write(replace(self._sign, queries=tuple(sorted({*self._sign.queries, *queries}))))
         return {}
 
-    def living(self) -> list[Sign]:
+    def living(self) -> list[Heartbeat]:
         """Return the signs of other commands that are alive; it may take a while to see that one is not."""
         while (signs := self._judged()) is None:
             time.sleep(_POLL)
         return signs
 
-    def _judged(self) -> list[Sign] | None:
-        signs: list[Sign] = []
+    def _judged(self) -> list[Heartbeat] | None:
+        signs: list[Heartbeat] = []
         unknown = False
         for name in self._files.names(self._folder):
             if not name.endswith(_SIGN) or name == f"{self._sign.owner}{_SIGN}":
@@ -233,7 +235,7 @@ class Signs:
                 self._files.remove(path_in(self._folder, name))
                 continue
             unknown = unknown or not seen.changed
-            signs.append(from_json(content, Sign))
+            signs.append(from_json(content, Heartbeat))
         return None if unknown else signs
 
 
@@ -242,11 +244,11 @@ def _now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
-def _named(holder: Holder | None) -> str:
+def _named(holder: LockHolder | None) -> str:
     return str(holder) if holder is not None else "another run"
 
 
-def local_holder(folder: Path) -> Holder | None:
+def local_holder(folder: Path) -> LockHolder | None:
     """Return one of the runs that share a target; None if none is known.
 
     `folder` is that of the target, which has its checkpoints unless these are elsewhere, or that of these.

@@ -19,11 +19,11 @@ from millstream.project.values import Project, Topic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millstream.kafka.registry.settings import Address
+    from millstream.kafka.registry.settings import RegistryAddress
 
 
 class UsedRegistry(Struct, frozen=True):
-    address: Address | None = None
+    address: RegistryAddress | None = None
     written: dict[str, int] = {}
     """The ids of the schemas that sinks write by, by subject."""
 
@@ -38,8 +38,8 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
         yield UsedRegistry()
         return
     from millstream.kafka.registry.client import Registry
+    from millstream.kafka.registry.connection import require_address
     from millstream.kafka.registry.local import runs_here
-    from millstream.kafka.registry.opening import needed
     from millstream.kafka.registry.registering import ids_of, written_schemas
     from millstream.kafka.registry.target import has_local_registry, reachable_registry
     from millstream.project.pins import read_pins
@@ -59,7 +59,7 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> 
         if not schemas:
             yield UsedRegistry(address)
             return
-        registry_address = needed(address, project.target)
+        registry_address = require_address(address, project.target)
         with closing(Registry(registry_address)) as registry:
             ids = ids_of(schemas, registry, register=registry_address.settings.get("register") is not False)
         yield UsedRegistry(registry_address, ids)

@@ -31,10 +31,10 @@ from millstream.local.java import check_folder
 from millstream.local.memory import memory_of_machine
 from millstream.project.heap import HEAP, heap_of
 from millstream.project.secrets import Secret
-from millstream.project.spark_settings import TIMEZONE, flat
+from millstream.project.spark_settings import TIMEZONE, flatten_settings
 from millstream.project.spark_settings import spark_settings as given_settings
 from millstream.project.values import Target, is_local, shuffle_partitions
-from millstream.stores.registry import configured, declaration
+from millstream.stores.registry import configured_stores, store_declaration
 from millstream.stores.session_settings import fast_path_settings
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
@@ -117,7 +117,7 @@ def spark_settings(
     `classes` has the JVM's options about archives of classes, if any; `queries` will run at once.
     """
     local = is_local(target)
-    options = f"-Dlog4j2.configurationFile={log.configuration(folder).as_uri()}"
+    options = f"-Dlog4j2.configurationFile={log.write_log_config(folder).as_uri()}"
     if local:
         options += f" {_FIRST_COMPILER if amount == 'few' else _BOTH_COMPILERS}"
     # Users don't need the JVM's messages about class archives.
@@ -153,15 +153,15 @@ def spark_settings(
 
 def secret_names(target: Target) -> frozenset[str]:
     """Return the Spark settings whose values come from the environment, or look like secrets."""
-    settings = flat(target.settings.get("spark") or {})
+    settings = flatten_settings(target.settings.get("spark") or {})
     return frozenset(name for name, value in settings if isinstance(value, Secret))
 
 
 def _of_stores(target: Target) -> dict[str, str]:
     """Return the settings of all stores that a target can use, with the extensions of each."""
     settings = {_EXTENSIONS: EXTENSIONS}
-    for store in configured(target.settings.get("tables") or {}):
-        store_settings = dict(declaration(store).spark_settings)
+    for store in configured_stores(target.settings.get("tables") or {}):
+        store_settings = dict(store_declaration(store).spark_settings)
         if _EXTENSIONS in store_settings:
             store_settings[_EXTENSIONS] = f"{settings[_EXTENSIONS]},{store_settings[_EXTENSIONS]}"
         settings |= store_settings
@@ -185,11 +185,11 @@ def running_spark(
             archives.start(spark)
             yield spark
         except (Py4JError, ConnectionError) as error:
-            if (code := lost(error)) is None:
+            if (code := lost_jvm(error)) is None:
                 raise
             raise MillstreamError(jvm_lost(code, folder / "spark.log")) from None
         finally:
-            if lost() is not None:
+            if lost_jvm() is not None:
                 _forget_jvm()
             else:
                 _stop_or_forget(spark, folder)
@@ -199,7 +199,7 @@ def _stop_or_forget(spark: SparkSession, folder: Path) -> None:
     try:
         stop_spark(spark)
     except (Py4JError, ConnectionError) as error:  # it died since
-        if (code := lost(error)) is None:
+        if (code := lost_jvm(error)) is None:
             raise
         _forget_jvm()
         if not is_ended():
@@ -240,7 +240,7 @@ _SOON = 10.0
 """Seconds until the system reports the end of a JVM that no longer answers: it frees much memory first."""
 
 
-def lost(error: BaseException | None = None) -> int | None:
+def lost_jvm(error: BaseException | None = None) -> int | None:
     """Return the exit code of the JVM that this process started; None if it still runs.
 
     After an `error` of a JVM that does not answer, wait briefly for its end.

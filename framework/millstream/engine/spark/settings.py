@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.queries.state_store import Store, budget, is_limited, store_of
+from millstream.queries.state_store import Store, is_limited, memory_budget, store_of
 from millstream.queries.values import Query
 
 _STATE = "spark.sql.streaming.stateStore."
@@ -47,5 +47,5 @@ def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     settings = {**store_settings(store_of(query, catalog)), CHAINS: str(query.chained).lower()}
     if is_limited(query, catalog):
         settings[f"{_STATE}rocksdb.boundedMemoryUsage"] = "true"
-        settings[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, budget(catalog) >> 20))
+        settings[f"{_STATE}rocksdb.maxMemoryUsageMB"] = str(max(1, memory_budget(catalog) >> 20))
     return settings

@@ -18,16 +18,16 @@ from pathlib import Path
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.own_folder import make_folder
 from millstream.engine.spark.jvm_process import kill_jvm
-from millstream.engine.spark.query_locks import LocalLocks, QueryLocks, Sign, Signs, local_holder
-from millstream.local.holders import Holder, holder_of, signed, this_process
-from millstream.local.locks import opened, try_lock, wait_for_lock
+from millstream.engine.spark.query_locks import Heartbeat, Heartbeats, LocalLocks, QueryLocks, local_holder
+from millstream.local.holders import LockHolder, hold_lock, holder_of, this_process
+from millstream.local.locks import open_lock, try_lock, wait_for_lock
 from millstream.project.folders import local_path
 from millstream.stores.files import Files
 
 LOCK = "build.lock"
 
 
-Waiting = Callable[[Holder | None], object]
+Waiting = Callable[[LockHolder | None], object]
 """Called before a wait, with the command that has the lock."""
 
 
@@ -43,14 +43,14 @@ def target_lock(
         yield
         return
     make_folder(folder)
-    with opened(folder / LOCK) as handle:
+    with open_lock(folder / LOCK) as handle:
         if not try_lock(handle, shared=shared):
             holder = holder_of(folder / LOCK) or local_holder(folder)
             if waiting is None:
                 raise in_use(f"target '{target}'", holder)
             waiting(holder)
             wait_for_lock(handle, shared=shared)
-        with nullcontext() if shared else signed(handle):
+        with nullcontext() if shared else hold_lock(handle):
             yield
 
 
@@ -84,10 +84,10 @@ def shared_lock(
 
 
 @contextmanager
-def _signs(checkpoints: str, files: Files, target: str, waiting: Waiting | None) -> Iterator[Signs]:
+def _signs(checkpoints: str, files: Files, target: str, waiting: Waiting | None) -> Iterator[Heartbeats]:
     """Say next to checkpoints that this command is alive; without that, it may not go on."""
-    sign = Sign(uuid.uuid4().hex, socket.gethostname(), this_process())
-    signs = Signs(files, checkpoints, sign, _blocked(target, waiting))
+    sign = Heartbeat(uuid.uuid4().hex, socket.gethostname(), this_process())
+    signs = Heartbeats(files, checkpoints, sign, _blocked(target, waiting))
     try:
         with signs.beating(kill_jvm):
             yield signs
@@ -97,11 +97,11 @@ def _signs(checkpoints: str, files: Files, target: str, waiting: Waiting | None)
         raise
 
 
-def _blocked(target: str, waiting: Waiting | None) -> Callable[[Sign], None]:
+def _blocked(target: str, waiting: Waiting | None) -> Callable[[Heartbeat], None]:
     """Return what refuses to wait for another command, or reports it once."""
     reported: list[str] = []
 
-    def blocked(by: Sign) -> None:
+    def blocked(by: Heartbeat) -> None:
         if waiting is None:
             raise in_use(f"target '{target}'", by.holder, f"process {by.holder.process} on {by.host}")
         if by.owner not in reported:
@@ -120,7 +120,7 @@ def lost_locks() -> MillstreamError:
 
 
 def in_use(
-    what: str, holder: Holder | None, by: str = "another command", option: str = "--wait"
+    what: str, holder: LockHolder | None, by: str = "another command", option: str = "--wait"
 ) -> MillstreamError:
     """Return an error that names the command which uses something."""
     named = f"{holder} on {by.rpartition(' on ')[2]}" if holder and " on " in by else str(holder or by)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from millstream.core.diagram import Diagram, Edge, Group, Node, Shape
+from millstream.core.diagram import Diagram, DiagramEdge, DiagramGroup, DiagramNode, Shape
 from millstream.explain.topology import Drawing, DrawnNode
 from millstream.outputs.registry import KINDS
 
 _STORES = frozenset(("topic", "seed", *(word for word, kind in KINDS.items() if kind.stored_as)))
 
 
-def diagram(drawing: Drawing) -> Diagram:
+def draw_diagram(drawing: Drawing) -> Diagram:
     return Diagram(
         tuple(map(_node, drawing.nodes)),
-        tuple(Edge(edge.source, edge.target) for edge in drawing.edges),
-        tuple(Group(f"query {group.name}", group.nodes) for group in drawing.groups),
+        tuple(DiagramEdge(edge.source, edge.target) for edge in drawing.edges),
+        tuple(DiagramGroup(f"query {group.name}", group.nodes) for group in drawing.groups),
     )
 
 
-def _node(node: DrawnNode) -> Node:
+def _node(node: DrawnNode) -> DiagramNode:
     notes = tuple((fact, text) for fact, text in node.details if fact in {"key", "state"})
     tip = "\n".join([node.line, *(f"{fact}: {text}" for fact, text in node.details)])
     shape: Shape = "state" if node.state else "store" if node.kind in _STORES else "box"
-    return Node(node.id, (node.id, node.line), heading=True, shape=shape, notes=notes, tip=tip)
+    return DiagramNode(node.id, (node.id, node.line), heading=True, shape=shape, notes=notes, tip=tip)

@@ -11,23 +11,23 @@ from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
 
-from millstream.core.text import clean
+from millstream.core.text import clean_text
 from millstream.explain.explanation import Explanation, RuleReport
 from millstream.explain.figures import Figure
 from millstream.explain.figures import in_words as figure_in_words
-from millstream.explain.names import plain
+from millstream.explain.names import model_name
 from millstream.explain.one_state import OneState
-from millstream.explain.opaque import Unsupported
-from millstream.explain.queries import Query
-from millstream.explain.savings import in_words, savings_in_words, table
-from millstream.explain.topology import Drawing, DrawnNode, brief
-from millstream.plan.optimizer.context import Change
+from millstream.explain.opaque import OpaqueSql
+from millstream.explain.queries import ExplainedQuery
+from millstream.explain.savings import cost_table, in_words, savings_in_words
+from millstream.explain.topology import Drawing, DrawnNode, abbreviate_metadata
+from millstream.plan.optimizer.context import PlanChange
 from millstream.results.batch_stats import in_words as batches_in_words
 
 _WORD = re.compile(r"\s*\S+")
 
 
-class Tree:
+class PlanTree:
     """Draws output by output and remembers what was drawn."""
 
     def __init__(self, drawing: Drawing, width: int) -> None:
@@ -63,14 +63,14 @@ class Tree:
     def _node(self, node: DrawnNode, indent: str, head: str, *, again: bool, below: bool) -> list[str]:
         shared = self.readers[node.id] > 1
         if again:
-            text = f"↑ {clean(node.id)} (above)"
+            text = f"↑ {clean_text(node.id)} (above)"
         else:
             mark = "◆" if shared else "■" if node.output else "·"
-            name = f"{clean(node.id)} = " if shared else ""
-            text = f"{mark} {name}{clean(node.line)}"
+            name = f"{clean_text(node.id)} = " if shared else ""
+            text = f"{mark} {name}{clean_text(node.line)}"
             if shared:
                 text += f" (read {self.readers[node.id]} times)"
-        return wrapped(text, self.width, head or indent, indent + ("│   " if below else "    "))
+        return wrap_text(text, self.width, head or indent, indent + ("│   " if below else "    "))
 
 
 LEAST, TWO_COLUMNS = 80, 100
@@ -78,16 +78,16 @@ _MOST_CHANGES = 20
 _GAP = " │ "
 
 
-class Line(Struct, frozen=True):
+class ExplainLine(Struct, frozen=True):
     text: str
     kind: Literal["title", "plain", "good", "warning"] = "plain"
 
 
-def text(explanation: Explanation, width: int = 100, *, sql: bool = False) -> str:
-    return "\n".join(line.text for line in lines(explanation, width, sql=sql))
+def format_explanation(explanation: Explanation, width: int = 100, *, sql: bool = False) -> str:
+    return "\n".join(line.text for line in format_lines(explanation, width, sql=sql))
 
 
-def lines(explanation: Explanation, width: int = 100, *, sql: bool = False) -> list[Line]:
+def format_lines(explanation: Explanation, width: int = 100, *, sql: bool = False) -> list[ExplainLine]:
     """Return all lines; only lines of SQL may be wider than `width`, which is at least 80."""
     width = max(width, LEAST)
     parts = [
@@ -102,63 +102,63 @@ def lines(explanation: Explanation, width: int = 100, *, sql: bool = False) -> l
     ]
     if sql:
         parts.append(_sql(explanation.queries))
-    all_lines: list[Line] = []
+    all_lines: list[ExplainLine] = []
     for part in parts:
         section = list(part)
         if section:
-            all_lines += [*([Line("")] if all_lines else []), *section]
+            all_lines += [*([ExplainLine("")] if all_lines else []), *section]
     return all_lines
 
 
-def _trees(explanation: Explanation, width: int) -> Iterator[Line]:
+def _trees(explanation: Explanation, width: int) -> Iterator[ExplainLine]:
     names = ("before", f"after {explanation.step}") if explanation.step else ("as written", "as optimized")
     if not explanation.written.outputs:
-        yield Line("No model is selected.", "title")
+        yield ExplainLine("No model is selected.", "title")
         return
     if width < TWO_COLUMNS:
         yield from _stacked(explanation, width, names)
         return
     half = (width - len(_GAP)) // 2
-    trees = Tree(explanation.written, half), Tree(explanation.optimized, half)
-    yield Line(padded(names[0].upper(), half) + _GAP + names[1].upper(), "title")
+    trees = PlanTree(explanation.written, half), PlanTree(explanation.optimized, half)
+    yield ExplainLine(pad_text(names[0].upper(), half) + _GAP + names[1].upper(), "title")
     for written, optimized in zip(explanation.written.outputs, explanation.optimized.outputs, strict=True):
-        yield Line((" " * half + _GAP).rstrip())
+        yield ExplainLine((" " * half + _GAP).rstrip())
         columns = trees[0].lines(written), trees[1].lines(optimized)
         for left, right in zip_longest(*columns, fillvalue=""):
-            yield Line((padded(left, half) + _GAP + right).rstrip())
+            yield ExplainLine((pad_text(left, half) + _GAP + right).rstrip())
 
 
-def _stacked(explanation: Explanation, width: int, names: tuple[str, str]) -> Iterator[Line]:
+def _stacked(explanation: Explanation, width: int, names: tuple[str, str]) -> Iterator[ExplainLine]:
     for index, (name, drawing) in enumerate(
         zip(names, (explanation.written, explanation.optimized), strict=True)
     ):
         if index:
-            yield Line("")
-        yield Line(name.upper(), "title")
-        tree = Tree(drawing, width)
+            yield ExplainLine("")
+        yield ExplainLine(name.upper(), "title")
+        tree = PlanTree(drawing, width)
         for output in drawing.outputs:
-            yield Line("")
-            yield from map(Line, tree.lines(output))
+            yield ExplainLine("")
+            yield from map(ExplainLine, tree.lines(output))
 
 
-def _rules(explanation: Explanation, width: int) -> Iterator[Line]:
-    yield Line("RULES", "title")
+def _rules(explanation: Explanation, width: int) -> Iterator[ExplainLine]:
+    yield ExplainLine("RULES", "title")
     if explanation.together is not None and in_words(explanation.together):
-        yield Line("  one plan for all models", "title")
+        yield ExplainLine("  one plan for all models", "title")
         yield from _bullet("relations that several models read are read once", width, "    - ")
         yield from _bullet(savings_in_words(explanation.together), width, "      saves ", "good")
     elif not explanation.rules:
-        yield Line("  No rule changed the plan.")
+        yield ExplainLine("  No rule changed the plan.")
     for report in explanation.rules:
         yield from _rule(report, width, most=len(report.changes) if explanation.step else _MOST_CHANGES)
     if explanation.rules and explanation.cost_written.rows_read is None:
         yield from _bullet(_UNKNOWN, width, "  ")
 
 
-def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[Line]:
+def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[ExplainLine]:
     if not (report.changes or in_words(report.saves)):
         return
-    yield Line(f"  {report.rule}", "title")
+    yield ExplainLine(f"  {report.rule}", "title")
     for change in report.changes[:most]:
         yield from _bullet(_where(change), width, "    - ")
     if (more := len(report.changes) - most) > 0:
@@ -167,10 +167,10 @@ def _rule(report: RuleReport, width: int, *, most: int) -> Iterator[Line]:
         yield from _bullet(less, width, "      saves ", "good")
 
 
-def _where(change: Change) -> str:
+def _where(change: PlanChange) -> str:
     """Return what changed, with its models unless the sentence names one of them."""
-    what = brief(change.what)
-    names = [plain(model) for model in change.models]
+    what = abbreviate_metadata(change.what)
+    names = [model_name(model) for model in change.models]
     if not names or set(names).intersection(re.findall(r"\w+", what)):
         return what
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -182,10 +182,10 @@ _UNKNOWN = """\
 measured.)"""
 
 
-def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
+def _queries(explanation: Explanation, width: int) -> Iterator[ExplainLine]:
     if not explanation.queries:
         return
-    yield Line("QUERIES", "title")
+    yield ExplainLine("QUERIES", "title")
     for query in explanation.queries:
         outputs = [*query.models, *(f"dead letters in {topic}" for topic in query.dead_letters)]
         outputs += [f"{query.stored_rows}, stored as a table"] if query.keeps else []
@@ -210,10 +210,10 @@ def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
         yield from _bullet(f"{separation.model} {sentence}: {separation.why}", width, "  ")
 
 
-def _one_state(states: Sequence[OneState], width: int) -> Iterator[Line]:
+def _one_state(states: Sequence[OneState], width: int) -> Iterator[ExplainLine]:
     if not states:
         return
-    yield Line("COULD KEEP ONE STATE", "title")
+    yield ExplainLine("COULD KEEP ONE STATE", "title")
     for state in states:
         yield from _bullet(", ".join(state.models), width, "  ")
         yield from _bullet(f"now: {', '.join(in_words(state.separate))}; each row is moved", width, "    ")
@@ -226,19 +226,19 @@ def _one_state(states: Sequence[OneState], width: int) -> Iterator[Line]:
     )
 
 
-def _calls(explanation: Explanation, width: int) -> Iterator[Line]:
+def _calls(explanation: Explanation, width: int) -> Iterator[ExplainLine]:
     if not explanation.calls:
         return
-    yield Line("PYTHON FUNCTIONS", "title")
+    yield ExplainLine("PYTHON FUNCTIONS", "title")
     for call in explanation.calls:
         often = "once per row" if call.times == 1 else f"{call.times} times per row"
         yield from _bullet(f"{call.function} in {call.node}: {call.runs}, {often}", width, "  ")
         yield from _bullet(call.rows, width, "    on ")
 
 
-def _unsupported(statements: Sequence[Unsupported], width: int) -> Iterator[Line]:
+def _unsupported(statements: Sequence[OpaqueSql], width: int) -> Iterator[ExplainLine]:
     if statements:
-        yield Line("OPAQUE SQL: runs as written, and is not optimized", "title")
+        yield ExplainLine("OPAQUE SQL: runs as written, and is not optimized", "title")
     for statement in statements:
         location = (
             f"{statement.compiled_path}:{statement.line}" if statement.line else statement.compiled_path
@@ -250,53 +250,53 @@ def _unsupported(statements: Sequence[Unsupported], width: int) -> Iterator[Line
         yield from _bullet(statement.remedy, width, "    instead: ")
 
 
-def _figures(figures: Sequence[Figure], width: int) -> Iterator[Line]:
+def _figures(figures: Sequence[Figure], width: int) -> Iterator[ExplainLine]:
     if figures:
-        yield Line("FIGURES", "title")
+        yield ExplainLine("FIGURES", "title")
     for figure in figures:
         yield from _bullet(figure_in_words(figure), width, "  ")
 
 
-def _cost(explanation: Explanation, width: int) -> Iterator[Line]:
+def _cost(explanation: Explanation, width: int) -> Iterator[ExplainLine]:
     heads = ("before", "after", "saved") if explanation.step else ("as written", "as optimized", "saved")
-    rows = table(explanation.cost_written, explanation.cost_optimized, explanation.saves)
+    rows = cost_table(explanation.cost_written, explanation.cost_optimized, explanation.saves)
     room = min(width - 3 * 14, max([len("COST"), *(len(name) + 2 for name, _ in rows)]))
-    yield Line(padded("COST", room) + "".join(f"{head:>14}" for head in heads), "title")
+    yield ExplainLine(pad_text("COST", room) + "".join(f"{head:>14}" for head in heads), "title")
     for name, numbers in rows:
-        yield Line(padded(f"  {name}", room) + "".join(f"{number:>14}" for number in numbers))
+        yield ExplainLine(pad_text(f"  {name}", room) + "".join(f"{number:>14}" for number in numbers))
 
 
-def _sql(queries: Iterable[Query]) -> Iterator[Line]:
+def _sql(queries: Iterable[ExplainedQuery]) -> Iterator[ExplainLine]:
     for query in queries:
-        yield Line(f"SQL OF {query.name}", "title")
-        yield from map(Line, query.sql.splitlines())
+        yield ExplainLine(f"SQL OF {query.name}", "title")
+        yield from map(ExplainLine, query.sql.splitlines())
 
 
 def _bullet(
     text: str, width: int, first: str, kind: Literal["title", "plain", "good", "warning"] = "plain"
-) -> Iterator[Line]:
-    indent = " " * min(cells(first), 12)
-    for line in wrapped(clean(text), width, first, indent):
-        yield Line(line, kind)
+) -> Iterator[ExplainLine]:
+    indent = " " * min(count_cells(first), 12)
+    for line in wrap_text(clean_text(text), width, first, indent):
+        yield ExplainLine(line, kind)
 
 
-def cells(text: str) -> int:
+def count_cells(text: str) -> int:
     """Return how many cells of a terminal a text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def padded(text: str, width: int) -> str:
-    return text + " " * max(0, width - cells(text))
+def pad_text(text: str, width: int) -> str:
+    return text + " " * max(0, width - count_cells(text))
 
 
-def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+def wrap_text(text: str, width: int, first: str = "", others: str = "") -> list[str]:
     """Break a text between words; the first line begins with `first`, the others with `others`."""
     lines: list[str] = []
     line, begun = first, False
-    for word in _pieces(_WORD.findall(text), max(8, width - max(cells(first), cells(others)))):
-        if begun and cells(line) + cells(word) > width:
+    for word in _pieces(_WORD.findall(text), max(8, width - max(count_cells(first), count_cells(others)))):
+        if begun and count_cells(line) + count_cells(word) > width:
             lines.append(line.rstrip())
             line, begun = others, False
         line += word if begun else word.lstrip()
@@ -308,10 +308,10 @@ def _pieces(words: Iterable[str], room: int) -> Iterable[str]:
     """Split words that are longer than a line."""
     for word in words:
         rest = word
-        while cells(rest.strip()) > room:
+        while count_cells(rest.strip()) > room:
             rest = rest.lstrip()
             cut = room
-            while cells(rest[:cut]) > room:
+            while count_cells(rest[:cut]) > room:
                 cut -= 1
             yield rest[:cut]
             rest = rest[cut:]

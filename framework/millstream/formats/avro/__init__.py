@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.core.types import Type
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
+from millstream.formats.avro.column_dependencies import read_dependencies
 from millstream.formats.avro.columns import (
     columns_of,
     is_lossless,
@@ -11,10 +12,9 @@ from millstream.formats.avro.columns import (
     schema_of_single,
     with_defaults,
 )
-from millstream.formats.avro.parse import essence, parse_schema
-from millstream.formats.avro.reading import reading
+from millstream.formats.avro.parse import parse_schema, schema_essence
 from millstream.formats.avro.references import self_contained
-from millstream.formats.avro.types import Record
+from millstream.formats.avro.types import AvroRecord
 from millstream.formats.format import Fields, Format, ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import Encoding
 
@@ -23,8 +23,8 @@ def _read(files: SchemaFiles) -> ReadSchema:
     others = {name: text for name, text in files.texts.items() if name != files.path and not files.folders}
     text = self_contained(files.texts[files.path], others)
     schema = parse_schema(text)
-    single = not isinstance(schema.root, Record)
-    return ReadSchema(columns_of(schema), essence(text), optional=with_defaults(schema), single=single)
+    single = not isinstance(schema.root, AvroRecord)
+    return ReadSchema(columns_of(schema), schema_essence(text), optional=with_defaults(schema), single=single)
 
 
 def _derive(fields: Fields, name: str) -> ReadSchema:
@@ -49,6 +49,6 @@ def format_of(encoding: Encoding) -> Format:
         single=encoding.single,
         round_trips=is_lossless,
         schemas=SchemaLanguage(
-            "Avro", ".avsc", _read, _derive, _derive_single, by_writer=True, reading=reading
+            "Avro", ".avsc", _read, _derive, _derive_single, by_writer=True, reading=read_dependencies
         ),
     )

@@ -16,7 +16,7 @@ _MOST = 2**63 - 1
 _DEEPEST = 200
 
 
-class Input:
+class AvroInput:
     """The bytes of a value, and the position in them."""
 
     def __init__(self, value: bytes, start: int) -> None:
@@ -140,7 +140,7 @@ def float_bytes(value: float) -> bytes:
 double_bytes: Callable[[float], bytes] = _DOUBLE.pack
 
 
-def rounded(value: float, type_: str) -> float:
+def round_float(value: float, type_: str) -> float:
     """Return the float or double that is nearest to a number."""
     if type_ == "float":
         (value,) = _FLOAT.unpack(float_bytes(value))

@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from millstream.core.expressions import Piece, joined, literal
+from millstream.core.expressions import Piece, join_pieces, sql_literal
 from millstream.core.types import Field
-from millstream.formats.avro.binary import Input
-from millstream.formats.avro.decode import Reader
-from millstream.formats.avro.encode import write
+from millstream.formats.avro.binary import AvroInput
+from millstream.formats.avro.decode import AvroReader
+from millstream.formats.avro.encode import write_avro
 from millstream.formats.avro.parse import parse_schema
-from millstream.formats.avro.types import Record, Schema
-from millstream.formats.format import Decoded, Fields, Item, LocalCodec, SchemaError, SparkCodec
+from millstream.formats.avro.types import AvroRecord, AvroSchema
+from millstream.formats.format import DecodedSql, Fields, Item, LocalCodec, SchemaError, SparkCodec
 from millstream.formats.registry import Framing
-from millstream.formats.sql import ddl, function_call, row
+from millstream.formats.sql import fields_to_ddl, function_call, struct_sql
 from millstream.formats.values import UnfitError, single_value
 
 _HEADER = 5
@@ -47,15 +47,17 @@ class AvroEncoding(msgspec.Struct, frozen=True):
 
 
 def spark_codec(encoding: AvroEncoding) -> SparkCodec:
-    def decode(fields: Fields) -> Decoded:
+    def decode(fields: Fields) -> DecodedSql:
         if not fields:
-            return Decoded()
+            return DecodedSql()
         return function_call("decode_avro", fields, (), (encoding.schema, encoding.framing, encoding.written))
 
     def encode(items: Sequence[Item]) -> tuple[Piece, ...]:
         fields = [Field(name, expression.type) for name, expression in items]
-        settings = (ddl(fields), encoding.schema, encoding.framing, encoding.subject)
-        return joined(("encode_avro(", *row(items), ", ", ", ".join(map(literal, settings)), ")"))
+        settings = (fields_to_ddl(fields), encoding.schema, encoding.framing, encoding.subject)
+        return join_pieces(
+            ("encode_avro(", *struct_sql(items), ", ", ", ".join(map(sql_literal, settings)), ")")
+        )
 
     return SparkCodec(decode, encode)
 
@@ -64,7 +66,7 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
     """Return the codec in Python. A record is a mapping; any other value stands for itself."""
 
     @cache
-    def schema() -> Schema:
+    def schema() -> AvroSchema:
         return parse_schema(encoding.schema)
 
     writers = dict(encoding.writers)
@@ -74,12 +76,12 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
     start = len(header)
 
     @cache
-    def reader(schema_id: int) -> Reader:
+    def reader(schema_id: int) -> AvroReader:
         text = encoding.writer if encoding.framing == "plain" else writers.get(schema_id)
         if text is None:
             raise UnfitError(f"unknown schema id {schema_id}")
         try:
-            return Reader(parse_schema(text) if text else schema(), schema())
+            return AvroReader(parse_schema(text) if text else schema(), schema())
         except SchemaError as error:
             raise UnfitError(f"the writer's schema is not valid: {error}") from None
 
@@ -88,8 +90,8 @@ def local_codec(encoding: AvroEncoding) -> LocalCodec:
 
     def encode(value: Any, fields: Fields) -> bytes:
         root = schema().root
-        root_value = value if isinstance(root, Record) else single_value(value, fields)
-        return header + write(root_value, root, schema())
+        root_value = value if isinstance(root, AvroRecord) else single_value(value, fields)
+        return header + write_avro(root_value, root, schema())
 
     return LocalCodec(decode, encode)
 
@@ -102,8 +104,8 @@ def _schema_id(value: bytes) -> int:
     return int.from_bytes(value[1:_HEADER], "big", signed=True)
 
 
-def _read(value: bytes, reader: Reader, start: int) -> Any:
-    input_ = Input(value, start)
+def _read(value: bytes, reader: AvroReader, start: int) -> Any:
+    input_ = AvroInput(value, start)
     try:
         read = reader.read(input_)
     except RecursionError:

@@ -35,16 +35,16 @@ from millstream.core.types import (
     Type,
 )
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroReference,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Named,
-    Primitive,
-    Record,
-    Schema,
-    Union,
+    AvroUnion,
 )
 from millstream.formats.format import FieldCount, Fields, SchemaError
 
@@ -84,10 +84,10 @@ _AVRO: dict[Type, Any] = {
 }
 
 
-def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
+def columns_of(schema: AvroSchema, single: str = "value") -> tuple[Field, ...]:
     """Return the columns of a schema: the fields of a record, otherwise a single one."""
     match schema.root:
-        case Record():
+        case AvroRecord():
             row = _Columns(schema, STRING).row(schema.root, "", ())
             pairs = zip(row.fields, schema.root.fields, strict=True)
             return tuple(Field(f.name, f.type, _is_nullable(of.of, schema)) for f, of in pairs)
@@ -97,35 +97,35 @@ def columns_of(schema: Schema, single: str = "value") -> tuple[Field, ...]:
             )
 
 
-def text_type(record: Record, schema: Schema) -> Row:
+def text_type(record: AvroRecord, schema: AvroSchema) -> Row:
     """Return the type of the JSON of a record; what is within that of its own type is a variant."""
     return _Columns(schema, VARIANT).row(record, "", ())
 
 
-def _is_nullable(type_: AvroType, schema: Schema) -> bool:
+def _is_nullable(type_: AvroType, schema: AvroSchema) -> bool:
     match schema.resolved(type_):
-        case Union() as union:
+        case AvroUnion() as union:
             return len(schema.members(union)) < len(union.types)
         case other:
-            return other == Primitive("null")
+            return other == AvroPrimitive("null")
 
 
-def contains_itself(record: Record, schema: Schema) -> bool:
+def contains_itself(record: AvroRecord, schema: AvroSchema) -> bool:
     """Whether a record may have one of its own type within it."""
     seen: set[str] = set()
 
     def reaches(type_: AvroType) -> bool:
         match type_:
-            case Named(name=name):
+            case AvroReference(name=name):
                 if name in seen:
                     return name == record.name
                 return name == record.name or reaches(schema.names[name])
-            case Record(name=name, fields=fields):
+            case AvroRecord(name=name, fields=fields):
                 seen.add(name)
                 return any(reaches(field.of) for field in fields)
-            case List(items=inner) | Dictionary(values=inner):
+            case AvroArray(items=inner) | AvroMap(values=inner):
                 return reaches(inner)
-            case Union(types=types):
+            case AvroUnion(types=types):
                 return any(map(reaches, types))
             case _:
                 return False
@@ -134,7 +134,7 @@ def contains_itself(record: Record, schema: Schema) -> bool:
 
 
 class _Columns(Struct, frozen=True):
-    schema: Schema
+    schema: AvroSchema
     cut: Type
     """The type of a record within itself."""
     count: FieldCount = msgspec.field(default_factory=FieldCount)
@@ -142,27 +142,27 @@ class _Columns(Struct, frozen=True):
     def type(self, type_: AvroType, path: str, outer: tuple[str, ...]) -> Type:
         self.count.add(path)
         match type_:
-            case Primitive() | Fixed() if type_.logical == "decimal":
+            case AvroPrimitive() | AvroFixed() if type_.logical == "decimal":
                 if type_.precision > _MOST_DIGITS:
                     reason = f"a decimal of {type_.precision} digits, but Spark's have at most {_MOST_DIGITS}"
                     raise SchemaError(path, reason)
                 return Decimal(type_.precision, type_.scale)
-            case Primitive() | Fixed():
+            case AvroPrimitive() | AvroFixed():
                 return _LOGICAL_TYPES.get(type_.logical, _TYPES[type_.type])
-            case Enum():
+            case AvroEnum():
                 return STRING
-            case List(items=items):
+            case AvroArray(items=items):
                 return Array(self.type(items, f"{path}[]", outer))
-            case Dictionary(values=values):
+            case AvroMap(values=values):
                 return Map(STRING, self.type(values, f"{path}{{}}", outer))
-            case Union():
+            case AvroUnion():
                 return self.union(type_, path, outer)
-            case Named(name=name):
+            case AvroReference(name=name):
                 return self.cut if name in outer else self.type(self.schema.names[name], path, outer)
-            case Record():
+            case AvroRecord():
                 return self.row(type_, path, outer)
 
-    def row(self, record: Record, path: str, outer: tuple[str, ...]) -> Row:
+    def row(self, record: AvroRecord, path: str, outer: tuple[str, ...]) -> Row:
         fields: dict[str, Field] = {}
         for field in record.fields:
             inner = f"{path}.{field.name}" if path else field.name
@@ -171,7 +171,7 @@ class _Columns(Struct, frozen=True):
             fields[field.name.lower()] = Field(field.name, self.type(field.of, inner, (*outer, record.name)))
         return Row(tuple(fields.values()))
 
-    def union(self, union: Union, path: str, outer: tuple[str, ...]) -> Type:
+    def union(self, union: AvroUnion, path: str, outer: tuple[str, ...]) -> Type:
         if self.schema.is_struct(union):
             members = enumerate(self.schema.members(union))
             return Row(
@@ -233,10 +233,14 @@ def _written(type_: Type, name: str, path: str) -> Any:
             raise SchemaError(path, f"Avro has no type for {type_}")
 
 
-def with_defaults(schema: Schema) -> tuple[str, ...]:
+def with_defaults(schema: AvroSchema) -> tuple[str, ...]:
     """Return the fields that a writer may leave out."""
     root = schema.root
-    return tuple(field.name for field in root.fields if field.has_default) if isinstance(root, Record) else ()
+    return (
+        tuple(field.name for field in root.fields if field.has_default)
+        if isinstance(root, AvroRecord)
+        else ()
+    )
 
 
 def is_lossless(type_: Type) -> bool:

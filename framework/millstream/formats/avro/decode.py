@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.formats.avro.binary import Input
+from millstream.formats.avro.binary import AvroInput
 from millstream.formats.avro.columns import text_type
 from millstream.formats.avro.defaults import value_of
-from millstream.formats.avro.encode import write
-from millstream.formats.avro.match import matching, named_alike, same_union
-from millstream.formats.avro.messages import unresolved
-from millstream.formats.avro.skip import skip
+from millstream.formats.avro.encode import write_avro
+from millstream.formats.avro.match import matching_branch, named_alike, same_union
+from millstream.formats.avro.messages import unresolved_error
+from millstream.formats.avro.skip import skip_value
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Primitive,
-    Record,
+    AvroUnion,
     RecordField,
-    Schema,
-    Union,
 )
-from millstream.formats.avro.values import kind, logical_value
+from millstream.formats.avro.values import logical_kind, logical_value
 from millstream.formats.json_values import write_json
-from millstream.formats.reasons import not_a, within
+from millstream.formats.reasons import add_context, not_a
 from millstream.formats.values import UnfitError
 
 _DEEPEST = 100
 """How many records may be within each other, as texts."""
 
 
-class Reader:
+class AvroReader:
     """Reads values that were written with one schema, as those of another one."""
 
-    def __init__(self, written: Schema, expected: Schema) -> None:
+    def __init__(self, written: AvroSchema, expected: AvroSchema) -> None:
         self.written = written
         self.expected = expected
         self.outer: tuple[str, ...] = ()
@@ -43,42 +43,42 @@ class Reader:
         self.texts = 0
         """How many of the records around a value are texts."""
 
-    def read(self, input_: Input) -> Any:
+    def read(self, input_: AvroInput) -> Any:
         return self.value(input_, self.written.root, self.expected.root)
 
-    def value(self, input_: Input, written: AvroType, expected: AvroType) -> Any:
+    def value(self, input_: AvroInput, written: AvroType, expected: AvroType) -> Any:
         match self.written.resolved(written), self.expected.resolved(expected):
-            case ((Union(types=types) as one), other):
+            case ((AvroUnion(types=types) as one), other):
                 index = input_.read_index(len(types), "a type of the union")
-                if isinstance(other, Union) and same_union(one, other, self.written, self.expected):
+                if isinstance(other, AvroUnion) and same_union(one, other, self.written, self.expected):
                     return self.member(input_, types[index], other, index)
                 return self.value(input_, types[index], other)
-            case one, (Union() as other):
-                matched = matching(one, other, self.written, self.expected)
+            case one, (AvroUnion() as other):
+                matched = matching_branch(one, other, self.written, self.expected)
                 if matched is None:
-                    raise unresolved(one, other)
+                    raise unresolved_error(one, other)
                 return self.member(input_, one, other, matched)
-            case ((Record() as one), (Record() as other)):
+            case ((AvroRecord() as one), (AvroRecord() as other)):
                 return self.record(input_, one, other)
-            case ((List() as one), (List() as other)):
+            case ((AvroArray() as one), (AvroArray() as other)):
                 return self.elements(input_, one, other)
-            case ((Dictionary() as one), (Dictionary() as other)):
+            case ((AvroMap() as one), (AvroMap() as other)):
                 return self.entries(input_, one, other)
-            case ((Enum() as one), (Enum() as other)) if named_alike(one, other):
-                return symbol(input_, one, other)
-            case ((Primitive() | Fixed() as one), (Primitive() | Fixed() as other)):
-                return scalar(input_, one, other)
+            case ((AvroEnum() as one), (AvroEnum() as other)) if named_alike(one, other):
+                return read_symbol(input_, one, other)
+            case ((AvroPrimitive() | AvroFixed() as one), (AvroPrimitive() | AvroFixed() as other)):
+                return read_scalar(input_, one, other)
             case one, other:
-                raise unresolved(one, other)
+                raise unresolved_error(one, other)
 
-    def member(self, input_: Input, written: AvroType, union: Union, index: int) -> Any:
+    def member(self, input_: AvroInput, written: AvroType, union: AvroUnion, index: int) -> Any:
         value = self.value(input_, written, union.types[index])
         members = self.expected.members(union)
         if not self.expected.is_struct(union) or index not in members:
             return value
         return {f"member{n}": value if i == index else None for n, i in enumerate(members)}
 
-    def record(self, input_: Input, written: Record, expected: Record) -> Any:
+    def record(self, input_: AvroInput, written: AvroRecord, expected: AvroRecord) -> Any:
         outer, is_text = self.outer, expected.name in self.outer
         self.outer = (expected.name,) if is_text else (*outer, expected.name)
         self.texts += is_text
@@ -91,7 +91,7 @@ class Reader:
             self.texts -= is_text
         return write_json(row, text_type(expected, self.expected)) if is_text else row
 
-    def row(self, input_: Input, written: Record, expected: Record) -> dict[str, Any]:
+    def row(self, input_: AvroInput, written: AvroRecord, expected: AvroRecord) -> dict[str, Any]:
         names = field_names(written, expected)
         fields = {field.name: field for field in expected.fields}
         for field in expected.fields:
@@ -105,9 +105,9 @@ class Reader:
                 if name in fields:
                     row[name] = self.value(input_, written_field.of, fields[name].of)
                 else:
-                    skip(input_, written_field.of, self.written)
+                    skip_value(input_, written_field.of, self.written)
             except UnfitError as error:
-                raise within(name, error) from None
+                raise add_context(name, error) from None
         input_.leave()
         return {field.name: row[field.name] for field in expected.fields}
 
@@ -116,31 +116,31 @@ class Reader:
         if not isinstance(value, dict | list):
             return value
         # There may be records within their own type.
-        reader = Reader(self.expected, self.expected)
+        reader = AvroReader(self.expected, self.expected)
         reader.outer = self.outer
-        return reader.value(Input(write(value, field.of, self.expected), 0), field.of, field.of)
+        return reader.value(AvroInput(write_avro(value, field.of, self.expected), 0), field.of, field.of)
 
-    def elements(self, input_: Input, written: List, expected: List) -> list[Any]:
+    def elements(self, input_: AvroInput, written: AvroArray, expected: AvroArray) -> list[Any]:
         values = []
         for index in input_.items():
             try:
                 values.append(self.value(input_, written.items, expected.items))
             except UnfitError as error:
-                raise within(f"[{index}]", error) from None
+                raise add_context(f"[{index}]", error) from None
         return values
 
-    def entries(self, input_: Input, written: Dictionary, expected: Dictionary) -> dict[str, Any]:
+    def entries(self, input_: AvroInput, written: AvroMap, expected: AvroMap) -> dict[str, Any]:
         values = {}
         for _ in input_.items():
             key = input_.read_string()
             try:
                 values[key] = self.value(input_, written.values, expected.values)
             except UnfitError as error:
-                raise within(key, error) from None
+                raise add_context(key, error) from None
         return values
 
 
-def field_names(written: Record, expected: Record) -> list[str]:
+def field_names(written: AvroRecord, expected: AvroRecord) -> list[str]:
     """Return the names that a reader has for a writer's fields."""
     if written.name not in {expected.name, *expected.aliases}:
         return [field.name for field in written.fields]
@@ -148,7 +148,7 @@ def field_names(written: Record, expected: Record) -> list[str]:
     return [renamed.get(field.name, field.name) for field in written.fields]
 
 
-def symbol(input_: Input, written: Enum, expected: Enum) -> str:
+def read_symbol(input_: AvroInput, written: AvroEnum, expected: AvroEnum) -> str:
     name = written.symbols[input_.read_index(len(written.symbols), "a symbol")]
     if name in expected.symbols:
         return name
@@ -157,19 +157,27 @@ def symbol(input_: Input, written: Enum, expected: Enum) -> str:
     raise not_a(name, f"a symbol of {expected.name}")
 
 
-def scalar(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
-    if written.logical and expected.logical and kind(written.logical) != kind(expected.logical):
-        raise unresolved(written, expected)
-    return logical_value(plain(input_, written, expected), written, expected)
+def read_scalar(
+    input_: AvroInput, written: AvroPrimitive | AvroFixed, expected: AvroPrimitive | AvroFixed
+) -> Any:
+    if (
+        written.logical
+        and expected.logical
+        and logical_kind(written.logical) != logical_kind(expected.logical)
+    ):
+        raise unresolved_error(written, expected)
+    return logical_value(read_primitive(input_, written, expected), written, expected)
 
 
-def plain(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
+def read_primitive(
+    input_: AvroInput, written: AvroPrimitive | AvroFixed, expected: AvroPrimitive | AvroFixed
+) -> Any:
     match written.type, expected.type:
         case "fixed", "fixed":
-            assert isinstance(written, Fixed)
-            assert isinstance(expected, Fixed)
+            assert isinstance(written, AvroFixed)
+            assert isinstance(expected, AvroFixed)
             if not named_alike(written, expected) or written.size != expected.size:
-                raise unresolved(written, expected)
+                raise unresolved_error(written, expected)
             return input_.take(written.size)
         case "null", "null":
             return None
@@ -180,7 +188,9 @@ def plain(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed
         case "long", "long":
             return input_.read_long()
         case "int" | "long", "float" | "double":
-            return exact(input_.read_int() if written.type == "int" else input_.read_long(), expected.type)
+            return exact_float(
+                input_.read_int() if written.type == "int" else input_.read_long(), expected.type
+            )
         case "float", "float" | "double":
             return input_.read_float()
         case "double", "double":
@@ -190,10 +200,10 @@ def plain(input_: Input, written: Primitive | Fixed, expected: Primitive | Fixed
         case "string" | "bytes", "bytes":
             return input_.read_bytes()
         case _:
-            raise unresolved(written, expected)
+            raise unresolved_error(written, expected)
 
 
-def exact(number: int, type_: str) -> float:
+def exact_float(number: int, type_: str) -> float:
     """Return an integer as a float or a double, if that loses nothing."""
     bits = 24 if type_ == "float" else 53
     if number and (abs(number) // (number & -number)).bit_length() > bits:

@@ -12,73 +12,73 @@ from millstream.formats.avro.binary import double_bytes, float_bytes, long_bytes
 from millstream.formats.avro.columns import contains_itself, text_type
 from millstream.formats.avro.defaults import value_of
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Primitive,
-    Record,
-    Schema,
-    Union,
-    described,
+    AvroUnion,
+    type_text,
 )
-from millstream.formats.avro.values import days_of, micros_of, time_of_day, unscaled, uuid_text
+from millstream.formats.avro.values import days_of, micros_of, time_of_day, unscaled_value, uuid_text
 from millstream.formats.json_values import read_json
-from millstream.formats.reasons import not_a, within
+from millstream.formats.reasons import add_context, not_a
 from millstream.formats.text_values import read_base64
-from millstream.formats.values import UnfitError, as_mapping, encoded
+from millstream.formats.values import UnfitError, as_mapping, encode_utf8
 
 _BITS = {"int": 31, "long": 63}
 _SPECIAL = {"NaN", "Infinity", "-Infinity"}
 
 
-def write(value: Any, of: AvroType, schema: Schema) -> bytes:
+def write_avro(value: Any, of: AvroType, schema: AvroSchema) -> bytes:
     """Return the bytes of a value. Texts also stand for bytes, as base64, for dates, times and decimals."""
     match schema.resolved(of):
-        case Union() as union:
+        case AvroUnion() as union:
             return _union(value, union, schema)
-        case Primitive(type="null") if value is None:
+        case AvroPrimitive(type="null") if value is None:
             return b""
         case other if value is None:
-            raise UnfitError(f"NULL, but the schema has {described(other)}, not a union with null")
-        case Record() as record:
+            raise UnfitError(f"NULL, but the schema has {type_text(other)}, not a union with null")
+        case AvroRecord() as record:
             return _record(value, record, schema)
-        case List(items=items):
+        case AvroArray(items=items):
             if not isinstance(value, list | tuple):
                 raise not_a(value, "an array")
             return _blocks([_within(f"[{i}]", element, items, schema) for i, element in enumerate(value)])
-        case Dictionary(values=values):
+        case AvroMap(values=values):
             if not isinstance(value, Mapping):
                 raise not_a(value, "a map")
             return _blocks(
                 [_text(key) + _within(key, map_value, values, schema) for key, map_value in value.items()]
             )
-        case Enum(symbols=symbols) as enum:
+        case AvroEnum(symbols=symbols) as enum:
             if value not in symbols:
                 raise not_a(value, f"a symbol of {enum.name}")
             return long_bytes(symbols.index(value))
-        case (Primitive() | Fixed()) as scalar:
+        case (AvroPrimitive() | AvroFixed()) as scalar:
             return _logical(value, scalar) if scalar.logical else _plain(value, scalar)
 
 
-def _within(name: str, value: Any, of: AvroType, schema: Schema) -> bytes:
+def _within(name: str, value: Any, of: AvroType, schema: AvroSchema) -> bytes:
     try:
-        return write(value, of, schema)
+        return write_avro(value, of, schema)
     except UnfitError as error:
-        raise within(name, error) from None
+        raise add_context(name, error) from None
 
 
 def _blocks(items: list[bytes]) -> bytes:
     return (long_bytes(len(items)) if items else b"") + b"".join(items) + b"\0"
 
 
-def _record(value: Any, record: Record, schema: Schema) -> bytes:
+def _record(value: Any, record: AvroRecord, schema: AvroSchema) -> bytes:
     mapping = as_mapping(value)
     if isinstance(mapping, str) and contains_itself(record, schema):
         mapping = read_json(mapping, text_type(record, schema))
     if not isinstance(mapping, Mapping):
-        raise not_a(value, f"a {described(record)}")
+        raise not_a(value, f"a {type_text(record)}")
     folded = {str(name).lower(): field_value for name, field_value in mapping.items()}
     field_names = {field.name.lower() for field in record.fields}
     if unknown := [name for name in mapping if str(name).lower() not in field_names]:
@@ -93,17 +93,17 @@ def _record(value: Any, record: Record, schema: Schema) -> bytes:
     return b"".join(parts)
 
 
-def _union(value: Any, union: Union, schema: Schema) -> bytes:
+def _union(value: Any, union: AvroUnion, schema: AvroSchema) -> bytes:
     if value is None:
-        if Primitive("null") not in union.types:
-            raise UnfitError(f"NULL, but the schema has a {described(union)}, without null")
-        return long_bytes(union.types.index(Primitive("null")))
+        if AvroPrimitive("null") not in union.types:
+            raise UnfitError(f"NULL, but the schema has a {type_text(union)}, without null")
+        return long_bytes(union.types.index(AvroPrimitive("null")))
     members = schema.members(union)
     if not schema.is_struct(union):
         index = schema.largest(union)
         if index is None:
             raise not_a(value, "NULL")
-        return long_bytes(index) + write(value, union.types[index], schema)
+        return long_bytes(index) + write_avro(value, union.types[index], schema)
     names = {f"member{n}": index for n, index in enumerate(members)}
     mapping = as_mapping(value)
     if not isinstance(mapping, Mapping) or (set(mapping) - set(names)):
@@ -116,7 +116,7 @@ def _union(value: Any, union: Union, schema: Schema) -> bytes:
     return long_bytes(index) + _within(name, mapping[name], union.types[index], schema)
 
 
-def _plain(value: Any, of: Primitive | Fixed) -> bytes:
+def _plain(value: Any, of: AvroPrimitive | AvroFixed) -> bytes:
     match of.type:
         case "boolean" if isinstance(value, bool):
             return b"\1" if value else b"\0"
@@ -130,16 +130,16 @@ def _plain(value: Any, of: Primitive | Fixed) -> bytes:
             content = _bytes(value)
             return long_bytes(len(content)) + content
         case "fixed":
-            assert isinstance(of, Fixed)
+            assert isinstance(of, AvroFixed)
             content = _bytes(value)
             if len(content) != of.size:
-                raise UnfitError(f"{len(content)} bytes are not {described(of)}")
+                raise UnfitError(f"{len(content)} bytes are not {type_text(of)}")
             return content
         case _:
-            raise not_a(value, f"a {described(of)}")
+            raise not_a(value, f"a {type_text(of)}")
 
 
-def _logical(value: Any, of: Primitive | Fixed) -> bytes:
+def _logical(value: Any, of: AvroPrimitive | AvroFixed) -> bytes:
     match of.logical:
         case "date":
             return long_bytes(days_of(_date(value)))
@@ -161,7 +161,7 @@ def _logical(value: Any, of: Primitive | Fixed) -> bytes:
 def _text(value: Any) -> bytes:
     if not isinstance(value, str):
         raise not_a(value, "a string")
-    content = encoded(value)
+    content = encode_utf8(value)
     return long_bytes(len(content)) + content
 
 
@@ -192,14 +192,14 @@ def _number(value: Any, type_: str) -> bytes:
     return float_bytes(number) if type_ == "float" else double_bytes(number)
 
 
-def _decimal(value: Any, of: Primitive | Fixed) -> bytes:
+def _decimal(value: Any, of: AvroPrimitive | AvroFixed) -> bytes:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-            raise not_a(value, f"a {described(of)}")
-        number = unscaled(Decimal(str(value)), of)
+            raise not_a(value, f"a {type_text(of)}")
+        number = unscaled_value(Decimal(str(value)), of)
     except InvalidOperation:
-        raise not_a(value, f"a {described(of)}") from None
-    if isinstance(of, Fixed):
+        raise not_a(value, f"a {type_text(of)}") from None
+    if isinstance(of, AvroFixed):
         return number.to_bytes(of.size, "big", signed=True)
     content = number.to_bytes(
         ((number if number >= 0 else ~number).bit_length() + 8) // 8, "big", signed=True

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Primitive,
-    Record,
+    AvroUnion,
     Resolved,
-    Schema,
-    Union,
 )
 
 PROMOTIONS = {
@@ -24,23 +24,27 @@ PROMOTIONS = {
 }
 
 
-def named_alike(written: Enum | Fixed | Record, expected: Enum | Fixed | Record) -> bool:
+def named_alike(
+    written: AvroEnum | AvroFixed | AvroRecord, expected: AvroEnum | AvroFixed | AvroRecord
+) -> bool:
     """Whether names are equal without their namespaces, or one is an alias."""
     return written.name in expected.aliases or _short(written.name) == _short(expected.name)
 
 
-def matching(written: Resolved, union: Union, writer: Schema, reader: Schema) -> int | None:
+def matching_branch(
+    written: Resolved, union: AvroUnion, writer: AvroSchema, reader: AvroSchema
+) -> int | None:
     """Return the index of the first type of a union that matches what was written."""
     types = [reader.resolved(type_) for type_ in union.types]
     similar = None
     for index, candidate in enumerate(types):
         match written, candidate:
-            case ((Record() | Enum() | Fixed()), (Record() | Enum() | Fixed())) if (
+            case ((AvroRecord() | AvroEnum() | AvroFixed()), (AvroRecord() | AvroEnum() | AvroFixed())) if (
                 written.type == candidate.type
             ):
                 if written.name == candidate.name or written.name in candidate.aliases:
                     return index
-                if isinstance(written, Record) and isinstance(candidate, Record):
+                if isinstance(written, AvroRecord) and isinstance(candidate, AvroRecord):
                     short = _short(written.name) == _short(candidate.name)
                     if (similar is None or short) and _has_same_fields(written, candidate, writer, reader):
                         similar = index
@@ -52,7 +56,9 @@ def matching(written: Resolved, union: Union, writer: Schema, reader: Schema) ->
     return next((index for index, candidate in enumerate(types) if candidate.type in promoted), None)
 
 
-def _has_same_fields(written: Record, expected: Record, writer: Schema, reader: Schema) -> bool:
+def _has_same_fields(
+    written: AvroRecord, expected: AvroRecord, writer: AvroSchema, reader: AvroSchema
+) -> bool:
     """Whether a reader gets all fields that it needs, and each as a type that may match."""
     types = {field.name: writer.resolved(field.of) for field in written.fields}
     for field in expected.fields:
@@ -64,15 +70,15 @@ def _has_same_fields(written: Record, expected: Record, writer: Schema, reader: 
     return True
 
 
-def _may_match(written: Resolved, expected: Resolved, writer: Schema, reader: Schema) -> bool:
+def _may_match(written: Resolved, expected: Resolved, writer: AvroSchema, reader: AvroSchema) -> bool:
     match written, expected:
-        case Union(), _:
+        case AvroUnion(), _:
             return True  # what is written decides
-        case _, Union():
-            return matching(written, expected, writer, reader) is not None
-        case Fixed(), Fixed():
+        case _, AvroUnion():
+            return matching_branch(written, expected, writer, reader) is not None
+        case AvroFixed(), AvroFixed():
             return named_alike(written, expected) and written.size == expected.size
-        case Enum(), Enum():
+        case AvroEnum(), AvroEnum():
             return named_alike(written, expected)
         case _:
             return written.type == expected.type or expected.type in PROMOTIONS.get(written.type, ())
@@ -81,27 +87,27 @@ def _may_match(written: Resolved, expected: Resolved, writer: Schema, reader: Sc
 def same_union(
     written: AvroType,
     expected: AvroType,
-    writer: Schema,
-    reader: Schema,
+    writer: AvroSchema,
+    reader: AvroSchema,
     seen: frozenset[tuple[str, str]] = frozenset(),
 ) -> bool:
     """Whether types are the same but for namespaces and logical types. A union's then match by position."""
     match writer.resolved(written), reader.resolved(expected):
-        case ((Primitive() as one), (Primitive() as other)):
+        case ((AvroPrimitive() as one), (AvroPrimitive() as other)):
             return one.type == other.type
-        case ((Fixed() as one), (Fixed() as other)):
+        case ((AvroFixed() as one), (AvroFixed() as other)):
             return named_alike(one, other) and one.size == other.size
-        case ((Enum() as one), (Enum() as other)):
+        case ((AvroEnum() as one), (AvroEnum() as other)):
             return named_alike(one, other) and one.symbols == other.symbols
-        case List(items=a), List(items=b):
+        case AvroArray(items=a), AvroArray(items=b):
             return same_union(a, b, writer, reader, seen)
-        case Dictionary(values=a), Dictionary(values=b):
+        case AvroMap(values=a), AvroMap(values=b):
             return same_union(a, b, writer, reader, seen)
-        case Union(types=ours), Union(types=theirs):
+        case AvroUnion(types=ours), AvroUnion(types=theirs):
             return len(ours) == len(theirs) and all(
                 same_union(a, b, writer, reader, seen) for a, b in zip(ours, theirs, strict=True)
             )
-        case ((Record() as one), (Record() as other)):
+        case ((AvroRecord() as one), (AvroRecord() as other)):
             pair = (one.name, other.name)
             return pair in seen or (
                 named_alike(one, other)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from millstream.formats.avro.types import AvroType, described
+from millstream.formats.avro.types import AvroType, type_text
 from millstream.formats.values import UnfitError
 
 
-def unresolved(written: AvroType, expected: AvroType) -> UnfitError:
-    return UnfitError(f"the writer's {described(written)} can't be read as {described(expected)}")
+def unresolved_error(written: AvroType, expected: AvroType) -> UnfitError:
+    return UnfitError(f"the writer's {type_text(written)} can't be read as {type_text(expected)}")

@@ -8,22 +8,22 @@ from typing import Any
 
 import msgspec
 
-from millstream.formats.avro.defaults import fits
+from millstream.formats.avro.defaults import fits_type
 from millstream.formats.avro.types import (
     LOGICAL,
     PRIMITIVES,
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroReference,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Named,
-    Primitive,
-    Record,
+    AvroUnion,
     RecordField,
-    Schema,
-    Union,
-    described,
+    type_text,
 )
 from millstream.formats.format import SchemaError
 
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _DEEPEST = 100
 
 
-def parse_schema(text: str) -> Schema:
+def parse_schema(text: str) -> AvroSchema:
     """Parse the JSON text of a schema."""
     try:
         decoded = msgspec.json.decode(text)
@@ -39,10 +39,10 @@ def parse_schema(text: str) -> Schema:
         raise SchemaError("", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
     parser = _Parser()
     root = parser.type(decoded, "", "", 0)
-    return Schema(root, parser.names)
+    return AvroSchema(root, parser.names)
 
 
-def essence(text: str) -> str:
+def schema_essence(text: str) -> str:
     """Return what decoding needs of a valid schema: all but its descriptions and spaces."""
     return msgspec.json.encode(_without_docs(msgspec.json.decode(text))).decode()
 
@@ -63,7 +63,7 @@ def _without_docs(definition: Any) -> Any:
 
 class _Parser:
     def __init__(self) -> None:
-        self.names: dict[str, Fixed | Enum | Record] = {}
+        self.names: dict[str, AvroFixed | AvroEnum | AvroRecord] = {}
         self.open: set[str] = set()
         """Records whose fields are being parsed, which may refer to them."""
 
@@ -86,32 +86,36 @@ class _Parser:
 
     def named(self, name: str, space: str, path: str) -> AvroType:
         if name in PRIMITIVES:
-            return Primitive(name)
+            return AvroPrimitive(name)
         for full in (_full(name, space), name):
             if full in self.open or full in self.names:
-                return Named(full)
+                return AvroReference(full)
         raise SchemaError(path, f"unknown type '{name}'")
 
-    def union(self, definition: list[Any], space: str, path: str, depth: int) -> Union:
+    def union(self, definition: list[Any], space: str, path: str, depth: int) -> AvroUnion:
         types = tuple(self.type(branch, space, path, depth + 1) for branch in definition)
         seen: set[str] = set()
         for type_ in types:
-            if isinstance(type_, Union):
+            if isinstance(type_, AvroUnion):
                 raise SchemaError(path, "a union contains a union")
-            name = type_.name if isinstance(type_, Named | Record | Enum | Fixed) else type_.type
+            name = (
+                type_.name
+                if isinstance(type_, AvroReference | AvroRecord | AvroEnum | AvroFixed)
+                else type_.type
+            )
             if name in seen:
                 raise SchemaError(path, f"a union contains {name} twice")
             seen.add(name)
         if not types:
             raise SchemaError(path, "a union is empty")
-        return Union(types)
+        return AvroUnion(types)
 
     def complex(self, kind: str, definition: dict[str, Any], space: str, path: str, depth: int) -> AvroType:
         match kind:
             case "array":
-                return List(self.type(_of(definition, "items", path), space, f"{path}[]", depth + 1))
+                return AvroArray(self.type(_of(definition, "items", path), space, f"{path}[]", depth + 1))
             case "map":
-                return Dictionary(self.type(_of(definition, "values", path), space, f"{path}{{}}", depth + 1))
+                return AvroMap(self.type(_of(definition, "values", path), space, f"{path}{{}}", depth + 1))
             case "record" | "error":
                 return self.record(definition, space, path, depth)
             case "enum":
@@ -120,11 +124,11 @@ class _Parser:
                 return self.fixed(definition, space, path)
             case _ if kind in PRIMITIVES:
                 logical, precision, scale = _logical(kind, definition, path)
-                return Primitive(kind, logical, precision, scale)
+                return AvroPrimitive(kind, logical, precision, scale)
             case _:
                 return self.named(kind, space, path)
 
-    def record(self, definition: dict[str, Any], space: str, path: str, depth: int) -> Record:
+    def record(self, definition: dict[str, Any], space: str, path: str, depth: int) -> AvroRecord:
         name = self.define(definition, space, path)
         self.open.add(name)
         fields: list[RecordField] = []
@@ -136,7 +140,7 @@ class _Parser:
                 raise SchemaError(_join(path, field.name), "the record has two fields of this name")
             fields.append(field)
         self.open.discard(name)
-        self.names[name] = record = Record(name, _aliases(definition, _space(name), path), tuple(fields))
+        self.names[name] = record = AvroRecord(name, _aliases(definition, _space(name), path), tuple(fields))
         return record
 
     def field(self, definition: Any, space: str, path: str, depth: int) -> RecordField:
@@ -150,13 +154,13 @@ class _Parser:
         path = _join(path, name)
         of = self.type(_of(definition, "type", path), space, path, depth + 1)
         default = definition.get("default")
-        if "default" in definition and not fits(default, of, self.names):
+        if "default" in definition and not fits_type(default, of, self.names):
             shown = msgspec.json.encode(default).decode()
-            raise SchemaError(path, f"the default {shown} is not {described(of)}")
+            raise SchemaError(path, f"the default {shown} is not {type_text(of)}")
         aliases = tuple(alias for alias in definition.get("aliases") or () if isinstance(alias, str))
         return RecordField(name, of, aliases, "default" in definition, default)
 
-    def enum(self, definition: dict[str, Any], space: str, path: str) -> Enum:
+    def enum(self, definition: dict[str, Any], space: str, path: str) -> AvroEnum:
         name = self.define(definition, space, path)
         symbols, default = definition.get("symbols"), definition.get("default")
         if not isinstance(symbols, list) or not all(
@@ -167,16 +171,16 @@ class _Parser:
             raise SchemaError(path, "the enum has a symbol twice")
         if default is not None and default not in symbols:
             raise SchemaError(path, f"the default '{default}' is not a symbol of the enum")
-        enum = Enum(name, _aliases(definition, _space(name), path), tuple(symbols), default or "")
+        enum = AvroEnum(name, _aliases(definition, _space(name), path), tuple(symbols), default or "")
         self.names[name] = enum
         return enum
 
-    def fixed(self, definition: dict[str, Any], space: str, path: str) -> Fixed:
+    def fixed(self, definition: dict[str, Any], space: str, path: str) -> AvroFixed:
         name = self.define(definition, space, path)
         size = definition.get("size")
         if type(size) is not int or not 0 <= size < 2**31:
             raise SchemaError(path, "'size' is not a number of bytes")
-        fixed = Fixed(
+        fixed = AvroFixed(
             name, _aliases(definition, _space(name), path), size, *_logical("fixed", definition, path)
         )
         self.names[name] = fixed

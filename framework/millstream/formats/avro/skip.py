@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from millstream.formats.avro.binary import Input
+from millstream.formats.avro.binary import AvroInput
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Primitive,
-    Record,
-    Schema,
-    Union,
+    AvroUnion,
 )
 
 
-def skip(input_: Input, written: AvroType, schema: Schema) -> None:
+def skip_value(input_: AvroInput, written: AvroType, schema: AvroSchema) -> None:
     match schema.resolved(written):
-        case Primitive(type=kind):
+        case AvroPrimitive(type=kind):
             _skip_primitive(input_, kind)
-        case Fixed(size=size):
+        case AvroFixed(size=size):
             input_.take(size)
-        case Enum(symbols=symbols):
+        case AvroEnum(symbols=symbols):
             input_.read_index(len(symbols), "a symbol")
-        case List(items=items):
+        case AvroArray(items=items):
             for _ in input_.items():
-                skip(input_, items, schema)
-        case Dictionary(values=values):
+                skip_value(input_, items, schema)
+        case AvroMap(values=values):
             for _ in input_.items():
                 input_.read_bytes()
-                skip(input_, values, schema)
-        case Union(types=types):
-            skip(input_, types[input_.read_index(len(types), "a type of the union")], schema)
-        case Record(fields=fields):
+                skip_value(input_, values, schema)
+        case AvroUnion(types=types):
+            skip_value(input_, types[input_.read_index(len(types), "a type of the union")], schema)
+        case AvroRecord(fields=fields):
             input_.enter()
             for field in fields:
-                skip(input_, field.of, schema)
+                skip_value(input_, field.of, schema)
             input_.leave()
 
 
-def _skip_primitive(input_: Input, kind: str) -> None:
+def _skip_primitive(input_: AvroInput, kind: str) -> None:
     match kind:
         case "boolean":
             input_.read_boolean()

@@ -22,14 +22,14 @@ LOGICAL = {
 """The logical types that change what a value means, and the types that they stand on; others are ignored."""
 
 
-class Primitive(Struct, frozen=True):
+class AvroPrimitive(Struct, frozen=True):
     type: str
     logical: str = ""
     precision: int = 0
     scale: int = 0
 
 
-class Fixed(Struct, frozen=True):
+class AvroFixed(Struct, frozen=True):
     name: str
     aliases: tuple[str, ...]
     size: int
@@ -39,7 +39,7 @@ class Fixed(Struct, frozen=True):
     type: str = "fixed"
 
 
-class Enum(Struct, frozen=True):
+class AvroEnum(Struct, frozen=True):
     name: str
     aliases: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -47,17 +47,17 @@ class Enum(Struct, frozen=True):
     type: str = "enum"
 
 
-class List(Struct, frozen=True):
+class AvroArray(Struct, frozen=True):
     items: AvroType
     type: str = "array"
 
 
-class Dictionary(Struct, frozen=True):
+class AvroMap(Struct, frozen=True):
     values: AvroType
     type: str = "map"
 
 
-class Union(Struct, frozen=True):
+class AvroUnion(Struct, frozen=True):
     types: tuple[AvroType, ...]
     type: str = "union"
 
@@ -71,65 +71,67 @@ class RecordField(Struct, frozen=True):
     """As JSON."""
 
 
-class Record(Struct, frozen=True):
+class AvroRecord(Struct, frozen=True):
     name: str
     aliases: tuple[str, ...]
     fields: tuple[RecordField, ...]
     type: str = "record"
 
 
-class Named(Struct, frozen=True):
+class AvroReference(Struct, frozen=True):
     """A type that is defined elsewhere in the schema."""
 
     name: str
     type: str = "named"
 
 
-Resolved: TypeAlias = Primitive | Fixed | Enum | List | Dictionary | Union | Record
-AvroType: TypeAlias = Resolved | Named
+Resolved: TypeAlias = AvroPrimitive | AvroFixed | AvroEnum | AvroArray | AvroMap | AvroUnion | AvroRecord
+AvroType: TypeAlias = Resolved | AvroReference
 
 
-class Schema(Struct, frozen=True):
+class AvroSchema(Struct, frozen=True):
     root: AvroType
-    names: dict[str, Fixed | Enum | Record]
+    names: dict[str, AvroFixed | AvroEnum | AvroRecord]
 
     def resolved(self, type_: AvroType) -> Resolved:
-        return self.names[type_.name] if isinstance(type_, Named) else type_
+        return self.names[type_.name] if isinstance(type_, AvroReference) else type_
 
-    def members(self, union: Union) -> tuple[int, ...]:
+    def members(self, union: AvroUnion) -> tuple[int, ...]:
         """Return the indexes of a union's types without null."""
-        return tuple(i for i, type_ in enumerate(union.types) if self.resolved(type_) != Primitive("null"))
+        return tuple(
+            i for i, type_ in enumerate(union.types) if self.resolved(type_) != AvroPrimitive("null")
+        )
 
-    def largest(self, union: Union) -> int | None:
+    def largest(self, union: AvroUnion) -> int | None:
         """Return the index of the only type besides null, or of the larger of two numbers, or None."""
         members = self.members(union)
         if len(members) == 1:
             return members[0]
         types = [union.types[i] for i in members]
         for small, large in (("int", "long"), ("float", "double")):
-            if len(types) == 2 and Primitive(small) in types and Primitive(large) in types:
-                return union.types.index(Primitive(large))
+            if len(types) == 2 and AvroPrimitive(small) in types and AvroPrimitive(large) in types:
+                return union.types.index(AvroPrimitive(large))
         return None
 
-    def is_struct(self, union: Union) -> bool:
+    def is_struct(self, union: AvroUnion) -> bool:
         """Whether a union is a struct with a field for each of its types."""
         return len(self.members(union)) > 1 and self.largest(union) is None
 
 
-def described(type_: AvroType) -> str:
+def type_text(type_: AvroType) -> str:
     """Return a type as messages show it."""
     match type_:
-        case Primitive() | Fixed() if type_.logical == "decimal":
+        case AvroPrimitive() | AvroFixed() if type_.logical == "decimal":
             return f"decimal({type_.precision},{type_.scale})"
-        case Primitive():
+        case AvroPrimitive():
             return type_.logical or type_.type
-        case Fixed():
+        case AvroFixed():
             return f"fixed({type_.size}) {type_.name}"
-        case Enum() | Record():
+        case AvroEnum() | AvroRecord():
             return f"{type_.type} {type_.name}"
-        case Union():
-            return f"union of {', '.join(map(described, type_.types))}"
-        case Named():
+        case AvroUnion():
+            return f"union of {', '.join(map(type_text, type_.types))}"
+        case AvroReference():
             return type_.name
         case _:
             return type_.type

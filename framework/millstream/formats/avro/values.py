@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
-from millstream.formats.avro.types import Fixed, Primitive
+from millstream.formats.avro.types import AvroFixed, AvroPrimitive
 from millstream.formats.reasons import not_a
 from millstream.formats.values import UnfitError
 
@@ -19,7 +19,7 @@ _MOST_DIGITS = 38
 _EXACT = Context(prec=100)
 
 
-def logical_value(value: Any, written: Primitive | Fixed, expected: Primitive | Fixed) -> Any:
+def logical_value(value: Any, written: AvroPrimitive | AvroFixed, expected: AvroPrimitive | AvroFixed) -> Any:
     """Return the value of what was read, by the logical type that it was written with."""
     logical = written.logical or expected.logical
     match expected.logical:
@@ -38,7 +38,7 @@ def logical_value(value: Any, written: Primitive | Fixed, expected: Primitive | 
             return _timestamp(value, logical)
 
 
-def kind(logical: str) -> str:
+def logical_kind(logical: str) -> str:
     """Return a logical type without its unit: only values of the same kind can be read as each other."""
     return logical.removesuffix("-millis").removesuffix("-micros")
 
@@ -76,16 +76,20 @@ def _timestamp(number: int, logical: str) -> datetime:
     return time.replace(tzinfo=None) if logical.startswith("local-") else time
 
 
-def _decimal(content: bytes, written: Primitive | Fixed, expected: Primitive | Fixed) -> Decimal:
+def _decimal(
+    content: bytes, written: AvroPrimitive | AvroFixed, expected: AvroPrimitive | AvroFixed
+) -> Decimal:
     if not content:
         raise UnfitError("a decimal has no bytes")
     number = int.from_bytes(content, "big", signed=True)
     if number.bit_length() > 128:
         raise UnfitError(f"a number of {number.bit_length()} bits is not {_name(expected)}")
-    return fitting(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -written.scale)), expected)
+    return fit_decimal(
+        Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -written.scale)), expected
+    )
 
 
-def fitting(value: Decimal, of: Primitive | Fixed) -> Decimal:
+def fit_decimal(value: Decimal, of: AvroPrimitive | AvroFixed) -> Decimal:
     """Return a decimal with the scale of a type, if the type holds it exactly."""
     if value.is_finite() and value.adjusted() < _MOST_DIGITS:
         with localcontext(_EXACT):
@@ -95,7 +99,7 @@ def fitting(value: Decimal, of: Primitive | Fixed) -> Decimal:
     raise not_a(f"{value:f}", _name(of))
 
 
-def _name(of: Primitive | Fixed) -> str:
+def _name(of: AvroPrimitive | AvroFixed) -> str:
     return f"a decimal({of.precision},{of.scale})"
 
 
@@ -109,6 +113,6 @@ def days_of(value: date) -> int:
     return value.toordinal() - _EPOCH.toordinal()
 
 
-def unscaled(value: Decimal, of: Primitive | Fixed) -> int:
+def unscaled_value(value: Decimal, of: AvroPrimitive | AvroFixed) -> int:
     with localcontext(_EXACT):
-        return int(fitting(value, of).scaleb(of.scale))
+        return int(fit_decimal(value, of).scaleb(of.scale))

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, get_args
 
-from millstream.formats.compatibility.values import BACKWARD, FORWARD, Difference, Direction, Finding, Sides
+from millstream.formats.compatibility.values import (
+    BACKWARD,
+    FORWARD,
+    ComparedSides,
+    Direction,
+    Incompatibility,
+    SchemaDifference,
+)
 
 if TYPE_CHECKING:
     from millstream.formats.format import SchemaFiles
@@ -14,7 +21,7 @@ Level = Literal[
     "NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE"
 ]
 LEVELS: tuple[Level, ...] = get_args(Level)
-_Compare = Callable[["SchemaFiles", "SchemaFiles", Sides], list[Difference]]
+_Compare = Callable[["SchemaFiles", "SchemaFiles", ComparedSides], list[SchemaDifference]]
 
 
 def level_of(name: str) -> Level:
@@ -22,9 +29,9 @@ def level_of(name: str) -> Level:
     return next((level for level in LEVELS if level == name), "FULL_TRANSITIVE")
 
 
-def incompatibilities(
+def find_incompatibilities(
     format_: str, new: SchemaFiles, old: Mapping[int, SchemaFiles], level: Level
-) -> tuple[Finding, ...]:
+) -> tuple[Incompatibility, ...]:
     """Return what a level forbids between a new schema and older versions; raise SchemaError.
 
     `old` are the versions by number. Levels that are not transitive compare the newest one only.
@@ -32,25 +39,27 @@ def incompatibilities(
     numbers = sorted(old)
     if not level.endswith("_TRANSITIVE"):
         numbers = numbers[-1:]
-    findings: list[Finding] = []
+    findings: list[Incompatibility] = []
     for number in reversed(numbers):
-        for direction in directions(level):
+        for direction in level_directions(level):
             findings += [
-                Finding(difference.path, difference.what, direction, number, difference.rule)
-                for difference in differences(format_, new, old[number], direction)
+                Incompatibility(difference.path, difference.what, direction, number, difference.rule)
+                for difference in compare_schemas(format_, new, old[number], direction)
                 if difference.breaks
             ]
     return tuple(findings)
 
 
-def directions(level: Level) -> Iterator[Direction]:
+def level_directions(level: Level) -> Iterator[Direction]:
     if level.startswith(("BACKWARD", "FULL")):
         yield "backward"
     if level.startswith(("FORWARD", "FULL")):
         yield "forward"
 
 
-def differences(format_: str, new: SchemaFiles, old: SchemaFiles, direction: Direction) -> list[Difference]:
+def compare_schemas(
+    format_: str, new: SchemaFiles, old: SchemaFiles, direction: Direction
+) -> list[SchemaDifference]:
     """Return what readers of one schema notice of records of the other."""
     compare = _comparison(format_)
     return compare(old, new, BACKWARD) if direction == "backward" else compare(new, old, FORWARD)
@@ -60,9 +69,9 @@ def _comparison(format_: str) -> _Compare:
     # Each imports its format.
     match format_:
         case "avro":
-            from millstream.formats.compatibility.avro import compare
+            from millstream.formats.compatibility.avro import compare_avro as compare
         case "protobuf":
-            from millstream.formats.compatibility.protobuf import compare
+            from millstream.formats.compatibility.protobuf import compare_protobuf as compare
         case _:
-            from millstream.formats.compatibility.json_schema import compare
+            from millstream.formats.compatibility.json_schema import compare_json as compare
     return compare

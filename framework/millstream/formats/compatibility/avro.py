@@ -10,63 +10,63 @@ from millstream.formats.avro.match import PROMOTIONS, named_alike
 from millstream.formats.avro.parse import parse_schema
 from millstream.formats.avro.references import self_contained
 from millstream.formats.avro.types import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroSchema,
     AvroType,
-    Dictionary,
-    Enum,
-    Fixed,
-    List,
-    Primitive,
-    Record,
+    AvroUnion,
     RecordField,
     Resolved,
-    Schema,
-    Union,
-    described,
+    type_text,
 )
-from millstream.formats.compatibility.values import Difference, Sides, joined
+from millstream.formats.compatibility.values import ComparedSides, SchemaDifference, join_path
 from millstream.formats.format import SchemaError, SchemaFiles
 
 
-def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> list[Difference]:
+def compare_avro(writer: SchemaFiles, reader: SchemaFiles, sides: ComparedSides) -> list[SchemaDifference]:
     one, other = _schema(writer), _schema(reader)
     return list(dict.fromkeys(_Comparison(one, other, sides).types(one.root, other.root, "")))
 
 
-def _schema(files: SchemaFiles) -> Schema:
+def _schema(files: SchemaFiles) -> AvroSchema:
     others = {name: text for name, text in files.texts.items() if name != files.path and not files.folders}
     return parse_schema(self_contained(files.texts[files.path], others))
 
 
 class _Comparison:
-    def __init__(self, writer: Schema, reader: Schema, sides: Sides) -> None:
+    def __init__(self, writer: AvroSchema, reader: AvroSchema, sides: ComparedSides) -> None:
         self.writer, self.reader, self.sides = writer, reader, sides
-        self.compared: dict[tuple[str, str], list[Difference]] = {}
+        self.compared: dict[tuple[str, str], list[SchemaDifference]] = {}
         """By the names of two records, with paths within them."""
 
-    def types(self, written: AvroType, expected: AvroType, path: str) -> list[Difference]:
+    def types(self, written: AvroType, expected: AvroType, path: str) -> list[SchemaDifference]:
         one, other = self.writer.resolved(written), self.reader.resolved(expected)
         match one, other:
-            case Union(types=types), _:
+            case AvroUnion(types=types), _:
                 return [difference for type_ in types for difference in self.types(type_, other, path)]
-            case _, Union():
+            case _, AvroUnion():
                 return self.union(one, other, path)
-            case Primitive(), Primitive():
+            case AvroPrimitive(), AvroPrimitive():
                 fits = one.type == other.type or other.type in PROMOTIONS.get(one.type, ())
                 return [] if fits else [self.mismatch(one, other, path)]
-            case List(items=items), List(items=others):
+            case AvroArray(items=items), AvroArray(items=others):
                 return self.types(items, others, f"{path}[]")
-            case Dictionary(values=values), Dictionary(values=others):
+            case AvroMap(values=values), AvroMap(values=others):
                 return self.types(values, others, f"{path}{{}}")
-            case Fixed(), Fixed():
+            case AvroFixed(), AvroFixed():
                 return [*self.name(one, other, path), *self.size(one, other, path)]
-            case Enum(), Enum():
+            case AvroEnum(), AvroEnum():
                 return [*self.name(one, other, path), *self.symbols(one, other, path)]
-            case Record(), Record():
+            case AvroRecord(), AvroRecord():
                 return [*self.name(one, other, path), *self.records(one, other, path)]
             case _:
                 return [self.mismatch(one, other, path)]
 
-    def union(self, written: Resolved, expected: Union, path: str) -> list[Difference]:
+    def union(self, written: Resolved, expected: AvroUnion, path: str) -> list[SchemaDifference]:
         by_branch = [self.types(written, type_, path) for type_ in expected.types]
         if not all(by_branch):
             return []
@@ -78,53 +78,60 @@ class _Comparison:
         ]
         if len(same) == 1:
             return same[0]
-        what = f"{self.sides.writer} records can have {described(written)}, which the {self.sides.reader} "
-        return [Difference(path, "missing_union_branch", f"{what}schema does not allow")]
+        what = f"{self.sides.writer} records can have {type_text(written)}, which the {self.sides.reader} "
+        return [SchemaDifference(path, "missing_union_branch", f"{what}schema does not allow")]
 
-    def records(self, written: Record, expected: Record, path: str) -> list[Difference]:
+    def records(self, written: AvroRecord, expected: AvroRecord, path: str) -> list[SchemaDifference]:
         pair = (written.name, expected.name)
         if pair not in self.compared:
             self.compared[pair] = []  # a record within itself
             self.compared[pair] = list(self.fields(written, expected))
-        return [replace(difference, path=joined(path, difference.path)) for difference in self.compared[pair]]
+        return [
+            replace(difference, path=join_path(path, difference.path)) for difference in self.compared[pair]
+        ]
 
-    def fields(self, written: Record, expected: Record) -> Iterable[Difference]:
+    def fields(self, written: AvroRecord, expected: AvroRecord) -> Iterable[SchemaDifference]:
         for field in expected.fields:
             match _written(written, field):
                 case None if not field.has_default:
                     what = f"{self.sides.writer} records lack it, and the {self.sides.reader} schema has no "
-                    yield Difference(field.name, "reader_field_missing_default_value", f"{what}default")
+                    yield SchemaDifference(field.name, "reader_field_missing_default_value", f"{what}default")
                 case RecordField() as source:
                     yield from self.types(source.of, field.of, field.name)
 
     def name(
-        self, written: Enum | Fixed | Record, expected: Enum | Fixed | Record, path: str
-    ) -> Iterable[Difference]:
+        self,
+        written: AvroEnum | AvroFixed | AvroRecord,
+        expected: AvroEnum | AvroFixed | AvroRecord,
+        path: str,
+    ) -> Iterable[SchemaDifference]:
         if not named_alike(written, expected):
             what = f"its type is called {expected.name} in the {self.sides.reader} schema, but "
-            yield Difference(path, "name_mismatch", f"{what}{written.name} in the {self.sides.writer} one")
+            yield SchemaDifference(
+                path, "name_mismatch", f"{what}{written.name} in the {self.sides.writer} one"
+            )
 
-    def size(self, written: Fixed, expected: Fixed, path: str) -> Iterable[Difference]:
+    def size(self, written: AvroFixed, expected: AvroFixed, path: str) -> Iterable[SchemaDifference]:
         if written.size != expected.size:
             what = (
                 f"it has {expected.size} bytes in the {self.sides.reader} schema, but {written.size} in the "
             )
-            yield Difference(path, "fixed_size_mismatch", f"{what}{self.sides.writer} one")
+            yield SchemaDifference(path, "fixed_size_mismatch", f"{what}{self.sides.writer} one")
 
-    def symbols(self, written: Enum, expected: Enum, path: str) -> Iterable[Difference]:
+    def symbols(self, written: AvroEnum, expected: AvroEnum, path: str) -> Iterable[SchemaDifference]:
         missing = [symbol for symbol in written.symbols if symbol not in expected.symbols]
         if missing and not expected.default:
             what = f"the {self.sides.reader} schema lacks {', '.join(missing)}, and has no default symbol"
-            yield Difference(path, "missing_enum_symbols", what)
+            yield SchemaDifference(path, "missing_enum_symbols", what)
 
-    def mismatch(self, written: Resolved, expected: Resolved, path: str) -> Difference:
+    def mismatch(self, written: Resolved, expected: Resolved, path: str) -> SchemaDifference:
         what = (
-            f"it is {described(expected)} in the {self.sides.reader} schema, but {described(written)} in the "
+            f"it is {type_text(expected)} in the {self.sides.reader} schema, but {type_text(written)} in the "
         )
-        return Difference(path, "type_mismatch", f"{what}{self.sides.writer} one")
+        return SchemaDifference(path, "type_mismatch", f"{what}{self.sides.writer} one")
 
 
-def _written(written: Record, field: RecordField) -> RecordField | None:
+def _written(written: AvroRecord, field: RecordField) -> RecordField | None:
     names = [field.name, *field.aliases]
     fields = [source for name in dict.fromkeys(names) for source in written.fields if source.name == name]
     if len(fields) > 1:

@@ -12,29 +12,35 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from millstream.formats.compatibility.json_combined import combined, criteria
+from millstream.formats.compatibility.json_combined import compare_combined, compare_criteria
 from millstream.formats.compatibility.json_limits import (
     array_limits,
     number_limits,
     object_limits,
     string_limits,
 )
-from millstream.formats.compatibility.json_types import COMBINED, JsonSchema, Node
-from millstream.formats.compatibility.values import Difference, Sides, compatible, differs, joined
+from millstream.formats.compatibility.json_types import COMBINED, JsonSchema, SchemaNode
+from millstream.formats.compatibility.values import (
+    ComparedSides,
+    SchemaDifference,
+    is_compatible,
+    join_path,
+    make_difference,
+)
 from millstream.formats.format import SchemaFiles
 
-Pair = tuple[Node, Node]
-Differences = list[Difference]
+Pair = tuple[SchemaNode, SchemaNode]
+Differences = list[SchemaDifference]
 
 
-def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> Differences:
+def compare_json(writer: SchemaFiles, reader: SchemaFiles, sides: ComparedSides) -> Differences:
     one, other = JsonSchema(writer), JsonSchema(reader)
     incompatible: dict[Pair, Differences] = {}
     while True:
         # A schema within itself is compatible, unless the comparison proves otherwise: then it is repeated.
         comparison = _Comparison(one, other, sides, incompatible)
         differences = comparison.nodes(one.root, other.root, "")
-        broken = {pair: compared for pair, compared in comparison.memo.items() if not compatible(compared)}
+        broken = {pair: compared for pair, compared in comparison.memo.items() if not is_compatible(compared)}
         if not comparison.assumed or broken.keys() == incompatible.keys():
             return list(dict.fromkeys(differences))
         incompatible = broken
@@ -42,7 +48,7 @@ def compare(writer: SchemaFiles, reader: SchemaFiles, sides: Sides) -> Differenc
 
 class _Comparison:
     def __init__(
-        self, writer: JsonSchema, reader: JsonSchema, sides: Sides, broken: dict[Pair, Differences]
+        self, writer: JsonSchema, reader: JsonSchema, sides: ComparedSides, broken: dict[Pair, Differences]
     ) -> None:
         self.writer, self.reader, self.sides = writer, reader, sides
         self.broken = broken
@@ -52,7 +58,7 @@ class _Comparison:
         self.assumed = False
         """A pair was taken as compatible because it is being compared."""
 
-    def nodes(self, was: Node | None, now: Node | None, path: str) -> Differences:
+    def nodes(self, was: SchemaNode | None, now: SchemaNode | None, path: str) -> Differences:
         if was is None or now is None:
             return list(self.missing(was, now, path))
         pair = (self.followed(was, self.writer), self.followed(now, self.reader))
@@ -66,20 +72,22 @@ class _Comparison:
             self.open.discard(pair)
         return self.placed(self.memo[pair], path)
 
-    def followed(self, node: Node, schema: JsonSchema) -> Node:
+    def followed(self, node: SchemaNode, schema: JsonSchema) -> SchemaNode:
         return schema.resolved(node.target) if node.kind == "reference" else node
 
     def placed(self, differences: Differences, path: str) -> Differences:
-        return [replace(difference, path=joined(path, difference.path)) for difference in differences]
+        return [replace(difference, path=join_path(path, difference.path)) for difference in differences]
 
-    def missing(self, was: Node | None, now: Node | None, path: str) -> Iterator[Difference]:
+    def missing(
+        self, was: SchemaNode | None, now: SchemaNode | None, path: str
+    ) -> Iterator[SchemaDifference]:
         if now is not None:
-            yield Difference(path, "schema_added", f"only the {self.sides.reader} schema restricts it")
+            yield SchemaDifference(path, "schema_added", f"only the {self.sides.reader} schema restricts it")
         elif was is not None:
             what = f"only the {self.sides.writer} schema restricts it"
-            yield Difference(path, "schema_removed", what, breaks=False)
+            yield SchemaDifference(path, "schema_removed", what, breaks=False)
 
-    def kinds(self, was: Node, now: Node) -> Differences:
+    def kinds(self, was: SchemaNode, now: SchemaNode) -> Differences:
         if (differences := self.one_of_several(was, now)) is not None:
             return differences
         same = was.kind == now.kind or {was.kind, now.kind} <= {*COMBINED}
@@ -88,7 +96,7 @@ class _Comparison:
                 return []
             if was.keywords.get("connect.type") == now.keywords.get("connect.type") == "bytes":
                 return []
-            return [differs(self.sides, "", "type_changed", "it", _shown(now), _shown(was))]
+            return [make_difference(self.sides, "", "type_changed", "it", _shown(now), _shown(was))]
         match was.kind:
             case "string":
                 return list(string_limits(was.keywords, now.keywords, self.sides))
@@ -103,13 +111,13 @@ class _Comparison:
             case "not":
                 return self.negated(was, now)
             case "allOf" | "anyOf" | "oneOf":
-                differences = criteria(was, now, self.sides)
-                if compatible(differences):
-                    differences += combined(was, now, self.sides, self.nodes)
+                differences = compare_criteria(was, now, self.sides)
+                if is_compatible(differences):
+                    differences += compare_combined(was, now, self.sides, self.nodes)
                 return differences
         return []
 
-    def one_of_several(self, was: Node, now: Node) -> Differences | None:
+    def one_of_several(self, was: SchemaNode, now: SchemaNode) -> Differences | None:
         """Compare a single schema with a combination; None if that alone decides nothing."""
         several, single = (now, was) if now.kind in COMBINED else (was, now)
         if several.kind not in COMBINED or single.kind in COMBINED:
@@ -119,23 +127,25 @@ class _Comparison:
         if len(several.parts) == 1 or sums or products:
             for part in several.parts:
                 differences = self.nodes(was, part, "") if several is now else self.nodes(part, now, "")
-                if compatible(differences):
+                if is_compatible(differences):
                     if len(several.parts) > 1 and sums:
                         what = f"the {self.sides.reader} schema allows other values, too"
-                        differences.append(Difference("", "sum_type_extended", what, breaks=False))
+                        differences.append(SchemaDifference("", "sum_type_extended", what, breaks=False))
                     return differences
         return None
 
-    def negated(self, was: Node, now: Node) -> Differences:
+    def negated(self, was: SchemaNode, now: SchemaNode) -> Differences:
         # What the reader forbids must be forbidden by the writer: the roles are exchanged.
         self.writer, self.reader = self.reader, self.writer
         differences = self.nodes(now.parts[0], was.parts[0], "")
         self.writer, self.reader = self.reader, self.writer
-        if compatible(differences):
+        if is_compatible(differences):
             return []
-        return [Difference("", "not_type_extended", f"the {self.sides.reader} schema forbids more values")]
+        return [
+            SchemaDifference("", "not_type_extended", f"the {self.sides.reader} schema forbids more values")
+        ]
 
-    def values(self, was: Node, now: Node) -> Iterator[Difference]:
+    def values(self, was: SchemaNode, now: SchemaNode) -> Iterator[SchemaDifference]:
         if was.kind == "const":
             before, after = [was.keywords["const"]], [now.keywords["const"]]
         else:
@@ -147,12 +157,12 @@ class _Comparison:
             rule = (
                 "enum_array_changed" if any(value not in before for value in after) else "enum_array_narrowed"
             )
-            yield Difference("", rule, what)
+            yield SchemaDifference("", rule, what)
         elif len(after) > len(before):
             what = f"the {self.sides.reader} schema allows more values"
-            yield Difference("", "enum_array_extended", what, breaks=False)
+            yield SchemaDifference("", "enum_array_extended", what, breaks=False)
 
-    def objects(self, was: Node, now: Node) -> Iterator[Difference]:
+    def objects(self, was: SchemaNode, now: SchemaNode) -> Iterator[SchemaDifference]:
         for name in {**was.properties, **now.properties}:
             before, after = was.properties.get(name), now.properties.get(name)
             if after is None:
@@ -167,60 +177,66 @@ class _Comparison:
         yield from self.content(was, now, "properties", self.nodes)
         yield from object_limits(was.keywords, now.keywords, self.sides)
 
-    def required(self, was: Node, now: Node, name: str) -> Iterator[Difference]:
+    def required(self, was: SchemaNode, now: SchemaNode, name: str) -> Iterator[SchemaDifference]:
         if name in now.required and name not in was.required:
             what = f"it is required in the {self.sides.reader} schema, but not in the {self.sides.writer} one"
             breaks = not now.properties[name].has_default
             rule = "required_attribute_added" if breaks else "required_attribute_with_default_added"
-            yield Difference(name, rule, what, breaks)
+            yield SchemaDifference(name, rule, what, breaks)
 
-    def removed(self, before: Node, now: Node, name: str) -> Iterator[Difference]:
+    def removed(self, before: SchemaNode, now: SchemaNode, name: str) -> Iterator[SchemaDifference]:
         if now.is_open:
             what = f"the {self.sides.reader} schema lacks it"
-            yield Difference(name, "property_removed_from_open_content_model", what, breaks=False)
+            yield SchemaDifference(name, "property_removed_from_open_content_model", what, breaks=False)
         elif covering := _covering(now, name):
             yield from self.nodes(before, covering, name)
         elif before.kind != "never":
             what = f"the {self.sides.reader} schema lacks it and allows no additional properties"
-            yield Difference(name, "property_removed_from_closed_content_model", what)
+            yield SchemaDifference(name, "property_removed_from_closed_content_model", what)
 
-    def added(self, was: Node, now: Node, name: str) -> Iterator[Difference]:
+    def added(self, was: SchemaNode, now: SchemaNode, name: str) -> Iterator[SchemaDifference]:
         after = now.properties[name]
         if was.is_open:
             if not after.is_any:
                 what = (
                     f"the {self.sides.writer} schema does not declare it, but allows any additional property"
                 )
-                yield Difference(name, "property_added_to_open_content_model", what)
+                yield SchemaDifference(name, "property_added_to_open_content_model", what)
             return
         if covering := _covering(was, name):
             yield from self.nodes(covering, after, name)
         if name in now.required:
             what = f"the {self.sides.reader} schema requires it, and the {self.sides.writer} one lacks it"
             rule = "required_property_added_to_unopen_content_model"
-            yield Difference(name, rule, what, breaks=not after.has_default)
+            yield SchemaDifference(name, rule, what, breaks=not after.has_default)
         else:
             what = f"the {self.sides.writer} schema lacks it"
-            yield Difference(name, "optional_property_added_to_unopen_content_model", what, breaks=False)
+            yield SchemaDifference(
+                name, "optional_property_added_to_unopen_content_model", what, breaks=False
+            )
 
-    def dependencies(self, was: Node, now: Node) -> Iterator[Difference]:
+    def dependencies(self, was: SchemaNode, now: SchemaNode) -> Iterator[SchemaDifference]:
         for name, needed in now.needs.items():
             if more := sorted(needed - was.needs.get(name, frozenset())):
                 what = f"it needs {', '.join(more)} in the {self.sides.reader} schema only"
-                yield Difference(name, "dependency_array_added", what)
+                yield SchemaDifference(name, "dependency_array_added", what)
             elif name not in was.needs:
                 what = f"only the {self.sides.reader} schema has dependencies of it"
-                yield Difference(name, "dependency_array_added", what)
+                yield SchemaDifference(name, "dependency_array_added", what)
         for name, schema in now.dependent.items():
             if name not in was.dependent:
                 what = f"other fields depend on it in the {self.sides.reader} schema only"
-                yield Difference(name, "dependency_schema_added", what)
+                yield SchemaDifference(name, "dependency_schema_added", what)
             else:
                 yield from self.nodes(was.dependent[name], schema, "")
 
     def content(
-        self, was: Node, now: Node, what: str, nodes: Callable[[Node, Node, str], Differences]
-    ) -> Iterator[Difference]:
+        self,
+        was: SchemaNode,
+        now: SchemaNode,
+        what: str,
+        nodes: Callable[[SchemaNode, SchemaNode, str], Differences],
+    ) -> Iterator[SchemaDifference]:
         """Compare what is said about undeclared properties, or items."""
         none = f"additional {what} are allowed by the {self.sides.writer} schema only"
         less = f"only the {self.sides.reader} schema restricts additional {what}"
@@ -228,9 +244,9 @@ class _Comparison:
         path = "{}" if what == "properties" else "[]"
         if was.closed != now.closed:
             if now.closed:
-                yield Difference("", f"{rule}_removed", none)
+                yield SchemaDifference("", f"{rule}_removed", none)
         elif was.others is None and now.others is not None:
-            yield Difference(path, f"{rule}_narrowed", less)
+            yield SchemaDifference(path, f"{rule}_narrowed", less)
         elif was.others is not None and now.others is not None:
             yield from nodes(was.others, now.others, path)
         before, after = was.unevaluated, now.unevaluated
@@ -238,13 +254,13 @@ class _Comparison:
             return
         if after.kind == "never":
             if before is None or before.kind != "never":
-                yield Difference("", f"unevaluated_{what}_removed", none)
+                yield SchemaDifference("", f"unevaluated_{what}_removed", none)
         elif before is None or (before.is_any and not after.is_any):
-            yield Difference(path, f"unevaluated_{what}_narrowed", less)
+            yield SchemaDifference(path, f"unevaluated_{what}_narrowed", less)
         elif not after.is_any:
             yield from nodes(before, after, path)
 
-    def arrays(self, was: Node, now: Node) -> Iterator[Difference]:
+    def arrays(self, was: SchemaNode, now: SchemaNode) -> Iterator[SchemaDifference]:
         yield from self.nodes(was.items, now.items, "[]")
         common = min(len(was.parts), len(now.parts))
         for index in range(common):
@@ -257,7 +273,7 @@ class _Comparison:
                 yield from self.nodes(before, covering, path)
             elif before.kind != "never":
                 what = f"the {self.sides.reader} schema lacks it and allows no additional items"
-                yield Difference(path, "item_removed_from_closed_content_model", what)
+                yield SchemaDifference(path, "item_removed_from_closed_content_model", what)
         for index, after in enumerate(now.parts[common:], common):
             path = f"[{index}]"
             if was.is_open:
@@ -265,14 +281,14 @@ class _Comparison:
                     what = (
                         f"the {self.sides.writer} schema allows any value for it, as for all additional items"
                     )
-                    yield Difference(path, "item_added_to_open_content_model", what)
+                    yield SchemaDifference(path, "item_added_to_open_content_model", what)
             elif covering := was.other_schema:
                 yield from self.nodes(covering, after, path)
         yield from self.content(was, now, "items", self.nodes)
         yield from array_limits(was.keywords, now.keywords, self.sides)
 
 
-def _covering(node: Node, name: str) -> Node | None:
+def _covering(node: SchemaNode, name: str) -> SchemaNode | None:
     """Return the schema of a property that is not declared, if there is one."""
     for pattern, schema in node.patterns.items():
         if re.search(pattern, name):
@@ -280,7 +296,7 @@ def _covering(node: Node, name: str) -> Node | None:
     return node.other_schema
 
 
-def _shown(node: Node) -> str:
+def _shown(node: SchemaNode) -> str:
     match node.kind:
         case "any":
             return "any value"

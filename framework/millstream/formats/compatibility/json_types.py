@@ -32,29 +32,29 @@ _MODERN = ("2019-09", "2020-12")
 COMBINED = ("allOf", "anyOf", "oneOf")
 
 
-class Node(Struct, frozen=True, eq=False, kw_only=True):
+class SchemaNode(Struct, frozen=True, eq=False, kw_only=True):
     """A schema without its references. Two of them are only equal if they are the same."""
 
     kind: str
     """any, never, reference, enum, const, not, conditional, allOf, anyOf, oneOf, or the name of a type."""
     keywords: Mapping[str, Any] = {}
-    parts: tuple[Node, ...] = ()
+    parts: tuple[SchemaNode, ...] = ()
     """Of a combination; what `not` forbids; the items of a tuple."""
     target: str = ""
     """Of a reference."""
-    properties: Mapping[str, Node] = {}
-    patterns: Mapping[str, Node] = {}
-    dependent: Mapping[str, Node] = {}
+    properties: Mapping[str, SchemaNode] = {}
+    patterns: Mapping[str, SchemaNode] = {}
+    dependent: Mapping[str, SchemaNode] = {}
     """Schemas that apply if a property is there."""
     needs: Mapping[str, frozenset[str]] = {}
     """The properties that another one needs."""
-    items: Node | None = None
+    items: SchemaNode | None = None
     """Of an array, the schema of all of them."""
     closed: bool = False
     """There are no other properties, or items, than those that are declared."""
-    others: Node | None = None
+    others: SchemaNode | None = None
     """The schema of other properties, or items."""
-    unevaluated: Node | None = None
+    unevaluated: SchemaNode | None = None
 
     @property
     def is_any(self) -> bool:
@@ -76,7 +76,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True):
         return self.unevaluated is None or self.unevaluated.is_any
 
     @property
-    def other_schema(self) -> Node | None:
+    def other_schema(self) -> SchemaNode | None:
         """The schema of other properties, if they don't fit all values."""
         if self.others is None and not self.closed and self.unevaluated:
             return None if self.unevaluated.kind in {"never", "any"} else self.unevaluated
@@ -89,10 +89,10 @@ class JsonSchema:
     def __init__(self, files: SchemaFiles) -> None:
         self.texts = files.texts
         self.documents: dict[str, Any] = {"": _decoded(files.texts[files.path])}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, SchemaNode] = {}
         self.root = self.resolved("#")
 
-    def resolved(self, target: str) -> Node:
+    def resolved(self, target: str) -> SchemaNode:
         """Return the schema that a reference names."""
         if target not in self.nodes:
             name, _, pointer = target.partition("#")
@@ -154,13 +154,13 @@ class _Reading(Struct, frozen=True):
     """The document that references without a name are in."""
     modern: bool
 
-    def node(self, schema: Any) -> Node:
+    def node(self, schema: Any) -> SchemaNode:
         match schema:
             case bool():
-                return Node(kind="any" if schema else "never")
+                return SchemaNode(kind="any" if schema else "never")
             case {"$ref": str(target)}:
                 reference = f"{self.name}{target}" if target.startswith("#") else target
-                return Node(
+                return SchemaNode(
                     kind="reference",
                     keywords=schema,
                     target=reference if "#" in reference else f"{reference}#",
@@ -170,51 +170,51 @@ class _Reading(Struct, frozen=True):
             case _:
                 raise SchemaError("", f"{json.dumps(schema)} is not a schema")
         if not parts:
-            return Node(kind="any", keywords=schema)
-        return parts[0] if len(parts) == 1 else Node(kind="allOf", keywords=schema, parts=tuple(parts))
+            return SchemaNode(kind="any", keywords=schema)
+        return parts[0] if len(parts) == 1 else SchemaNode(kind="allOf", keywords=schema, parts=tuple(parts))
 
-    def parts(self, keywords: Mapping[str, Any]) -> Iterator[Node]:
+    def parts(self, keywords: Mapping[str, Any]) -> Iterator[SchemaNode]:
         """Yield the nodes of a schema's keywords; a value must fit all of them."""
         for word in ("enum", "const"):
             if word in keywords:
-                yield Node(kind=word, keywords=keywords)
+                yield SchemaNode(kind=word, keywords=keywords)
         for word in COMBINED:
             if word in keywords:
-                yield Node(kind=word, keywords=keywords, parts=self.nodes(keywords[word]))
+                yield SchemaNode(kind=word, keywords=keywords, parts=self.nodes(keywords[word]))
         if "not" in keywords:
-            yield Node(kind="not", keywords=keywords, parts=(self.node(keywords["not"]),))
+            yield SchemaNode(kind="not", keywords=keywords, parts=(self.node(keywords["not"]),))
         types = keywords.get("type", [])
         names = [types] if isinstance(types, str) else list(types)
         named = [self.typed(type_name, keywords) for type_name in names]
         if isinstance(types, str):
             yield from named
         elif named:
-            yield Node(kind="anyOf", keywords=keywords, parts=tuple(named))
+            yield SchemaNode(kind="anyOf", keywords=keywords, parts=tuple(named))
         handled = {_kind(name) for name in names}
         for kind, words in _WORDS.items():
             applicable = [word for word in words if not (self.modern and word == "format")]
             if kind not in handled and any(word in keywords for word in applicable):
                 yield self.typed(kind, keywords)
         if "if" in keywords:
-            yield Node(kind="conditional", keywords=keywords)
+            yield SchemaNode(kind="conditional", keywords=keywords)
 
-    def nodes(self, schemas: Iterable[Any]) -> tuple[Node, ...]:
+    def nodes(self, schemas: Iterable[Any]) -> tuple[SchemaNode, ...]:
         return tuple(self.node(schema) for schema in schemas)
 
-    def named(self, schemas: Mapping[str, Any] | None) -> dict[str, Node]:
+    def named(self, schemas: Mapping[str, Any] | None) -> dict[str, SchemaNode]:
         return {name: self.node(schema) for name, schema in (schemas or {}).items()}
 
-    def typed(self, name: str, keywords: Mapping[str, Any]) -> Node:
+    def typed(self, name: str, keywords: Mapping[str, Any]) -> SchemaNode:
         match _kind(name):
             case "object":
                 return self.object(keywords)
             case "array":
                 return self.array(keywords)
             case kind if kind in _WORDS:
-                return Node(kind=kind, keywords=keywords)
+                return SchemaNode(kind=kind, keywords=keywords)
         raise SchemaError("", f"'{name}' is not a type of JSON Schema")
 
-    def object(self, keywords: Mapping[str, Any]) -> Node:
+    def object(self, keywords: Mapping[str, Any]) -> SchemaNode:
         dependencies = {**keywords.get("dependencies", {}), **keywords.get("dependentRequired", {})}
         lists = {
             name: frozenset(dependency)
@@ -225,7 +225,7 @@ class _Reading(Struct, frozen=True):
             name: dependency for name, dependency in dependencies.items() if not isinstance(dependency, list)
         }
         others = keywords.get("additionalProperties", True)
-        return Node(
+        return SchemaNode(
             kind="object",
             keywords=keywords,
             properties=self.named(keywords.get("properties")),
@@ -237,7 +237,7 @@ class _Reading(Struct, frozen=True):
             unevaluated=self.unevaluated(keywords, "unevaluatedProperties"),
         )
 
-    def array(self, keywords: Mapping[str, Any]) -> Node:
+    def array(self, keywords: Mapping[str, Any]) -> SchemaNode:
         items, others = keywords.get("items"), keywords.get("additionalItems", True)
         parts: Any = items if isinstance(items, list) else ()
         if self.modern and not isinstance(items, list):
@@ -246,7 +246,7 @@ class _Reading(Struct, frozen=True):
             # Without a tuple, all items are others; a schema of them is the schema of all.
             items = None if parts or isinstance(others, bool) else items
             others = others if parts or isinstance(others, bool) else True
-        return Node(
+        return SchemaNode(
             kind="array",
             keywords=keywords,
             parts=self.nodes(parts),
@@ -256,7 +256,7 @@ class _Reading(Struct, frozen=True):
             unevaluated=self.unevaluated(keywords, "unevaluatedItems"),
         )
 
-    def unevaluated(self, keywords: Mapping[str, Any], word: str) -> Node | None:
+    def unevaluated(self, keywords: Mapping[str, Any], word: str) -> SchemaNode | None:
         return self.node(keywords[word]) if self.modern and word in keywords else None
 
 

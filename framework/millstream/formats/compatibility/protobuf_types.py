@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.formats.format import SchemaFiles
-from millstream.formats.protobuf.files import compiled
+from millstream.formats.protobuf.files import compile_files
 from millstream.formats.protobuf.schema import files_of
 
 _ENCODINGS = {
@@ -49,7 +49,7 @@ class FieldType(Struct, frozen=True):
     """Of a map."""
 
 
-class Field(Struct, frozen=True):
+class ProtobufField(Struct, frozen=True):
     number: int
     name: str
     type: FieldType
@@ -59,22 +59,22 @@ class Field(Struct, frozen=True):
     """Its oneof."""
 
 
-class Message(Struct, frozen=True):
+class ProtobufMessage(Struct, frozen=True):
     name: str
     """With its package."""
     local_name: str
     """Without it."""
-    fields: dict[int, Field]
-    messages: dict[str, Message]
+    fields: dict[int, ProtobufField]
+    messages: dict[str, ProtobufMessage]
     enums: dict[str, dict[int, str]]
     imported: bool = False
 
 
 class ProtoFile(Struct, frozen=True):
     package: str
-    messages: dict[str, Message]
+    messages: dict[str, ProtobufMessage]
     enums: dict[str, dict[int, str]]
-    types: dict[str, Message]
+    types: dict[str, ProtobufMessage]
     """All messages by full name, with those of imports."""
 
 
@@ -85,7 +85,7 @@ def read_file(files: SchemaFiles) -> ProtoFile:
 @lru_cache(maxsize=256)
 def _read(path: str, texts: tuple[tuple[str, str], ...], folders: tuple[str, ...]) -> ProtoFile:
     """Compile a file once: each comparison in each direction needs it, and compiling starts a process."""
-    *imports, main = files_of(compiled(SchemaFiles(path, dict(texts), folders)))
+    *imports, main = files_of(compile_files(SchemaFiles(path, dict(texts), folders)))
     messages = {message.name: _message(message, main.package, "", main) for message in main.message_type}
     types = dict(_all(messages.values()))
     for file in imports:
@@ -94,17 +94,19 @@ def _read(path: str, texts: tuple[tuple[str, str], ...], folders: tuple[str, ...
     return ProtoFile(main.package, messages, _enums(main), types)
 
 
-def _all(messages: Iterable[Message]) -> Iterator[tuple[str, Message]]:
+def _all(messages: Iterable[ProtobufMessage]) -> Iterator[tuple[str, ProtobufMessage]]:
     for message in messages:
         yield message.name, message
         yield from _all(message.messages.values())
 
 
-def _message(descriptor: Any, package: str, around: str, file: Any, *, imported: bool = False) -> Message:
+def _message(
+    descriptor: Any, package: str, around: str, file: Any, *, imported: bool = False
+) -> ProtobufMessage:
     local = f"{around}.{descriptor.name}" if around else descriptor.name
     entries = {message.name: message for message in descriptor.nested_type if message.options.map_entry}
     nested = [message for message in descriptor.nested_type if not message.options.map_entry]
-    return Message(
+    return ProtobufMessage(
         name=f"{package}.{local}" if package else local,
         local_name=local,
         fields={field.number: _field(field, descriptor, entries, file) for field in descriptor.field},
@@ -116,7 +118,7 @@ def _message(descriptor: Any, package: str, around: str, file: Any, *, imported:
     )
 
 
-def _field(field: Any, message: Any, entries: dict[str, Any], file: Any) -> Field:
+def _field(field: Any, message: Any, entries: dict[str, Any], file: Any) -> ProtobufField:
     # An optional field of proto3 is in a oneof that the file does not have.
     grouped = field.HasField("oneof_index") and not field.proto3_optional
     group = message.oneof_decl[field.oneof_index].name if grouped else ""
@@ -124,7 +126,7 @@ def _field(field: Any, message: Any, entries: dict[str, Any], file: Any) -> Fiel
     label = ""
     if entry is None and not grouped:
         label = _label(field, file)
-    return Field(field.number, field.name, _type(field, entry), label, group)
+    return ProtobufField(field.number, field.name, _type(field, entry), label, group)
 
 
 def _label(field: Any, file: Any) -> str:

@@ -10,19 +10,19 @@ from msgspec import Struct
 Direction = Literal["backward", "forward"]
 
 
-class Sides(Struct, frozen=True):
+class ComparedSides(Struct, frozen=True):
     """The words for the two schemas of a comparison."""
 
     reader: str
     writer: str
 
 
-BACKWARD = Sides("new", "old")
+BACKWARD = ComparedSides("new", "old")
 """New readers read old records."""
-FORWARD = Sides("old", "new")
+FORWARD = ComparedSides("old", "new")
 
 
-class Difference(Struct, frozen=True):
+class SchemaDifference(Struct, frozen=True):
     """A difference that matters to readers of one schema with records of the other."""
 
     path: str
@@ -33,7 +33,7 @@ class Difference(Struct, frozen=True):
     breaks: bool = True
 
 
-class Finding(Struct, frozen=True):
+class Incompatibility(Struct, frozen=True):
     """A difference that breaks readers."""
 
     path: str
@@ -50,18 +50,25 @@ class Finding(Struct, frozen=True):
         return f"{subject}: {self.what}, so {sides.reader} readers can't read {sides.writer} records"
 
 
-def joined(path: str, rest: str) -> str:
+def join_path(path: str, rest: str) -> str:
     """Return the path of a field within another one; `[]` and `{}` follow without a dot."""
     return f"{path}.{rest}" if path and rest and rest[0] not in "[{" else f"{path}{rest}"
 
 
-def differs(
-    sides: Sides, path: str, rule: str, what: str, read: object, written: object, *, breaks: bool = True
-) -> Difference:
+def make_difference(
+    sides: ComparedSides,
+    path: str,
+    rule: str,
+    what: str,
+    read: object,
+    written: object,
+    *,
+    breaks: bool = True,
+) -> SchemaDifference:
     """Return a difference between what the reader's schema says, and the writer's."""
     text = f"{what} is {read} in the {sides.reader} schema, but {written} in the {sides.writer} one"
-    return Difference(path, rule, text, breaks)
+    return SchemaDifference(path, rule, text, breaks)
 
 
-def compatible(differences: Iterable[Difference]) -> bool:
+def is_compatible(differences: Iterable[SchemaDifference]) -> bool:
     return not any(difference.breaks for difference in differences)

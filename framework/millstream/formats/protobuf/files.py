@@ -6,7 +6,7 @@ import tempfile
 from base64 import b64decode, b64encode
 from pathlib import Path
 
-from millstream.formats.format import Import, ReadSchema, SchemaError, SchemaFiles
+from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaImport
 from millstream.formats.protobuf.binary import descriptor_set, registered_descriptor
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.mapping import columns_of
@@ -14,7 +14,7 @@ from millstream.formats.protobuf.schema import files_of, message_indexes, messag
 
 
 def read_files(files: SchemaFiles) -> ReadSchema:
-    descriptors = compiled(files)
+    descriptors = compile_files(files)
     message = files.message or _only_message(files.path, descriptors)
     return ReadSchema(columns_of(descriptors, message), b64encode(descriptors).decode(), message)
 
@@ -28,11 +28,11 @@ def place_of(essence: str, message: str) -> str:
     return ".".join(map(str, message_indexes(descriptor)))
 
 
-def imports_of(files: SchemaFiles) -> tuple[Import, ...]:
+def imports_of(files: SchemaFiles) -> tuple[SchemaImport, ...]:
     """Return what a file imports, but for the types that protoc knows itself."""
-    main = next(file for file in files_of(compiled(files)) if file.name == _name(files))
+    main = next(file for file in files_of(compile_files(files)) if file.name == _name(files))
     paths = {_without_folder(path, files): path for path in files.texts}
-    return tuple(Import(name, paths[name]) for name in main.dependency if name in paths)
+    return tuple(SchemaImport(name, paths[name]) for name in main.dependency if name in paths)
 
 
 def _name(files: SchemaFiles) -> str:
@@ -45,7 +45,7 @@ def _without_folder(path: str, files: SchemaFiles) -> str:
     return path.removeprefix(f"{folder}/")
 
 
-def compiled(files: SchemaFiles) -> bytes:
+def compile_files(files: SchemaFiles) -> bytes:
     """Compile a file and its imports, which are found from the schema folders, to a descriptor set."""
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         root = Path(folder).resolve()

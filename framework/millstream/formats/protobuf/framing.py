@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.formats.protobuf.schema import Schema, message_indexes, message_type
+from millstream.formats.protobuf.schema import ProtobufSchema, message_indexes, message_type
 from millstream.formats.values import UnfitError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _ID = 5
 
 
-def unframed(value: bytes, schema: Schema) -> bytes:
+def remove_frame(value: bytes, schema: ProtobufSchema) -> bytes:
     if schema.framing == "plain":
         return value
     if not value or value[0] != 0:
@@ -48,7 +48,7 @@ def unframed(value: bytes, schema: Schema) -> bytes:
     return value[position:]
 
 
-def framed(message: bytes, schema: Schema) -> bytes:
+def add_frame(message: bytes, schema: ProtobufSchema) -> bytes:
     if schema.framing == "plain":
         return message
     indexes = message_indexes(_message(schema))
@@ -57,7 +57,7 @@ def framed(message: bytes, schema: Schema) -> bytes:
     return b"\0" + schema.id.to_bytes(4, "big") + b"".join(map(_written, written)) + message
 
 
-def _message(schema: Schema) -> Descriptor:
+def _message(schema: ProtobufSchema) -> Descriptor:
     return message_type(schema.descriptors, schema.message)
 
 

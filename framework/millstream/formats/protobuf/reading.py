@@ -22,7 +22,7 @@ from millstream.core.types import (
 )
 from millstream.formats.format import Fields
 from millstream.formats.json_values import write_any, write_json
-from millstream.formats.protobuf.framing import unframed
+from millstream.formats.protobuf.framing import remove_frame
 from millstream.formats.protobuf.mapping import (
     DURATION_MESSAGE,
     JSON,
@@ -33,8 +33,8 @@ from millstream.formats.protobuf.mapping import (
     is_map,
     text_type,
 )
-from millstream.formats.protobuf.schema import Schema, field_named, message_type
-from millstream.formats.protobuf.wire import check
+from millstream.formats.protobuf.schema import ProtobufSchema, field_named, message_type
+from millstream.formats.protobuf.wire import check_wire
 from millstream.formats.values import UnfitError
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 _ENUM, _TEXT = 14, 9
 
 
-def decode(value: bytes, fields: Fields, schema: Schema) -> dict[str, Any]:
+def decode_protobuf(value: bytes, fields: Fields, schema: ProtobufSchema) -> dict[str, Any]:
     """Return the values of some fields, or of all columns of the message if none are given."""
     from google.protobuf.message import DecodeError
     from google.protobuf.message_factory import GetMessageClass
 
     descriptor = message_type(schema.descriptors, schema.message)
-    content = unframed(value, schema)
-    check(content, descriptor)
+    content = remove_frame(value, schema)
+    check_wire(content, descriptor)
     message = GetMessageClass(descriptor)()
     try:
         message.ParseFromString(content)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 
-class Schema(Struct, frozen=True):
+class ProtobufSchema(Struct, frozen=True):
     descriptors: bytes
     """A `FileDescriptorSet` with all imports."""
     message: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millstream.formats.values import UnfitError, utf8
+from millstream.formats.values import UnfitError, decode_utf8
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -25,7 +25,7 @@ _TEXT, _ENUM = 9, 14
 _DEEPEST = 100
 
 
-def check(value: bytes, message: Descriptor) -> None:
+def check_wire(value: bytes, message: Descriptor) -> None:
     """Raise `UnfitError` if a known field has a value of another type, or one that its type can't hold."""
     _Reader(value).message(message, len(value), 0)
 
@@ -80,7 +80,7 @@ class _Reader:
                 if field.message_type is not None:
                     self.message(field.message_type, stop, 0, depth + 1)
                 elif field.type == _TEXT:
-                    utf8(self.value[self.position : stop])
+                    decode_utf8(self.value[self.position : stop])
                 self.position = stop
             case 3:
                 self.message(field.message_type, end, field.number, depth + 1)

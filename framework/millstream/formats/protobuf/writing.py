@@ -12,7 +12,7 @@ import msgspec
 
 from millstream.formats.format import Fields
 from millstream.formats.json_values import read_json
-from millstream.formats.protobuf.framing import framed
+from millstream.formats.protobuf.framing import add_frame
 from millstream.formats.protobuf.mapping import (
     DURATION_MESSAGE,
     JSON,
@@ -25,8 +25,8 @@ from millstream.formats.protobuf.mapping import (
     text_type,
 )
 from millstream.formats.protobuf.reading import EPOCH, LONGEST
-from millstream.formats.protobuf.schema import Schema, field_named, message_type
-from millstream.formats.values import UnfitError, as_mapping, encoded, row
+from millstream.formats.protobuf.schema import ProtobufSchema, field_named, message_type
+from millstream.formats.values import UnfitError, as_mapping, encode_utf8, row_values
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -37,17 +37,17 @@ _SECOND = timedelta(seconds=1)
 _MICRO = timedelta(microseconds=1)
 
 
-def encode(value: Any, fields: Fields, schema: Schema) -> bytes:
+def encode_protobuf(value: Any, fields: Fields, schema: ProtobufSchema) -> bytes:
     from google.protobuf.message_factory import GetMessageClass
 
     message = GetMessageClass(message_type(schema.descriptors, schema.message))()
     value = as_mapping(value)
     if fields and not isinstance(value, Mapping):
-        value = dict(zip([field.name for field in fields], row(value, fields), strict=True))
+        value = dict(zip([field.name for field in fields], row_values(value, fields), strict=True))
     _fill(message, value)
     if not message.IsInitialized():
         raise UnfitError(f"required fields are missing: {', '.join(message.FindInitializationErrors())}")
-    return framed(message.SerializeToString(deterministic=True), schema)
+    return add_frame(message.SerializeToString(deterministic=True), schema)
 
 
 def _fill(message: Any, values: Any) -> None:
@@ -178,7 +178,7 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
         case 8, bool():
             return value
         case 9, str():
-            encoded(value)  # refuses half characters
+            encode_utf8(value)  # refuses half characters
             return value
         case 9, Decimal():
             return format(value, "f")

@@ -9,11 +9,11 @@ import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from millstream.core.user_code import Source, failure, module_of, struct_of
-from millstream.formats.python.checks import MisfitError, is_row, shown
+from millstream.core.user_code import SourceFile, describe_failure, module_of, struct_of
+from millstream.formats.python.checks import MisfitError, is_row, show_value
 
 
-class Decoder(NamedTuple):
+class DecodingFunction(NamedTuple):
     name: str
     call: Callable[[bytes], Any]
     returns: Any
@@ -30,13 +30,13 @@ class Decoder(NamedTuple):
         return typing.is_typeddict(self.returns)
 
 
-def decoder(source: Source, name: str, *, optional: bool, single: bool) -> Decoder:
+def decoding_function(source: SourceFile, name: str, *, optional: bool, single: bool) -> DecodingFunction:
     function = getattr(module_of(source), name)
     hint = typing.get_type_hints(function, include_extras=True)["return"]
-    return Decoder(name, function, struct_of(hint), optional, single)
+    return DecodingFunction(name, function, struct_of(hint), optional, single)
 
 
-def row_of(decoder: Decoder, value: bytes, *, interruptible: bool = False) -> Any:
+def row_of(decoder: DecodingFunction, value: bytes, *, interruptible: bool = False) -> Any:
     """Return what a function makes of a record's bytes; raise `MisfitError` if it fails.
 
     None stands for a record that has no row, unless the function returns single values. If it is
@@ -47,9 +47,9 @@ def row_of(decoder: Decoder, value: bytes, *, interruptible: bool = False) -> An
     except KeyboardInterrupt as error:
         if interruptible:
             raise
-        raise MisfitError(failure(decoder.name, error)) from None
+        raise MisfitError(describe_failure(decoder.name, error)) from None
     except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
-        raise MisfitError(failure(decoder.name, error)) from None
+        raise MisfitError(describe_failure(decoder.name, error)) from None
     if returned is None:
         expected = decoder.optional
     elif decoder.single or type(returned) is decoder.returns:
@@ -57,5 +57,5 @@ def row_of(decoder: Decoder, value: bytes, *, interruptible: bool = False) -> An
     else:
         expected = is_row(returned) if decoder.typed_dict else isinstance(returned, decoder.returns)
     if not expected:
-        raise MisfitError(f"{decoder.name}(): returned {shown(returned)}, not {decoder.expected}")
+        raise MisfitError(f"{decoder.name}(): returned {show_value(returned)}, not {decoder.expected}")
     return returned

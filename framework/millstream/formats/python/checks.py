@@ -48,7 +48,7 @@ class MisfitError(Exception):
         return f"field {self.path}: {self.reason}" if self.path else self.reason
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value as text in one line: cut, and with control characters escaped."""
     try:
         text = str(value) if type(value) is Decimal else repr(value)
@@ -58,14 +58,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def fitting(value: Any, expected: ExpectedType) -> Any:
+def fit_value(value: Any, expected: ExpectedType) -> Any:
     """Return a value in the form that Arrow takes; raise `MisfitError` if it is not one of the type."""
     if value is None:
         return None
     fitted = _FITTING[expected.kind](value, expected) if expected.kind in _FITTING else value
     if fitted is None:
         article = "an" if expected.text[0] in "aeiou" else "a"
-        raise MisfitError(f"{shown(value)} is not {article} {expected.text}")
+        raise MisfitError(f"{show_value(value)} is not {article} {expected.text}")
     return fitted
 
 
@@ -110,7 +110,9 @@ def _text(value: Any, _: ExpectedType) -> str | None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise MisfitError(f"{shown(value)} contains a lone surrogate, which is half a character") from None
+        raise MisfitError(
+            f"{show_value(value)} contains a lone surrogate, which is half a character"
+        ) from None
     return value
 
 
@@ -170,12 +172,15 @@ def _map(value: Any, expected: ExpectedType) -> list[tuple[Any, Any]] | None:
     key, held = expected.inner
     if None in value:
         raise MisfitError("a key of the map is missing")
-    return [(_element(k, key, f"[{shown(k)}]"), _element(v, held, f"[{shown(k)}]")) for k, v in value.items()]
+    return [
+        (_element(k, key, f"[{show_value(k)}]"), _element(v, held, f"[{show_value(k)}]"))
+        for k, v in value.items()
+    ]
 
 
 def _element(value: Any, expected: ExpectedType, step: str) -> Any:
     try:
-        return fitting(value, expected)
+        return fit_value(value, expected)
     except MisfitError as error:
         raise error.within(step) from None
 

@@ -16,7 +16,7 @@ class CodeRef(Struct, frozen=True):
     digest: str
 
 
-class Codecs(Struct, frozen=True, omit_defaults=True):
+class CodecFunctions(Struct, frozen=True, omit_defaults=True):
     """A function for each direction."""
 
     decode: CodeRef | None = None
@@ -28,12 +28,12 @@ class Codecs(Struct, frozen=True, omit_defaults=True):
 
 
 @cache
-def codecs_of(schema: str) -> Codecs:
+def codecs_of(schema: str) -> CodecFunctions:
     """Return the functions that the schema of an encoding names."""
-    return msgspec.json.decode(schema, type=Codecs) if schema else Codecs()
+    return msgspec.json.decode(schema, type=CodecFunctions) if schema else CodecFunctions()
 
 
-def schema_of(codecs: Codecs) -> str:
+def schema_of(codecs: CodecFunctions) -> str:
     return msgspec.json.encode(codecs).decode()
 
 

@@ -10,49 +10,58 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any
 
-from millstream.core.user_code import Source, converter, failure, module_of, plain, struct_of
+from millstream.core.user_code import (
+    SourceFile,
+    arrow_converter,
+    describe_failure,
+    module_of,
+    struct_of,
+    to_arrow,
+)
 from millstream.formats.format import Fields
-from millstream.formats.python.calling import decoder, row_of
+from millstream.formats.python.calling import decoding_function, row_of
 from millstream.formats.python.checks import (
     ExpectedType,
     MisfitError,
     field_value,
-    fitting,
+    fit_value,
     fitting_field,
-    shown,
+    show_value,
 )
-from millstream.formats.python.codecs import FILES, Codecs, CodeRef
+from millstream.formats.python.codecs import FILES, CodecFunctions, CodeRef
 from millstream.formats.python.expected_types import expected_fields, expected_type
 from millstream.formats.text_values import read_base64
-from millstream.formats.values import UnfitError, as_mapping, row
+from millstream.formats.values import UnfitError, as_mapping, row_values
 
 
 @cache
-def _source(ref: CodeRef) -> Source:
+def _source(ref: CodeRef) -> SourceFile:
     file, path = FILES[ref.digest]
-    return Source(path, file.read_text(encoding="utf-8-sig"), ref.digest)
+    return SourceFile(path, file.read_text(encoding="utf-8-sig"), ref.digest)
 
 
-def decode(codecs: Codecs, value: bytes, fields: Fields, *, single: bool) -> Any:
+def decode_locally(codecs: CodecFunctions, value: bytes, fields: Fields, *, single: bool) -> Any:
     """Return the values of some columns, or a single value; raise `UnfitError` if it is a bad record."""
     if codecs.decode is None:
         raise UnfitError("no function decodes it: name one in format_options, such as decode: decode_order")
-    row_decoder = decoder(_source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single)
+    row_decoder = decoding_function(
+        _source(codecs.decode), codecs.decode.name, optional=codecs.optional, single=single
+    )
     try:
         returned = row_of(row_decoder, value, interruptible=True)
         if single:
-            fitting(returned, expected_type(fields[0].type))
-            return plain(returned)
+            fit_value(returned, expected_type(fields[0].type))
+            return to_arrow(returned)
         if returned is None:
             return None
         for field in expected_fields(fields):
             fitting_field(field_value(returned, field.name), field)
     except MisfitError as error:
         raise UnfitError(str(error)) from None
-    return {field.name: plain(field_value(returned, field.name)) for field in fields}
+    return {field.name: to_arrow(field_value(returned, field.name)) for field in fields}
 
 
-def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes | None:
+def encode_locally(codecs: CodecFunctions, value: Any, fields: Fields, *, single: bool) -> bytes | None:
     """Return a row, or a single value, as bytes; None if the function may write no value, and does not."""
     if codecs.encode is None:
         raise UnfitError("no function encodes it: name one in format_options, such as encode: encode_order")
@@ -62,8 +71,8 @@ def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes
     hint = next(hint for parameter, hint in hints.items() if parameter != "return")
     try:
         if single:
-            fitted = fitting(_adapted(value, expected_type(fields[0].type)), expected_type(fields[0].type))
-            convert = converter(hint)
+            fitted = fit_value(_adapted(value, expected_type(fields[0].type)), expected_type(fields[0].type))
+            convert = arrow_converter(hint)
             argument = convert(fitted) if convert else fitted
         else:
             argument = _argument(value, fields, hint)
@@ -74,11 +83,11 @@ def encode(codecs: Codecs, value: Any, fields: Fields, *, single: bool) -> bytes
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the user's function raises, also SystemExit
-        raise UnfitError(failure(name, error)) from None
+        raise UnfitError(describe_failure(name, error)) from None
     if returned is None and type(None) in typing.get_args(hints["return"]):
         return None
     if not isinstance(returned, bytes | bytearray | memoryview):
-        raise UnfitError(f"{name}(): returned {shown(returned)}, not bytes")
+        raise UnfitError(f"{name}(): returned {show_value(returned)}, not bytes")
     return bytes(returned)
 
 
@@ -86,7 +95,7 @@ def _argument(value: Any, fields: Fields, hint: Any) -> Any:
     """Return a row as an instance of the function's class."""
     value = as_mapping(value)
     names = [field.name for field in fields]
-    by_name = dict(zip(names, row(value, fields), strict=True))
+    by_name = dict(zip(names, row_values(value, fields), strict=True))
     missing = {
         n for n in names if isinstance(value, Mapping) and n.lower() not in {str(k).lower() for k in value}
     }
@@ -96,17 +105,17 @@ def _argument(value: Any, fields: Fields, hint: Any) -> Any:
         if field.name in missing and _has_default(struct, field.name):
             continue
         try:
-            values[field.name] = fitting(_adapted(by_name[field.name], field.type), field.type)
+            values[field.name] = fit_value(_adapted(by_name[field.name], field.type), field.type)
         except MisfitError as error:
             raise error.within(field.name) from None
-    convert = converter(hint)
+    convert = arrow_converter(hint)
     assert convert is not None
     try:
         return convert(values)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the user's class raises, also SystemExit
-        raise MisfitError(failure(struct.__name__, error)) from None
+        raise MisfitError(describe_failure(struct.__name__, error)) from None
 
 
 def _has_default(struct: Any, name: str) -> bool:

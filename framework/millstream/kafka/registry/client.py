@@ -14,9 +14,9 @@ from httpx2 import HTTPError, InvalidURL
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import Location
-from millstream.kafka.registry.settings import Address, client_settings
-from millstream.project.pins import Reference, Subject, Version, version_of
-from millstream.project.secrets import mask
+from millstream.kafka.registry.settings import RegistryAddress, client_settings
+from millstream.project.pins import SchemaReference, SchemaVersion, Subject, version_of
+from millstream.project.secrets import mask_secrets
 
 _REFUSED = {401, 403, 407}
 _UNKNOWN_ID = 40403
@@ -54,9 +54,9 @@ def _numbers(answer: object) -> frozenset[int]:
 class Registry:
     """A connection; it is first used by the first question."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RegistryAddress) -> None:
         self.address = address
-        with reporting(address, "an answer"), _direct() if address.local else nullcontext():
+        with report_failures(address, "an answer"), _direct() if address.local else nullcontext():
             self._client = SchemaRegistryClient(client_settings(address))
         self._level: str | None = None
 
@@ -65,18 +65,18 @@ class Registry:
 
     def subjects(self, prefix: str) -> list[str]:
         """Return the names of subjects that begin with a prefix."""
-        with reporting(self.address, "its subjects"):
+        with report_failures(self.address, "its subjects"):
             return sorted(n for n in self._client.get_subjects(subject_prefix=prefix) if n.startswith(prefix))
 
     def remove(self, name: str) -> None:
         """Remove all versions of a subject for good; other subjects keep schemas that are the same."""
-        with reporting(self.address, f"subject '{name}'"):
+        with report_failures(self.address, f"subject '{name}'"):
             self._client.delete_subject(name)
             self._client.delete_subject(name, permanent=True)
 
     def subject(self, name: str, location: Location | None = None) -> Subject:
         """Return all versions of a subject, with those that were deleted but still decode records."""
-        with reporting(self.address, f"subject '{name}'", location):
+        with report_failures(self.address, f"subject '{name}'", location):
             live = _numbers(self._client.get_versions(name))
             numbers = sorted(live | _numbers(self._client.get_versions(name, deleted=True)))
         versions = [self._version(name, number, location, deleted=number not in live) for number in numbers]
@@ -86,7 +86,7 @@ class Registry:
         self, subject: str, schema: Schema, location: Location | None = None, *, register: bool
     ) -> RegisteredSchema:
         """Return a schema as a subject has it, with its id; with `register`, add it if it is not there."""
-        with reporting(self.address, f"the schema of subject '{subject}'", location):
+        with report_failures(self.address, f"the schema of subject '{subject}'", location):
             try:
                 return self._client.lookup_schema(subject, schema)
             except SchemaRegistryError as error:
@@ -95,29 +95,29 @@ class Registry:
             self._client.register_schema(subject, schema)
             return self._client.lookup_schema(subject, schema)
 
-    def schema(self, schema_id: int) -> Version:
+    def schema(self, schema_id: int) -> SchemaVersion:
         """Return the schema of an id; its version depends on the subject, and is 0."""
         what = f"a schema with the id {schema_id}"
-        with reporting(self.address, what):
+        with report_failures(self.address, what):
             schema = self._client.get_schema(schema_id)
             return self._read(schema, 0, schema_id, what)
 
     def version_id(self, name: str, number: int, location: Location | None = None) -> int:
         """Return the id of a version."""
-        with reporting(self.address, f"version {number} of subject '{name}'", location):
+        with report_failures(self.address, f"version {number} of subject '{name}'", location):
             (schema_id,) = _numbers([self._client.get_version(name, number).schema_id])
             return schema_id
 
-    def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> Version:
+    def _version(self, name: str, number: int, location: Location | None, *, deleted: bool) -> SchemaVersion:
         what = f"version {number} of subject '{name}'"
-        with reporting(self.address, what, location):
+        with report_failures(self.address, what, location):
             registered: RegisteredSchema = self._client.get_version(name, number, deleted=deleted)
             (schema_id,) = _numbers([registered.schema_id])
             return self._read(registered.schema, number, schema_id, what, deleted=deleted)
 
     def _read(
         self, schema: Schema, number: int, schema_id: int, what: str, *, deleted: bool = False
-    ) -> Version:
+    ) -> SchemaVersion:
         text = schema.schema_str
         if not isinstance(text, str) or not text:
             raise ValueError(text)
@@ -129,14 +129,14 @@ class Registry:
                 Diagnostic("MS894", message, self.address.location, "fix the schema in the registry")
             ) from None
         references = [
-            Reference(str(reference.name), str(reference.subject), int(reference.version or 0))
+            SchemaReference(str(reference.name), str(reference.subject), int(reference.version or 0))
             for reference in schema.references or ()
         ]
         return version_of(number, schema_id, schema.schema_type or "AVRO", text, references, deleted=deleted)
 
     def _compatibility(self, name: str) -> str:
         """Return the level of a subject, or else of the whole registry."""
-        with reporting(self.address, f"the compatibility level of subject '{name}'"):
+        with report_failures(self.address, f"the compatibility level of subject '{name}'"):
             try:
                 return self._client.get_compatibility(name)
             except SchemaRegistryError as error:
@@ -148,7 +148,7 @@ class Registry:
 
 
 @contextmanager
-def reporting(address: Address, what: str, location: Location | None = None) -> Iterator[None]:
+def report_failures(address: RegistryAddress, what: str, location: Location | None = None) -> Iterator[None]:
     """Raise errors as diagnostics; `what` is asked for, `location` is where the project names it."""
     try:
         yield
@@ -169,7 +169,7 @@ def reporting(address: Address, what: str, location: Location | None = None) -> 
 
 
 def _answered(
-    address: Address, error: SchemaRegistryError, what: str, location: Location | None
+    address: RegistryAddress, error: SchemaRegistryError, what: str, location: Location | None
 ) -> MillstreamError:
     status, code = error.http_status_code, error.error_code
     said = " ".join(str(error.error_message).split())
@@ -201,7 +201,7 @@ def _reason(error: HTTPError) -> str:
     return "it does not answer in time" if "timed out" in text.lower() else text.rstrip(".")
 
 
-def _unreachable(address: Address, reason: str) -> MillstreamError:
+def _unreachable(address: RegistryAddress, reason: str) -> MillstreamError:
     message = f"the schema registry does not answer at {address.shown}: {reason}"
     remedy = "see `millstream broker status`" if address.local else f"{_URL}, and the network"
     if "certificate" in reason.lower():
@@ -210,7 +210,7 @@ def _unreachable(address: Address, reason: str) -> MillstreamError:
 
 
 def _error(
-    address: Address, code: str, message: str, remedy: str, location: Location | None = None
+    address: RegistryAddress, code: str, message: str, remedy: str, location: Location | None = None
 ) -> MillstreamError:
     location = location or address.location
-    return MillstreamError(Diagnostic(code, mask(message, address.secrets), location, remedy))
+    return MillstreamError(Diagnostic(code, mask_secrets(message, address.secrets), location, remedy))

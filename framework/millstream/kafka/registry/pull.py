@@ -13,7 +13,7 @@ from millstream.core.errors import Diagnostic, MillstreamError, reporting_os_err
 from millstream.core.text import Location
 from millstream.kafka.registry.client import Registry
 from millstream.project.files import File
-from millstream.project.pins import Subject, encode, file_names
+from millstream.project.pins import Subject, encode_subject, file_names
 from millstream.project.values import Topic
 
 _NONE: Mapping[str, Location] = {}
@@ -75,14 +75,14 @@ def fetch_subjects(
     return dict(sorted(subjects.items()))
 
 
-def changes(
+def pin_changes(
     folder: str, files: Mapping[str, File], pins: Mapping[str, Subject], registered: Mapping[str, Subject]
 ) -> list[PinChange]:
     """Return how the files of the pins' folder differ from what the registry holds."""
     pin_changes: list[PinChange] = []
     paths = {f"{folder}/{name}": subject for subject, name in file_names(registered).items()}
     for path, subject in paths.items():
-        if path in files and files[path].content == encode(registered[subject]):
+        if path in files and files[path].content == encode_subject(registered[subject]):
             continue
         before = pins.get(subject)
         numbers = {version.version for version in before.versions} if before else set()
@@ -94,7 +94,7 @@ def changes(
     return sorted(pin_changes, key=lambda change: change.path)
 
 
-def write(root: Path, registered: Mapping[str, Subject], changed: Iterable[PinChange]) -> None:
+def write_pins(root: Path, registered: Mapping[str, Subject], changed: Iterable[PinChange]) -> None:
     """Write the files that differ, each as a whole, and remove unused ones."""
     for change in changed:
         path = root / change.path
@@ -103,4 +103,4 @@ def write(root: Path, registered: Mapping[str, Subject], changed: Iterable[PinCh
                 path.unlink(missing_ok=True)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(path, encode(registered[change.subject]).encode(), mode=0o644)
+                replace_file(path, encode_subject(registered[change.subject]).encode(), mode=0o644)

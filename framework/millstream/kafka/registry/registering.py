@@ -14,28 +14,28 @@ from millstream.formats.format import SchemaFiles, SchemaLanguage
 from millstream.formats.registry import format_of
 from millstream.kafka.registry.client import Registry
 from millstream.plan.from_sql.catalog import ModelSpec
-from millstream.project.names import Environment, named
-from millstream.project.pinned_schemas import Texts
-from millstream.project.pins import PULL, Pins, Version
+from millstream.project.names import Environment, environment_name
+from millstream.project.pinned_schemas import PinnedTexts
+from millstream.project.pins import PULL, Pins, SchemaVersion
 from millstream.project.values import Project
 
 
-class Written(Struct, frozen=True):
+class WrittenSchema(Struct, frozen=True):
     """The schema of a subject, as a sink writes it."""
 
     subject: str
     format: str
     files: SchemaFiles
     location: Location | None
-    pinned: Version | None = None
+    pinned: SchemaVersion | None = None
     """The version that it is, if the sink takes it from the registry."""
     environment: Environment | None = None
     """The environment whose subjects have what it imports."""
 
 
-def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, Written]:
+def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -> dict[str, WrittenSchema]:
     """Return the schemas of sinks whose values or keys are preceded by an id; raise if two differ."""
-    schemas: dict[str, Written] = {}
+    schemas: dict[str, WrittenSchema] = {}
     diagnostics: list[Diagnostic] = []
     for model in models:
         for written in _of_model(model, project, pins):
@@ -51,7 +51,7 @@ def written_schemas(models: Iterable[ModelSpec], project: Project, pins: Pins) -
     return schemas
 
 
-def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Written]:
+def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[WrittenSchema]:
     sink = model.materialization.sink
     if sink is None:
         return
@@ -60,20 +60,20 @@ def _of_model(model: ModelSpec, project: Project, pins: Pins) -> Iterator[Writte
 
     def written(
         subject: str, format_: str, path: str, derived: str, message: str, *, key: bool = False
-    ) -> Written:
+    ) -> WrittenSchema:
         language = _language(format_)
         if path:
             folders = project.settings.schema_paths
             files = SchemaFiles(path, language.files_in(project.schemas), folders, message, key)
         else:
             files = language.derived(derived, message, key=key)
-        return Written(subject, format_, files, location, environment=project.target.environment)
+        return WrittenSchema(subject, format_, files, location, environment=project.target.environment)
 
-    def pinned(subject: str, format_: str, id_: int, message: str, *, key: bool = False) -> Written:
+    def pinned(subject: str, format_: str, id_: int, message: str, *, key: bool = False) -> WrittenSchema:
         versions = pins[subject].versions
         version = next(version for version in versions if version.id == id_)
-        files = Texts(_language(format_), versions, pins, message, key).files(version)
-        return Written(subject, format_, files, location, version)
+        files = PinnedTexts(_language(format_), versions, pins, message, key).files(version)
+        return WrittenSchema(subject, format_, files, location, version)
 
     for part, encoding in sink.encodings:
         of_keys = part == "key"
@@ -92,7 +92,7 @@ def _language(format_: str) -> SchemaLanguage:
     return language
 
 
-def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool) -> dict[str, int]:
+def ids_of(written: Mapping[str, WrittenSchema], registry: Registry, *, register: bool) -> dict[str, int]:
     """Return the ids of schemas by their subjects; with `register`, register new ones.
 
     What a schema imports is registered before it, under the name that it has in the import.
@@ -113,7 +113,7 @@ def ids_of(written: Mapping[str, Written], registry: Registry, *, register: bool
     return ids
 
 
-def _confirmed(subject: str, pinned: Version, location: Location | None, registry: Registry) -> int:
+def _confirmed(subject: str, pinned: SchemaVersion, location: Location | None, registry: Registry) -> int:
     """Return the id of a pinned version, after asking whether it is the registry's, too."""
     schema_id = registry.version_id(subject, pinned.version, location)
     if schema_id != pinned.id:
@@ -127,13 +127,13 @@ def _confirmed(subject: str, pinned: Version, location: Location | None, registr
 
 
 def _registered(
-    written: Written, subject: str, files: SchemaFiles, registry: Registry, *, register: bool
+    written: WrittenSchema, subject: str, files: SchemaFiles, registry: Registry, *, register: bool
 ) -> RegisteredSchema:
     language = _language(written.format)
     references = []
     for needed in language.imports(files) if language.imports else ():
         imported_files = replace(files, path=needed.path)
-        imported = named(written.environment, needed.name)
+        imported = environment_name(written.environment, needed.name)
         registered = _registered(written, imported, imported_files, registry, register=register)
         references.append(SchemaReference(needed.name, imported, registered.version))
     schema = Schema(files.texts[files.path], written.format.upper(), references)

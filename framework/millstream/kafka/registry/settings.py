@@ -21,7 +21,7 @@ _PAUSE = 250
 """Milliseconds before the retry."""
 
 
-class Address(Struct, frozen=True):
+class RegistryAddress(Struct, frozen=True):
     """Where a registry is, and how to log in."""
 
     url: str | Secret
@@ -48,13 +48,13 @@ class Address(Struct, frozen=True):
         return secrets_in([self.url, self.settings])
 
 
-def address_of(target: Target, root: str) -> Address | None:
+def address_of(target: Target, root: str) -> RegistryAddress | None:
     """Return the address that a target declares, if any."""
     settings = target.settings.get("schema_registry")
-    return Address(settings["url"], dict(settings), target.location, root) if settings else None
+    return RegistryAddress(settings["url"], dict(settings), target.location, root) if settings else None
 
 
-def client_settings(address: Address) -> dict[str, Any]:
+def client_settings(address: RegistryAddress) -> dict[str, Any]:
     """Return the client's settings, with secrets in clear text."""
     settings = {name: revealed_text(value) for name, value in address.settings.items()}
     config: dict[str, Any] = {
@@ -81,7 +81,7 @@ def client_settings(address: Address) -> dict[str, Any]:
     return config
 
 
-def _path(address: Address, key: str, file_name: str) -> str:
+def _path(address: RegistryAddress, key: str, file_name: str) -> str:
     path = Path(address.root, file_name)
     if not path.exists():
         _unfit(address, f"'{key}' names {file_name}, which does not exist", "name an existing PEM file")
@@ -96,5 +96,5 @@ def without_login(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _unfit(address: Address, message: str, remedy: str) -> NoReturn:
+def _unfit(address: RegistryAddress, message: str, remedy: str) -> NoReturn:
     raise MillstreamError(Diagnostic(REGISTRY, f"schema_registry: {message}", address.location, remedy))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from millstream.kafka.cluster import is_embedded
 from millstream.kafka.registry.local import local_address, shared_registry
-from millstream.kafka.registry.settings import Address, address_of
+from millstream.kafka.registry.settings import RegistryAddress, address_of
 from millstream.local.jars import Progress
 from millstream.project.pins import Pins
 from millstream.project.values import Target
@@ -22,7 +22,7 @@ def has_local_registry(target: Target) -> bool:
 @contextmanager
 def reachable_registry(
     target: Target, root: Path, pins: Pins, progress: Progress | None = None
-) -> Iterator[Address | None]:
+) -> Iterator[RegistryAddress | None]:
     """Yield the address of a target's registry, if it has one.
 
     The local one runs until the end; if it is new, it starts with the pinned schemas.

@@ -13,7 +13,7 @@ from millstream.core.errors import MillstreamError
 from millstream.formats.format import SchemaError
 from millstream.formats.registry import Encoding, WriterSchema, format_of
 from millstream.local.jars import Progress
-from millstream.project.pinned_schemas import Texts, format_named, writer_schema
+from millstream.project.pinned_schemas import PinnedTexts, format_named, writer_schema
 from millstream.project.pins import NotPinnedError, read_pins
 from millstream.project.values import Project
 
@@ -64,7 +64,7 @@ class Writers:
         language = format_of(encoding).schemas
         if language is None or format_named(version.type) != encoding.name:
             return None
-        texts = Texts(language, (version,), pins, encoding.message)
+        texts = PinnedTexts(language, (version,), pins, encoding.message)
         try:
             return writer_schema(
                 texts, replace(version, id=number), lambda language, files: language.read(files)
@@ -75,15 +75,15 @@ class Writers:
     def _connected(self) -> Registry:
         if self._registry is None:
             # The client takes a while to load, and few commands need it.
-            from millstream.kafka.registry.opening import connected
+            from millstream.kafka.registry.connection import connect_registry
 
             pins, _ = read_pins(self._project.schemas.items(), self._project.settings)
-            opened = connected(self._project.target, Path(self._project.root), pins, self._progress)
+            opened = connect_registry(self._project.target, Path(self._project.root), pins, self._progress)
             self._registry = self._stack.enter_context(opened)
         return self._registry
 
 
 @contextmanager
-def asked_writers(project: Project, progress: Progress | None = None) -> Iterator[Writers]:
+def registry_writers(project: Project, progress: Progress | None = None) -> Iterator[Writers]:
     with ExitStack() as stack:
         yield Writers(project, stack, progress)

@@ -11,12 +11,12 @@ import socket
 import uuid
 
 from millstream.local.archive import archive_for
-from millstream.local.jars import Progress, fetch
-from millstream.local.java import java
+from millstream.local.jars import Progress, fetch_jars
+from millstream.local.java import find_java
 from millstream.local.server.class_archive import archive_options
 from millstream.local.server.folder import ServerFolder
-from millstream.local.server.program import Installed, Launch, Ports, Program
-from millstream.local.server.state import State
+from millstream.local.server.program import Installed, Launch, Ports, ServerProgram
+from millstream.local.server.state import ServerState
 from millstream.project.folders import broker_folder
 
 SERVER = {
@@ -77,7 +77,7 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-def answers(state: State, seconds: float = 2.0) -> bool:
+def broker_answers(state: ServerState, seconds: float = 2.0) -> bool:
     """Whether this cluster answers; Kafka opens its port once it is ready."""
     try:
         socket.create_connection(("127.0.0.1", state.port), seconds).close()
@@ -100,7 +100,7 @@ FORMAT = ("kafka.tools.StorageTool", "format")
 
 
 def _install(progress: Progress | None) -> Installed:
-    return java(), fetch([FEATURE], progress)[FEATURE]
+    return find_java(), fetch_jars([FEATURE], progress)[FEATURE]
 
 
 def _launch(folder: ServerFolder, installed: Installed, ports: Ports) -> Launch:
@@ -133,13 +133,13 @@ def new_cluster() -> str:
     return "K" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
 
 
-KAFKA = Program(
+KAFKA = ServerProgram(
     name="broker",
     title="the local broker",
     folder_in=broker_folder,
     install=_install,
     launch=_launch,
-    answers=answers,
+    answers=broker_answers,
     started="Kafka Server started",
     ended_code="MS811",
     silent_code="MS812",

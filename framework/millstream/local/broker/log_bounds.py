@@ -22,26 +22,26 @@ _STARTS = "log-start-offset-checkpoint"
 """Where partitions begin whose first segment also has records that were deleted."""
 
 
-class Log(NamedTuple):
+class LogBounds(NamedTuple):
     first: int
     """The offset of the oldest record that was not deleted."""
     end: int
     """The offset after the last record."""
 
 
-class Logs(Struct, frozen=True):
-    topics: dict[str, dict[int, Log]] = {}
+class BrokerLogs(Struct, frozen=True):
+    topics: dict[str, dict[int, LogBounds]] = {}
     """By number of the partition."""
     ids: dict[str, str] = {}
     """Kafka's id of each topic."""
 
 
-def stopped_logs(root: Path) -> Logs | None:
+def stopped_logs(root: Path) -> BrokerLogs | None:
     """Return the logs of all topics; None if a file is not as Kafka leaves it when it stops."""
     data = KAFKA.folder(root).data
     if not data.is_dir():
-        return Logs()
-    logs, starts = Logs(), _starts(data / _STARTS)
+        return BrokerLogs()
+    logs, starts = BrokerLogs(), _starts(data / _STARTS)
     for folder in data.iterdir():
         topic, _, number = folder.name.rpartition("-")
         if not folder.is_dir() or not number.isdigit() or topic.startswith("__"):
@@ -70,14 +70,14 @@ def _id(folder: Path) -> str | None:
     return None
 
 
-def _log(folder: Path, starts: Mapping[str, int]) -> Log | None:
+def _log(folder: Path, starts: Mapping[str, int]) -> LogBounds | None:
     # Segments are named by their first offset, with as many digits.
     segments = sorted(folder.glob("*.log"))
     if not segments:
         return None
     with segments[-1].open("rb") as file:
         end = _end(file, segments[-1].stat().st_size, int(segments[-1].stem))
-    return None if end is None else Log(max(int(segments[0].stem), starts.get(folder.name, 0)), end)
+    return None if end is None else LogBounds(max(int(segments[0].stem), starts.get(folder.name, 0)), end)
 
 
 def _end(file: BinaryIO, size: int, first: int) -> int | None:

@@ -2,7 +2,7 @@
 
 from millstream.local.jars.cache import cache_folder, jars_folder
 from millstream.local.jars.catalog import Catalog, Jar, catalog_in, jars_of, read_catalog
-from millstream.local.jars.fetch import Progress, fetch, missing
+from millstream.local.jars.fetch import Progress, fetch_jars, missing_jars
 
 __all__ = [
     "Catalog",
@@ -10,9 +10,9 @@ __all__ = [
     "Progress",
     "cache_folder",
     "catalog_in",
-    "fetch",
+    "fetch_jars",
     "jars_folder",
     "jars_of",
-    "missing",
+    "missing_jars",
     "read_catalog",
 ]

@@ -34,7 +34,7 @@ _PAUSES = (0.5, 2.0)
 _TEMPORARY = {408, 429, 500, 502, 503, 504}
 
 
-class Repository(Struct, frozen=True):
+class MavenRepository(Struct, frozen=True):
     """A Maven repository; `url` has no user and password, so that messages can show it."""
 
     url: str
@@ -65,9 +65,9 @@ class _Count:
             self.bytes += number
 
 
-def download(jars: Sequence[Jar], folder: Path, progress: Callable[[int, int], None] | None) -> None:
+def download_jars(jars: Sequence[Jar], folder: Path, progress: Callable[[int, int], None] | None) -> None:
     """Download jars; `progress` is called with the number of fetched bytes and the total."""
-    source = repository()
+    source = maven_repository()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_stale(folder)
@@ -91,7 +91,7 @@ def download(jars: Sequence[Jar], folder: Path, progress: Callable[[int, int], N
             raise
 
 
-def _download(source: Repository, jar: Jar, folder: Path, count: _Count) -> None:
+def _download(source: MavenRepository, jar: Jar, folder: Path, count: _Count) -> None:
     content = read_jar(source, jar, count.add)
     if hashlib.sha256(content).hexdigest() != jar.sha256:
         message = f"{jar.coordinates} from {source.url} has a wrong checksum and was deleted"
@@ -115,7 +115,7 @@ def _remove_stale(folder: Path) -> None:
                 file.unlink()
 
 
-def repository() -> Repository:
+def maven_repository() -> MavenRepository:
     """Return the mirror from the environment, or Maven Central."""
     address = os.environ.get(VARIABLE) or CENTRAL
     try:
@@ -130,12 +130,12 @@ def repository() -> Repository:
         remedy = "write the address of a Maven repository: https://…, http://… or file:///…"
         raise MillstreamError(Diagnostic("MS808", message, None, remedy))
     if parts.username is None:
-        return Repository(shown)
+        return MavenRepository(shown)
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return Repository(shown, f"Basic {base64.b64encode(login.encode()).decode()}")
+    return MavenRepository(shown, f"Basic {base64.b64encode(login.encode()).decode()}")
 
 
-def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> bytes:
+def read_jar(source: MavenRepository, jar: Jar, arrived: Callable[[int], None]) -> bytes:
     """Return the content of the jar; if the connection fails, try again from the start."""
     for pause in (*_PAUSES, None):
         content = bytearray()
@@ -159,7 +159,7 @@ def read_jar(source: Repository, jar: Jar, arrived: Callable[[int], None]) -> by
     raise AssertionError("the last try returns or raises")
 
 
-def _open(source: Repository, jar: Jar) -> HTTPResponse:
+def _open(source: MavenRepository, jar: Jar) -> HTTPResponse:
     request = urllib.request.Request(f"{source.url}/{jar.path}", headers={"User-Agent": "millstream"})  # noqa: S310 - the scheme was checked
     if source.authorization:
         # Don't send the login to a redirect's target.
@@ -173,7 +173,7 @@ def _is_final(error: Exception) -> bool:
     return isinstance(reason, ssl.SSLCertVerificationError | FileNotFoundError | PermissionError)
 
 
-def _refused(source: Repository, jar: Jar, error: urllib.error.HTTPError) -> MillstreamError:
+def _refused(source: MavenRepository, jar: Jar, error: urllib.error.HTTPError) -> MillstreamError:
     if error.code in {404, 410}:
         message = f"{source.url} does not have {jar.coordinates}"
         remedy = f"add it to the mirror, or set another repository with {VARIABLE}"
@@ -186,7 +186,7 @@ def _refused(source: Repository, jar: Jar, error: urllib.error.HTTPError) -> Mil
     return MillstreamError(Diagnostic("MS805", message, None, remedy))
 
 
-def _unreachable(source: Repository, error: Exception) -> MillstreamError:
+def _unreachable(source: MavenRepository, error: Exception) -> MillstreamError:
     reason = getattr(error, "reason", error)
     if isinstance(reason, FileNotFoundError):
         cause = f"{reason.filename or 'the file'} does not exist"

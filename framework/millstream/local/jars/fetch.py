@@ -13,7 +13,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of fetched bytes, and the total."""
 
 
-def fetch(
+def fetch_jars(
     features: Sequence[str],
     progress: Progress | None = None,
     *,
@@ -26,16 +26,16 @@ def fetch(
     """
     catalog = read_catalog() if catalog is None else catalog
     folder = jars_folder()
-    required = missing(features, catalog=catalog, verify=verify)
+    required = missing_jars(features, catalog=catalog, verify=verify)
     if required:
         # This imports clients of HTTP and TLS, which most commands do not need.
-        from millstream.local.jars.download import download
+        from millstream.local.jars.download import download_jars
 
-        download(required, folder, partial(progress, "jars") if progress else None)
+        download_jars(required, folder, partial(progress, "jars") if progress else None)
     return {feature: tuple(folder / jar.name for jar in catalog[feature]) for feature in features}
 
 
-def missing(
+def missing_jars(
     features: Iterable[str], *, catalog: Catalog | None = None, verify: bool = False
 ) -> tuple[Jar, ...]:
     folder = jars_folder()

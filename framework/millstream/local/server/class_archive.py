@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from millstream.local.archive import Archive
-from millstream.local.archive_making import QUIET, SecondJvm, may_make, started
+from millstream.local.archive_threads import QUIET, SecondJvm, may_make, start_making
 from millstream.local.environment import for_java
 
 _MEMORY = 2 * 1024**3
@@ -41,7 +41,7 @@ def drop_names(archive: Archive) -> None:
 
 
 @contextmanager
-def made_meanwhile(archive: Archive | None, jvm: Sequence[str]) -> Iterator[None]:
+def archive_meanwhile(archive: Archive | None, jvm: Sequence[str]) -> Iterator[None]:
     """Make an archive in the block, if there is none and the names of its classes are known.
 
     `jvm` is the command of a JVM with the server's class path.
@@ -53,7 +53,7 @@ def made_meanwhile(archive: Archive | None, jvm: Sequence[str]) -> Iterator[None
     with ExitStack() as lock:
         thread = None
         if may_make(archive, lock, memory=_MEMORY, tries=_TRIES):
-            thread = started(_make, lock.pop_all(), archive, jvm, second)
+            thread = start_making(_make, lock.pop_all(), archive, jvm, second)
         else:
             lock.close()
         try:

@@ -19,7 +19,7 @@ def last_lines(folder: ServerFolder) -> tuple[str, ...]:
     return tuple(lines[start : start + _LINES])
 
 
-def logged(folder: ServerFolder, text: str) -> bool:
+def log_contains(folder: ServerFolder, text: str) -> bool:
     return text in _tail(folder)
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.local.environment import for_java
 from millstream.local.java import check_folder
-from millstream.local.locks import is_locked, lock, opened
+from millstream.local.locks import acquire_lock, is_locked, open_lock
 from millstream.local.server.class_archive import drop_names, keep_names
 from millstream.local.server.folder import ServerFolder
-from millstream.local.server.log import logged
-from millstream.local.server.program import Installed, Ports, Program
-from millstream.local.server.state import State, read_pid, read_state, write_state
+from millstream.local.server.log import log_contains
+from millstream.local.server.program import Installed, Ports, ServerProgram
+from millstream.local.server.state import ServerState, read_pid, read_state, write_state
 
 _PATIENCE = 15.0
 """Seconds for a server to stop by itself; the broker usually takes 0.2."""
@@ -29,8 +29,8 @@ def is_alive(folder: ServerFolder) -> bool:
     return is_locked(folder.process_lock)
 
 
-def launch(
-    program: Program,
+def launch_server(
+    program: ServerProgram,
     folder: ServerFolder,
     installed: Installed,
     *,
@@ -53,14 +53,16 @@ def launch(
     if before and before.archive:
         drop_names(before.archive)
     planned = program.launch(folder, installed, ports)
-    write_state(folder, State(ports[0], planned.identity, keeps_running, tries, planned.archive, planned.jvm))
+    write_state(
+        folder, ServerState(ports[0], planned.identity, keeps_running, tries, planned.archive, planned.jvm)
+    )
     _spawn(folder, f"{{ {planned.script}; }} & echo $! > {folder.pid.name}")
 
 
 def _spawn(folder: ServerFolder, script: str) -> None:
-    with opened(folder.process_lock) as handle, folder.log.open("ab") as log:
+    with open_lock(folder.process_lock) as handle, folder.log.open("ab") as log:
         # Another process may hold the lock for a moment to check whether the server is alive.
-        lock(handle, _PATIENCE)
+        acquire_lock(handle, _PATIENCE)
         subprocess.run(  # noqa: S603
             ["/bin/sh", "-c", script],
             cwd=folder.path,
@@ -86,7 +88,7 @@ def _free_ports(preferred: int) -> Ports:
         return first.getsockname()[1], second.getsockname()[1]
 
 
-def stop(program: Program, folder: ServerFolder) -> bool:
+def stop_server(program: ServerProgram, folder: ServerFolder) -> bool:
     """Stop the server and wait for its end; return whether it was running."""
     if not is_alive(folder):
         return False
@@ -95,7 +97,7 @@ def stop(program: Program, folder: ServerFolder) -> bool:
             folder.pid.unlink(missing_ok=True)
             state = read_state(folder)
             # A server that was ready to serve has loaded all its classes.
-            if state and state.archive and logged(folder, program.started):
+            if state and state.archive and log_contains(folder, program.started):
                 keep_names(state.archive)
             elif state and state.archive:
                 drop_names(state.archive)

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from millstream.local.archive import Archive
 from millstream.local.jars import Progress
-from millstream.local.java import Java
+from millstream.local.java import JavaInstallation
 from millstream.local.server.folder import ServerFolder
-from millstream.local.server.state import State
+from millstream.local.server.state import ServerState
 
-Installed = tuple[Java, tuple[Path, ...]]
+Installed = tuple[JavaInstallation, tuple[Path, ...]]
 """The Java of a server, and its jars."""
 Ports = tuple[int, int]
 """Two free ports: the one that clients use, and one for the server itself."""
@@ -28,7 +28,7 @@ class Launch(Struct, frozen=True):
     """The command of a JVM that can write the archive."""
 
 
-class Program(Struct, frozen=True):
+class ServerProgram(Struct, frozen=True):
     """A server that the commands of a project share."""
 
     name: str
@@ -38,7 +38,7 @@ class Program(Struct, frozen=True):
     install: Callable[[Progress | None], Installed]
     launch: Callable[[ServerFolder, Installed, Ports], Launch]
     """Writes the settings of a new process."""
-    answers: Callable[[State], bool]
+    answers: Callable[[ServerState], bool]
     started: str
     """What is in the log once all classes that a start needs are loaded."""
     ended_code: str

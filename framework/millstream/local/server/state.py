@@ -10,7 +10,7 @@ from millstream.local.archive import Archive
 from millstream.local.server.folder import ServerFolder
 
 
-class State(Struct, frozen=True):
+class ServerState(Struct, frozen=True):
     port: int
     identity: str
     """What the server says of itself; one with another identity at this port is a different server."""
@@ -25,14 +25,14 @@ class State(Struct, frozen=True):
         return f"127.0.0.1:{self.port}"
 
 
-def read_state(folder: ServerFolder) -> State | None:
+def read_state(folder: ServerFolder) -> ServerState | None:
     try:
-        return from_json(folder.state.read_bytes(), State)
+        return from_json(folder.state.read_bytes(), ServerState)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_state(folder: ServerFolder, state: State) -> None:
+def write_state(folder: ServerFolder, state: ServerState) -> None:
     temporary = folder.state.with_suffix(".new")
     temporary.write_bytes(msgspec.json.encode(state))
     temporary.replace(folder.state)

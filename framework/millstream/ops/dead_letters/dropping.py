@@ -12,16 +12,21 @@ from confluent_kafka import KafkaException, TopicPartition
 from msgspec import Struct
 
 from millstream.kafka.clients import PATIENCE, Admin
-from millstream.kafka.offsets import bounds
-from millstream.ops.dead_letters.choosing import letters_of
-from millstream.ops.dead_letters.handled import create_handled, dropped, handling, read_handled
+from millstream.kafka.offsets import topic_bounds
+from millstream.ops.dead_letters.handled_letters import (
+    create_handled,
+    dropped_record,
+    handling_producer,
+    read_handled,
+)
 from millstream.ops.dead_letters.letter import DeadLetter
+from millstream.ops.dead_letters.letter_selection import letters_of
 
 _TOGETHER = 1000
 Chosen = Callable[[DeadLetter], bool]
 
 
-class Drop(Struct, frozen=True):
+class LetterDrop(Struct, frozen=True):
     """What a drop of a topic's letters does."""
 
     topic: str
@@ -31,7 +36,7 @@ class Drop(Struct, frozen=True):
     """How many records Kafka deletes."""
 
 
-def plan_drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
+def plan_drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> LetterDrop:
     """Return what a drop would do, without doing it."""
     handled = read_handled(admin, topic)
     count, ends = 0, _Prefixes(admin, topic)
@@ -40,13 +45,13 @@ def plan_drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop
         count += remains and chosen(letter)
         if remains and not chosen(letter):
             ends.stop_at(letter)
-    return Drop(topic, count, ends.records if delete else 0)
+    return LetterDrop(topic, count, ends.records if delete else 0)
 
 
-def drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
+def drop_letters(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> LetterDrop:
     """Mark letters as dropped; with `delete`, remove the oldest letters up to the first that remains."""
     marks = create_handled(admin, topic)
-    sending = handling(admin, topic)
+    sending = handling_producer(admin, topic)
     handled = read_handled(admin, topic)
     due = (
         letter
@@ -57,12 +62,12 @@ def drop(admin: Admin, topic: str, chosen: Chosen, *, delete: bool) -> Drop:
     while some := list(islice(due, _TOGETHER)):
         with sending.transaction() as producer:
             for letter in some:
-                key, value = dropped(letter)
+                key, value = dropped_record(letter)
                 producer.produce(marks, value, key)
         count += len(some)
     if count:
         sending.settle()
-    return Drop(topic, count, _delete(admin, topic) if delete else 0)
+    return LetterDrop(topic, count, _delete(admin, topic) if delete else 0)
 
 
 def _delete(admin: Admin, topic: str) -> int:
@@ -83,7 +88,7 @@ class _Prefixes:
     """For each partition of a topic, the offset of the first letter that remains."""
 
     def __init__(self, admin: Admin, topic: str) -> None:
-        by_partition = {number: bound for (_, number), bound in bounds(admin, [topic]).items()}
+        by_partition = {number: bound for (_, number), bound in topic_bounds(admin, [topic]).items()}
         self._firsts = {number: bound.first for number, bound in by_partition.items()}
         self.ends = {number: bound.end for number, bound in by_partition.items()}
 

@@ -9,7 +9,7 @@ from confluent_kafka import Message
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.kafka.readings import bytes_of
+from millstream.kafka.topic_decoding import bytes_of
 from millstream.outputs.kinds import BATCH, OWN_HEADERS
 from millstream.queries.dead_letters import (
     CUT,
@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
-class Origin(Struct, frozen=True):
+class RecordOrigin(Struct, frozen=True):
     """The position of the original record."""
 
     topic: str
@@ -45,7 +45,7 @@ class DeadLetter(Struct, frozen=True):
     partition: int
     offset: int
     sent: datetime | None
-    origin: Origin | None
+    origin: RecordOrigin | None
     """None for a row that a data test rejected: several records may have made it."""
     owner: str
     """The source that could not decode it (`source.shop.events`), or the model in which it failed."""
@@ -103,7 +103,7 @@ def with_original(letter: DeadLetter, original: Message) -> DeadLetter:
     )
 
 
-def _origin(own_headers: Mapping[str, str]) -> Origin | None:
+def _origin(own_headers: Mapping[str, str]) -> RecordOrigin | None:
     topic, partition, offset = (
         own_headers.get(TOPIC),
         own_headers.get(PARTITION, ""),
@@ -111,7 +111,7 @@ def _origin(own_headers: Mapping[str, str]) -> Origin | None:
     )
     if not topic or not partition.isdecimal() or not offset.isdecimal():
         return None
-    return Origin(topic, int(partition), int(offset), own_headers.get(TIMESTAMP_HEADER, ""))
+    return RecordOrigin(topic, int(partition), int(offset), own_headers.get(TIMESTAMP_HEADER, ""))
 
 
 def _is_own(header: str) -> bool:

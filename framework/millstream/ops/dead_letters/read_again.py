@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_so_far, records_in
-from millstream.deploy.planning.records import Offsets, Record
+from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.ops.dead_letters.letter import DeadLetter
 from millstream.project.folders import local_path
 from millstream.project.values import Project
@@ -58,5 +58,5 @@ def read_again(project: Project, checkpoints: str) -> Iterator[ReadAgain]:
                 yield ReadAgain(model.partition(".")[2], topic, datetime.fromisoformat(since), read[topic])
 
 
-def _since(record: Record, model: str) -> str:
+def _since(record: QueryRecord, model: str) -> str:
     return max(record.created, record.reread.get(model, ""))

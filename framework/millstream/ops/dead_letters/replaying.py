@@ -20,11 +20,17 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import record_at
-from millstream.kafka.producing import Limits, limits_of
-from millstream.kafka.topics import configs
-from millstream.ops.dead_letters.choosing import letters_of
-from millstream.ops.dead_letters.handled import Handled, create_handled, handling, read_handled, replayed
+from millstream.kafka.producing import TopicLimits, limits_of
+from millstream.kafka.topics import topic_configs
+from millstream.ops.dead_letters.handled_letters import (
+    HandledLetters,
+    create_handled,
+    handling_producer,
+    read_handled,
+    replayed_record,
+)
 from millstream.ops.dead_letters.letter import DeadLetter, with_original
+from millstream.ops.dead_letters.letter_selection import letters_of
 from millstream.ops.dead_letters.read_again import ReadAgain
 from millstream.outputs.kinds import OWN_HEADERS
 
@@ -40,7 +46,7 @@ there is none: it is a row of a model, or the letter was cut and its topic no lo
 Chosen = Callable[[DeadLetter], bool]
 
 
-class Replay(Struct, frozen=True):
+class LetterReplay(Struct, frozen=True):
     """What a replay of a topic's letters does."""
 
     topic: str
@@ -53,7 +59,7 @@ class Replay(Struct, frozen=True):
 
 def plan_replay(
     admin: Admin, topic: str, chosen: Chosen, *, force: bool, readings: Sequence[ReadAgain] = ()
-) -> Replay:
+) -> LetterReplay:
     """Return what a replay would do, without doing it; `readings` is what models have read again."""
     fates, records = Counter[Fate](), Counter[str]()
     again: dict[str, Counter[str]] = {}
@@ -65,10 +71,12 @@ def plan_replay(
             records[_topic_of(letter)] += 1
             models = (reading.model for reading in readings if reading.has(letter))
             again.setdefault(_topic_of(letter), Counter()).update(models)
-    return Replay(topic, dict(fates), dict(records), {name: dict(counts) for name, counts in again.items()})
+    return LetterReplay(
+        topic, dict(fates), dict(records), {name: dict(counts) for name, counts in again.items()}
+    )
 
 
-def replay(
+def replay_letters(
     admin: Admin,
     topic: str,
     chosen: Chosen,
@@ -76,10 +84,10 @@ def replay(
     *,
     force: bool,
     progress: Callable[[int], None] | None = None,
-) -> Replay:
+) -> LetterReplay:
     """Send the records of letters back to their topics; `progress` is called with how many were sent."""
     marks = create_handled(admin, topic)
-    sending = handling(admin, topic)
+    sending = handling_producer(admin, topic)
     fates, records = Counter[Fate](), Counter[str]()
     letters = filter(chosen, letters_of(admin, topic))
     due = _due(admin, letters, read_handled(admin, topic), fates, force=force)
@@ -88,7 +96,7 @@ def replay(
         with sending.transaction() as producer:
             for letter in some:
                 destinations.send(producer, letter)
-                key, value = replayed(letter)
+                key, value = replayed_record(letter)
                 _produce(producer, marks, value, key)
         for letter in some:
             records[_topic_of(letter)] += 1
@@ -96,11 +104,11 @@ def replay(
             progress(sum(records.values()))
     if records:
         sending.settle()
-    return Replay(topic, dict(fates), dict(records))
+    return LetterReplay(topic, dict(fates), dict(records))
 
 
 def _due(
-    admin: Admin, letters: Iterable[DeadLetter], handled: Handled, fates: Counter[Fate], *, force: bool
+    admin: Admin, letters: Iterable[DeadLetter], handled: HandledLetters, fates: Counter[Fate], *, force: bool
 ) -> Iterator[DeadLetter]:
     for letter, fate in _fates(admin, letters, handled, force=force):
         fates[fate] += 1
@@ -109,7 +117,7 @@ def _due(
 
 
 def _fates(
-    admin: Admin, letters: Iterable[DeadLetter], handled: Handled, *, force: bool
+    admin: Admin, letters: Iterable[DeadLetter], handled: HandledLetters, *, force: bool
 ) -> Iterator[tuple[DeadLetter, Fate]]:
     """Yield what a replay does with each letter; those that were cut get their records back."""
     sent: set[str] = set()
@@ -133,7 +141,7 @@ def _restored(admin: Admin, letter: DeadLetter) -> DeadLetter | None:
     return None if original is None else with_original(letter, original)
 
 
-def _fate(letter: DeadLetter, handled: Handled, sent: set[str], *, force: bool) -> Fate:
+def _fate(letter: DeadLetter, handled: HandledLetters, sent: set[str], *, force: bool) -> Fate:
     if letter.origin is None:
         return "row"
     status = handled.status(letter)
@@ -154,7 +162,7 @@ class _Destinations:
         self._admin = admin
         self._zone = zone
         self._partitions: dict[str, frozenset[int]] = {}
-        self._limits: dict[str, Limits] = {}
+        self._limits: dict[str, TopicLimits] = {}
 
     def send(self, producer: Producer, letter: DeadLetter) -> None:
         """Send the original key, value and headers to the original partition, if there still is one."""
@@ -165,7 +173,7 @@ class _Destinations:
         has_partition = origin.partition in self._partitions[origin.topic]
         headers: list[tuple[str, str | bytes | None]] = [*letter.headers, (REPLAYED, str(origin).encode())]
         time = letter.milliseconds
-        time = milliseconds(origin.timestamp, self._zone) if time is None else time
+        time = header_millis(origin.timestamp, self._zone) if time is None else time
         limits = self._limits[origin.topic]
         # 0 is the current time: Kafka drops records beyond its retention, and refuses future times.
         time = time if time is not None and limits.oldest < time < limits.newest else 0
@@ -178,10 +186,10 @@ class _Destinations:
             message = f"topic '{topic}', from which the dead letters come, does not exist"
             raise MillstreamError(Diagnostic("MS827", message, None, "create it, or drop the letters"))
         self._partitions[topic] = frozenset(metadata.partitions)
-        self._limits[topic] = limits_of(configs(self._admin, [topic]).get(topic, {}))
+        self._limits[topic] = limits_of(topic_configs(self._admin, [topic]).get(topic, {}))
 
 
-def milliseconds(text: str, zone: ZoneInfo) -> int | None:
+def header_millis(text: str, zone: ZoneInfo) -> int | None:
     """Return the time of a record as Spark writes it in a letter's header; None if it is not a time."""
     time = time_in(text, zone)
     return None if time is None else (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from millstream.docs.values import Map, Site
-from millstream.ops.live_page.values import Drawn, DrawnEdge, DrawnNode
+from millstream.docs.values import LineageMap, Site
+from millstream.ops.live_page.values import DrawnEdge, DrawnLineage, LineageNode
 
 _SITE = "site/index.html#/page/"
 
 
-def drawn_lineage(site: Site) -> Drawn:
+def drawn_lineage(site: Site) -> DrawnLineage:
     layout = next(map_ for map_ in site.maps if map_.name == "none")
     entries = site.start.entries
     nodes = [
-        DrawnNode(
+        LineageNode(
             entry.id,
             entry.name,
             entry.kind,
@@ -26,10 +26,10 @@ def drawn_lineage(site: Site) -> Drawn:
         for node in layout.nodes
         for entry in [entries[node.entry]]
     ]
-    return Drawn(layout.width, layout.height, nodes, _edges(layout, nodes))
+    return DrawnLineage(layout.width, layout.height, nodes, _edges(layout, nodes))
 
 
-def _edges(layout: Map, nodes: list[DrawnNode]) -> list[DrawnEdge]:
+def _edges(layout: LineageMap, nodes: list[LineageNode]) -> list[DrawnEdge]:
     edges = []
     for route in layout.edges:
         source, target = nodes[route.source], nodes[route.target]

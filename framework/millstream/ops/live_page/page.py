@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 
-from millstream.deploy.values import Batched, Ends, Event, Failed, Running, Setup
+from millstream.deploy.values import BatchCompleted, Event, QueryFailed, QueryRunning, SetupStep, TopicEnds
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
-from millstream.ops.query_status import QueryStatus, Watcher
-from millstream.ops.rates import Rates
+from millstream.ops.query_status import QueryStatus, RunWatcher
+from millstream.ops.rates import RecentRates
 
 
 class LivePage:
     """The current state of a run, for the page's script."""
 
-    def __init__(self, project: str, sources: dict[str, str], watcher: Watcher, rows: NewestRows) -> None:
+    def __init__(self, project: str, sources: dict[str, str], watcher: RunWatcher, rows: NewestRows) -> None:
         """Show a project; `sources` has the topics of its sources, by their ids."""
         self._project = project
         self._sources = sources
@@ -26,31 +26,31 @@ class LivePage:
         self._stages: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._ends: dict[str, int] = {}
-        self._rates = Rates()
+        self._rates = RecentRates()
         self._ended = False
 
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
-                case Setup(name=name, done=True):
+                case SetupStep(name=name, done=True):
                     self._stages.pop(name, None)
-                case Setup(name=name, said=said):
+                case SetupStep(name=name, said=said):
                     self._stages[name] = said
-                case Failed(query=name, diagnostic=diagnostic):
+                case QueryFailed(query=name, diagnostic=diagnostic):
                     self._messages[name] = diagnostic.message
-                case Running(query=query):
+                case QueryRunning(query=query):
                     self._stages.clear()
                     self._messages.pop(query.name, None)
-                case Batched(query=name):
+                case BatchCompleted(query=name):
                     self._messages.pop(name, None)
-                case Ends(streams=ends):
+                case TopicEnds(streams=ends):
                     self._ends |= {stream: end.since(None) for stream, end in ends.items()}
                 case _:
                     pass
 
     def say(self, stage: str) -> None:
         """Show what is done before the run begins."""
-        self.tell(Setup(stage))
+        self.tell(SetupStep(stage))
 
     def sent(self, topic: str, records: int) -> None:
         """Note how many records a topic has got."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from millstream.docs.serving import SiteHandler, serving
+from millstream.docs.serving import SiteHandler, serve_folder
 from millstream.ops.live_page.page import LivePage
-from millstream.ops.live_page.values import Drawn
+from millstream.ops.live_page.values import DrawnLineage
 
 _ASSETS = files("millstream.ops.live_page") / "assets"
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "json": "application/json"}
@@ -20,10 +20,10 @@ _SITE = "/site/"
 
 
 @contextmanager
-def serving_page(page: LivePage, lineage: Drawn, site: Path, port: int) -> Iterator[str]:
+def serving_page(page: LivePage, lineage: DrawnLineage, site: Path, port: int) -> Iterator[str]:
     """Serve while the block runs; yield the address."""
     handler = _handler(page, lineage)
-    with serving(site, port, handler) as (address, server):
+    with serve_folder(site, port, handler) as (address, server):
         thread = threading.Thread(target=server.serve_forever, name="live page", daemon=True)
         thread.start()
         try:
@@ -34,11 +34,11 @@ def serving_page(page: LivePage, lineage: Drawn, site: Path, port: int) -> Itera
             thread.join()
 
 
-def _handler(page: LivePage, lineage: Drawn) -> type[SiteHandler]:
+def _handler(page: LivePage, lineage: DrawnLineage) -> type[SiteHandler]:
     drawn = msgspec.json.encode(lineage)
     assets = {f"/{name}": (_ASSETS / name).read_bytes() for name in ("index.html", "live.css", "live.js")}
 
-    class Handler(SiteHandler):
+    class LivePageHandler(SiteHandler):
         def do_GET(self) -> None:  # noqa: N802 - as the base class has it
             path = self.path.partition("?")[0]
             path = "/index.html" if path == "/" else path
@@ -63,4 +63,4 @@ def _handler(page: LivePage, lineage: Drawn) -> type[SiteHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-    return Handler
+    return LivePageHandler

@@ -24,7 +24,7 @@ class LiveRelation(Struct, frozen=True):
     """Return up to so many rows, the newest first."""
 
 
-class DrawnNode(Struct, frozen=True):
+class LineageNode(Struct, frozen=True):
     """A source, seed or model in the lineage."""
 
     id: str
@@ -45,12 +45,12 @@ class DrawnEdge(Struct, frozen=True):
     points: list[tuple[int, int]]
 
 
-class Drawn(Struct, frozen=True):
+class DrawnLineage(Struct, frozen=True):
     """The lineage with its layout."""
 
     width: int
     height: int
-    nodes: list[DrawnNode]
+    nodes: list[LineageNode]
     edges: list[DrawnEdge]
 
 

@@ -9,7 +9,15 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
-from millstream.deploy.values import Batched, DataTested, Event, Failed, Idle, LeftOut, Removed
+from millstream.deploy.values import (
+    BatchCompleted,
+    DataTested,
+    Event,
+    LeftOut,
+    QueryFailed,
+    QueryIdle,
+    QueryRemoved,
+)
 from millstream.project.target_shapes import NoticeKind
 
 
@@ -52,7 +60,7 @@ class Notices:
 
     def _all(self, event: Event) -> Iterator[Notice]:
         match event:
-            case Failed(query=query, diagnostic=diagnostic):
+            case QueryFailed(query=query, diagnostic=diagnostic):
                 if self._is_due("failed", query, diagnostic.code):
                     self._failing.add(("query", query))
                     yield _of_diagnostic("failed", f"query {query} failed", diagnostic, query=query)
@@ -61,7 +69,7 @@ class Notices:
                 if self._is_due("left_out", model, diagnostic.code):
                     said = f"model {model} failed and is left out of query {query}"
                     yield _of_diagnostic("left_out", said, diagnostic, query=query, model=model)
-            case Batched(query=query, batch=batch):
+            case BatchCompleted(query=query, batch=batch):
                 yield from self._recovered("query", query)
                 for of, rows in batch.counts.dead_letters.items():
                     if total := self._counted(rows, "dead_letters", query, of):
@@ -72,7 +80,7 @@ class Notices:
                     if total := self._counted(rows, "test_violated", query, test):
                         said = f"{total:,} rows of query {query} failed the data test {test}"
                         yield Notice("test_violated", said, query=query, test=test, rows=total)
-            case Idle(query=query):
+            case QueryIdle(query=query):
                 yield from self._recovered("query", query)
             case DataTested(test=id_, passed=passed):
                 test = id_.removeprefix("test.")
@@ -82,7 +90,7 @@ class Notices:
                     self._failing.add(("test", test))
                     kind: NoticeKind = "freshness_missed" if event.kind == "freshness" else "test_violated"
                     yield Notice(kind, f"data test {test} failed: {event.message}", test=test)
-            case Removed(query=query):
+            case QueryRemoved(query=query):
                 self._failing.discard(("query", query))
             case _:
                 pass

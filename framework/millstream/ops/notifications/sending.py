@@ -19,10 +19,10 @@ from msgspec import to_builtins
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.values import DiagnosticEvent, Event, Tell
-from millstream.ops.metrics import Identity
+from millstream.ops.metrics import RunIdentity
 from millstream.ops.notifications.notices import Notice, Notices
-from millstream.plan.durations import milliseconds
-from millstream.project.secrets import Secret, mask, secrets_in
+from millstream.plan.durations import duration_millis
+from millstream.project.secrets import Secret, mask_secrets, secrets_in
 from millstream.project.target_shapes import NOTICE_INTERVAL
 from millstream.project.values import Target
 
@@ -41,7 +41,7 @@ class Destination(Protocol):
     def deliver(self, payload: Payload) -> None: ...
 
 
-class Webhook:
+class WebhookDestination:
     name = "the webhook"
 
     def __init__(self, url: Secret, format_: Literal["slack", "json"]) -> None:
@@ -74,7 +74,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class Command:
+class CommandDestination:
     """A program that reads the notice as JSON from stdin."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ CLOSING = 5.0
 """Seconds that a run which stops waits for notices to be sent."""
 
 
-class Sender:
+class NoticeSender:
     """A destination, and the thread that sends notices to it."""
 
     def __init__(
@@ -185,7 +185,7 @@ class Sender:
 
 
 @contextmanager
-def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
+def send_notices(target: Target, identity: RunIdentity, tell: Tell) -> Iterator[Tell]:
     """Yield a function that passes events to `tell`, and sends notices as the target says."""
     secrets = secrets_in(target.settings)
 
@@ -195,7 +195,8 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         fields = {"text": about, "time": now, "project": identity.project, "target": identity.target, **shown}
         return {
-            name: mask(value, secrets) if isinstance(value, str) else value for name, value in fields.items()
+            name: mask_secrets(value, secrets) if isinstance(value, str) else value
+            for name, value in fields.items()
         }
 
     def report(diagnostic: Diagnostic) -> None:
@@ -203,7 +204,7 @@ def notifying(target: Target, identity: Identity, tell: Tell) -> Iterator[Tell]:
 
     notifications: Sequence[dict[str, Any]] = target.settings.get("notifications") or ()
     senders = [
-        Sender(
+        NoticeSender(
             _destination(settings), Notices(_interval(settings), settings.get("on") or ()), payload_of, report
         )
         for settings in notifications
@@ -237,12 +238,14 @@ def _diagnostic(error: Exception) -> Diagnostic:
 def _destination(settings: dict[str, Any]) -> Destination:
     url = settings.get("webhook")
     if url is None:
-        return Command(settings["command"])
-    return Webhook(url if isinstance(url, Secret) else Secret(url), settings.get("format") or "slack")
+        return CommandDestination(settings["command"])
+    return WebhookDestination(
+        url if isinstance(url, Secret) else Secret(url), settings.get("format") or "slack"
+    )
 
 
 def _interval(settings: dict[str, Any]) -> float:
-    return milliseconds(settings.get("every") or NOTICE_INTERVAL) / 1000
+    return duration_millis(settings.get("every") or NOTICE_INTERVAL) / 1000
 
 
 def _escaped(text: str) -> str:

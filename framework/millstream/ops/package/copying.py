@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from millstream.local.locks import opened, wait_for_lock
+from millstream.local.locks import open_lock, wait_for_lock
 
 _WRITTEN = (".millstream", "target")
 """What commands write in a project's folder."""
@@ -18,7 +18,7 @@ def copy_project(package: Path, work: Path) -> Path:
     root, identity = work / "project", (package / "SHA256SUMS").read_bytes()
     root.mkdir(parents=True, exist_ok=True)
     # Other commands may start at the same time, such as `lag` next to `run`.
-    with opened(work / "start.lock") as handle:
+    with open_lock(work / "start.lock") as handle:
         wait_for_lock(handle)
         marker = root / _COPY
         if not marker.is_file() or marker.read_bytes() != identity:

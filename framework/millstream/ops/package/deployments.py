@@ -9,13 +9,13 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from millstream.ops.package.facts import PORT, Facts
+from millstream.ops.package.facts import PORT, PackageFacts
 
 TEMPLATES = Path(__file__).with_name("templates")
 _PLACEHOLDER = re.compile(r"@(\w+)@")
 
 
-class Setting(Struct, frozen=True):
+class ManifestSetting(Struct, frozen=True):
     """What differs between the manifests and the chart: a value in one, a reference to it in the other."""
 
     name: str
@@ -52,7 +52,7 @@ _PLACEMENT = """\
       {{- end }}"""
 
 
-def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
+def deployment_files(facts: PackageFacts, tag: str) -> dict[str, str]:
     """Return the files by path; `tag` identifies the package's content."""
     plain = {
         "project": facts.project,
@@ -96,16 +96,18 @@ def deployment_files(facts: Facts, tag: str) -> dict[str, str]:
     return files
 
 
-def _settings(facts: Facts, tag: str) -> tuple[Setting, ...]:
+def _settings(facts: PackageFacts, tag: str) -> tuple[ManifestSetting, ...]:
     name = facts.name
     return (
-        Setting("name", "", name, reference="{{ .Release.Name }}"),
-        Setting("image", "image", f"{name}:{tag}", "the image that was built from the Dockerfile"),
-        Setting("secret", "secret", name, "the Secret with the variables that the target reads"),
-        Setting("cpu", "cpu", str(facts.cores), "requested cores"),
-        Setting("memory", "memory", f"{facts.memory}Mi", "for the JVM, RocksDB and Python together"),
-        Setting("work", "work", "2Gi", "for logs, locks and results; all else is where the target says"),
-        Setting("tmp", "tmp", "10Gi", "for states and shuffles of running queries"),
+        ManifestSetting("name", "", name, reference="{{ .Release.Name }}"),
+        ManifestSetting("image", "image", f"{name}:{tag}", "the image that was built from the Dockerfile"),
+        ManifestSetting("secret", "secret", name, "the Secret with the variables that the target reads"),
+        ManifestSetting("cpu", "cpu", str(facts.cores), "requested cores"),
+        ManifestSetting("memory", "memory", f"{facts.memory}Mi", "for the JVM, RocksDB and Python together"),
+        ManifestSetting(
+            "work", "work", "2Gi", "for logs, locks and results; all else is where the target says"
+        ),
+        ManifestSetting("tmp", "tmp", "10Gi", "for states and shuffles of running queries"),
     )
 
 
@@ -114,12 +116,12 @@ def _filled(template: Path, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
-def _variable_lines(facts: Facts) -> Iterator[str]:
+def _variable_lines(facts: PackageFacts) -> Iterator[str]:
     for variable in facts.variables:
         yield f"- `{variable.name}`{' (optional)' if variable.optional else ''}"
 
 
-def _environment(facts: Facts, secret: str) -> str:
+def _environment(facts: PackageFacts, secret: str) -> str:
     """Return the variables of a container.
 
     Each is from a Secret, so that a missing one is reported by name, except those of the pod itself.
@@ -147,13 +149,13 @@ def _environment(facts: Facts, secret: str) -> str:
     return "\n".join(lines)
 
 
-def _environment_file(facts: Facts) -> str:
+def _environment_file(facts: PackageFacts) -> str:
     lines = [f"# The environment of {facts.name}: copy it, set the values, and let only root read it."]
     lines += [f"{'# ' if variable.optional else ''}{variable.name}=" for variable in facts.variables]
     return "\n".join([*lines, ""])
 
 
-def _values(settings: tuple[Setting, ...]) -> Iterator[str]:
+def _values(settings: tuple[ManifestSetting, ...]) -> Iterator[str]:
     for setting in settings:
         if setting.path:
             yield f"# {setting.about[0].upper()}{setting.about[1:]}.\n"

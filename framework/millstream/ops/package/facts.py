@@ -10,32 +10,32 @@ from msgspec import Struct
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream import __version__
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.files import File, read_file
 from millstream.project.heap import heap_of
 from millstream.project.imports import python_version
 from millstream.project.profiles import profiles_file
 from millstream.project.values import Project, Target, is_local
-from millstream.project.yaml import entries, parse_yaml
+from millstream.project.yaml import mapping_entries, parse_yaml
 
 PORT = 9464
 _USED = re.compile(r"env_var\(\s*(['\"])(\w+)\1\s*(,)?")
 _CORES = re.compile(r"local\[(\d+)")
 
 
-class Variable(Struct, frozen=True, order=True):
+class EnvironmentVariable(Struct, frozen=True, order=True):
     """An environment variable that the target or the project reads."""
 
     name: str
     optional: bool
 
 
-class Facts(Struct, frozen=True):
+class PackageFacts(Struct, frozen=True):
     project: str
     target: str
     python: str
     """Its minor version: 3.11."""
-    variables: tuple[Variable, ...]
+    variables: tuple[EnvironmentVariable, ...]
     cores: int
     memory: int
     """What all processes of a run need together, in MiB."""
@@ -53,10 +53,10 @@ class Facts(Struct, frozen=True):
         return re.sub(r"[^a-z0-9]+", "-", self.project.lower()).strip("-")[:50].strip("-") or "project"
 
 
-def facts_of(project: Project, profiles_dir: Path | None, queries: int) -> Facts:
+def facts_of(project: Project, profiles_dir: Path | None, queries: int) -> PackageFacts:
     target = project.target
     heap = heap_of(target, queries)
-    return Facts(
+    return PackageFacts(
         project.settings.name,
         target.name,
         python_version(),
@@ -86,23 +86,23 @@ _OF_START = frozenset({"MILLSTREAM_PACKAGE"})
 """Variables that `start` and `submit` set."""
 
 
-def _variables(project: Project, profiles_dir: Path | None) -> set[Variable]:
+def _variables(project: Project, profiles_dir: Path | None) -> set[EnvironmentVariable]:
     """Return the variables of the target, and those that SQL and YAML may read."""
     root = Path(project.root)
     used = dict.fromkeys(project.settings.env_vars, True)
     path = profiles_file(root, profiles_dir)
     file = read_file(root, path) if isinstance(path, str) else None
     if isinstance(file, File):
-        node, _ = parse_yaml(Text(file.path, file.content))
+        node, _ = parse_yaml(FileText(file.path, file.content))
         for text in _texts(_target_node(node, project.target)):
             for match in _USED.finditer(text):
                 used[match[2]] = bool(match[3]) and used.get(match[2], True)
-    return {Variable(name, optional) for name, optional in used.items() if name not in _OF_START}
+    return {EnvironmentVariable(name, optional) for name, optional in used.items() if name not in _OF_START}
 
 
 def _target_node(node: Node | None, target: Target) -> Node | None:
     for key in (target.profile, "outputs", target.name):
-        pairs = entries(node) if isinstance(node, MappingNode) else {}
+        pairs = mapping_entries(node) if isinstance(node, MappingNode) else {}
         node = pairs[key][1] if key in pairs else None
     return node
 

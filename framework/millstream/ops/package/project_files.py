@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.files import File, read_file
 from millstream.project.profiles import FILE as PROFILES
 from millstream.project.profiles import profiles_file, written_secrets
@@ -77,7 +77,7 @@ def _profiles(root: Path, profiles_dir: Path | None) -> Path | None:
         return None
     file = read_file(root, path)
     if isinstance(file, File):
-        node, _ = parse_yaml(Text(path, file.content))
+        node, _ = parse_yaml(FileText(path, file.content))
         if written_secrets(node):
             message = f"{path} contains a secret in plain text, which would be readable in the package"
             remedy = "read it from the environment: \"{{ env_var('KAFKA_PASSWORD') }}\""

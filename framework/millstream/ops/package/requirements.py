@@ -23,7 +23,7 @@ MILLSTREAM = "millstream"
 _SYNC = "install it where this command runs, such as by `uv sync` or `pip install`"
 
 
-def needed(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
+def needed_packages(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
     """Return the installed packages, by name, that a project and the `libraries` of its functions need."""
     project = _table(root / "pyproject.toml", "project")
     is_millstream = canonicalize_name(str(project.get("name") or "")) == MILLSTREAM
@@ -32,11 +32,13 @@ def needed(root: Path, libraries: Iterable[str]) -> list[metadata.Distribution]:
     )
     return [
         distribution
-        for _, distribution in sorted(closure([MILLSTREAM, *dependencies, *packages_of(libraries)]).items())
+        for _, distribution in sorted(
+            required_packages([MILLSTREAM, *dependencies, *packages_of(libraries)]).items()
+        )
     ]
 
 
-def closure(requirements: Iterable[str]) -> dict[str, metadata.Distribution]:
+def required_packages(requirements: Iterable[str]) -> dict[str, metadata.Distribution]:
     """Return installed packages by name: those that are wanted, and all that these require here."""
     distributions: dict[str, metadata.Distribution] = {}
     done: set[tuple[str, frozenset[str]]] = set()

@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from packaging.utils import canonicalize_name
 
-from millstream.ops.package.requirements import closure, packages_of
+from millstream.ops.package.requirements import packages_of, required_packages
 
 FILE = "workers.zip"
 _OF_SPARK = ("pandas", "pyarrow", "protobuf", "googleapis-common-protos")
@@ -22,7 +22,7 @@ _FAST = 1
 
 def worker_packages(libraries: Iterable[str]) -> frozenset[str]:
     """Return the names of the packages that workers need; they have Spark and its Python code."""
-    distributions = closure([*_OF_SPARK, *packages_of(libraries)])
+    distributions = required_packages([*_OF_SPARK, *packages_of(libraries)])
     return frozenset(distributions) - {"pyspark", "py4j"}
 
 

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.local.jars.cache import mark_verified, sha256_of
 from millstream.ops.package.deployments import deployment_files
-from millstream.ops.package.facts import Facts
+from millstream.ops.package.facts import PackageFacts
 from millstream.ops.package.wheels import Wheel, write_wheel
 from millstream.ops.package.workers import write_workers
 
@@ -29,10 +29,10 @@ _TIME = 946_684_800
 """The time of all entries of an archive: that of verified jars (`machine.jars.cache`)."""
 
 
-class Contents(Struct, frozen=True):
+class PackageContents(Struct, frozen=True):
     """What is packaged."""
 
-    facts: Facts
+    facts: PackageFacts
     files: Mapping[str, Path]
     """The project's files, by path."""
     distributions: tuple[metadata.Distribution, ...]
@@ -43,7 +43,7 @@ class Contents(Struct, frozen=True):
     """The project's own modules that its functions import, by path."""
 
 
-class Packaged(Struct, frozen=True):
+class PackageResult(Struct, frozen=True):
     path: str
     identity: str
     """The start of the checksum of all files, by which images are tagged."""
@@ -53,7 +53,7 @@ class Packaged(Struct, frozen=True):
     bytes: int
 
 
-def write_package(contents: Contents, to: Path, progress: Progress | None = None) -> Packaged:
+def write_package(contents: PackageContents, to: Path, progress: Progress | None = None) -> PackageResult:
     """Write a package to a folder, or to an archive if the name ends in .tar; an earlier one is replaced."""
     _check_path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def write_package(contents: Contents, to: Path, progress: Progress | None = None
             if to.exists():
                 shutil.rmtree(to)
             folder.rename(to)
-    return Packaged(
+    return PackageResult(
         str(to), identity, len(contents.files), len(contents.distributions), len(contents.jars), size
     )
 
@@ -95,7 +95,7 @@ def _temporary(to: Path) -> Iterator[Path]:
         shutil.rmtree(above, ignore_errors=True)
 
 
-def _fill(folder: Path, contents: Contents, progress: Progress | None) -> str:
+def _fill(folder: Path, contents: PackageContents, progress: Progress | None) -> str:
     """Write all files; return the identity of their content."""
     for path, source in contents.files.items():
         _copy(source, folder / "project" / path)

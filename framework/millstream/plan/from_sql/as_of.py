@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Ref, all_of, quoted
+from millstream.core.expressions import Expression, Ref, all_of, quote_name
 from millstream.core.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, Type
 from millstream.outputs.kinds import VALID_TO
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.plan.from_sql.equalities import columns_in_sql, equal_columns, suggested_equality
-from millstream.plan.from_sql.scope import Scope, identity_items, unused
+from millstream.plan.from_sql.scope import PlanScope, identity_items, unused_name
 from millstream.plan.from_sql.values import Span, VersionStream
 from millstream.plan.from_sql.versions import reads_end
 from millstream.plan.nodes import Column, Filter, Item, JoinColumn, Node, Project, TemporalJoin
@@ -38,7 +38,7 @@ class AsOf(Struct, frozen=True):
     clause: Expression
 
 
-def parts(on: Sequence[Expression], relation: From, joined: Sequence[JoinColumn], begins: str) -> AsOf:
+def split_as_of(on: Sequence[Expression], relation: From, joined: Sequence[JoinColumn], begins: str) -> AsOf:
     """Return the parts of ON, whose columns have their names in the join; `begins` is one of them."""
     sides = {column.name: column for column in joined}
     clause = next(
@@ -63,8 +63,8 @@ def _is_clause(written: Expression, relation: From) -> bool:
     return (written.start, written.stop) == relation.as_of
 
 
-def problems(
-    scope: Scope,
+def check_as_of(
+    scope: PlanScope,
     as_of: AsOf,
     events: Node,
     versions: VersionStream,
@@ -97,7 +97,7 @@ def problems(
         # Without a comparison of the key, this one may be what is wrong about it.
         if not _are_alike(one, other) and (not missing or right in versions.keys):
             message = f"'{left}' is {one}, and '{right}' of '{relation.alias}' is {other}"
-            remedy = f"compare a column that a subquery in FROM computes: cast({quoted(left)} as {other})"
+            remedy = f"compare a column that a subquery in FROM computes: cast({quote_name(left)} as {other})"
             yield "MS692", message, remedy, relation
     if (end := reads_end(query, relation)) is not None:
         version = f"its version of '{relation.alias}'"
@@ -110,48 +110,49 @@ def _are_alike(one: Type, other: Type) -> bool:
     return one == other or (one in _INTEGERS and other in _INTEGERS)
 
 
-def _in_sql(scope: Scope, column: str) -> str:
+def _in_sql(scope: PlanScope, column: str) -> str:
     """Return a column of the stream as the SELECT can name it."""
     for (alias, name), node_column in scope.names.items():
         if node_column.name == column:
-            return f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name)
-    return quoted(column)
+            return f"{quote_name(alias)}.{quote_name(name)}" if alias else quote_name(name)
+    return quote_name(column)
 
 
 def _comparison(
-    scope: Scope, events: Node, versions: VersionStream, keys: Sequence[str], relation: From
+    scope: PlanScope, events: Node, versions: VersionStream, keys: Sequence[str], relation: From
 ) -> str:
     left = columns_in_sql(scope, events.names, ())
     right = [
-        (f"{quoted(relation.alias)}.{quoted(key)}", versions.rows.column(key).type, False) for key in keys
+        (f"{quote_name(relation.alias)}.{quote_name(key)}", versions.rows.column(key).type, False)
+        for key in keys
     ]
     equality = suggested_equality(right, left)
     return f"add to ON: {equality}" if equality else "select the key for the stream, and compare it in ON"
 
 
-def waits(delay: str | None, versions: VersionStream) -> int:
+def version_wait(delay: str | None, versions: VersionStream) -> int:
     """Return how much later than a stream's records those of versions can be, in milliseconds."""
-    late = milliseconds(versions.delay) if versions.delay else 0
-    return max(0, late - (milliseconds(delay) if delay else 0))
+    late = duration_millis(versions.delay) if versions.delay else 0
+    return max(0, late - (duration_millis(delay) if delay else 0))
 
 
-def waited(events: Node) -> int:
+def rows_waited(events: Node) -> int:
     """Return for how long rows of a stream may have waited in other such joins, in milliseconds."""
     return sum(node.wait for node in in_order((events,)) if isinstance(node, TemporalJoin))
 
 
-def keeps(versions: VersionStream) -> int | None:
+def version_retention(versions: VersionStream) -> int | None:
     """Return for how long versions are kept after their end, in milliseconds."""
-    return None if versions.keep == "all" else milliseconds(versions.keep)
+    return None if versions.keep == "all" else duration_millis(versions.keep)
 
 
-def restricted(node: TemporalJoin, conditions: tuple[Expression, ...]) -> Node:
+def restrict_versions(node: TemporalJoin, conditions: tuple[Expression, ...]) -> Node:
     """Return joined rows whose versions also meet other conditions: without them, they have no version."""
     if not conditions:
         return node
     if node.kind == "inner":
         return Filter(input=node, conditions=conditions, models=node.models)
-    name = unused("matches", node.names)
+    name = unused_name("matches", node.names)
     condition = all_of(conditions, BOOLEAN)
     tested = Project(input=node, items=(*identity_items(node), Item(name, condition)), models=node.models)
     sides = node.by_joined

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from millstream.plan.from_sql.catalog import ModelSpec
-from millstream.plan.from_sql.values import Span, Surroundings
+from millstream.plan.from_sql.values import PlanContext, Span
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.traits import KnownTraits, Mode
 from millstream.sql.query import Body, Input
@@ -16,7 +16,7 @@ class Builder(Protocol):
     """Builds one model. Separate modules build the clauses, and call it for their inputs."""
 
     spec: ModelSpec
-    around: Surroundings
+    around: PlanContext
     traits: KnownTraits
     ctes: dict[str, Node]
 

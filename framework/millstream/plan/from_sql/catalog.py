@@ -13,10 +13,10 @@ from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, VALID_FROM, VALID_TO, View
 from millstream.outputs.registry import Materialization
-from millstream.plan.nodes import Check, Column, Emit, LoggedRows, Metering
-from millstream.project.names import Environment, named
+from millstream.plan.nodes import Column, Emit, LoggedRows, Metering, RowCheck
+from millstream.project.names import Environment, environment_name
 from millstream.project.options import Priority
-from millstream.sql.query import Query, Scan
+from millstream.sql.query import Scan, SqlQuery
 from millstream.stores.registry import DEFAULT
 
 RELAYS = "_millstream."
@@ -95,7 +95,7 @@ class DedupeSpec(NamedTuple):
 class ModelSpec(Struct, frozen=True, dict=True):
     id: str
     name: str
-    query: Query
+    query: SqlQuery
     columns: tuple[Column, ...]
     materialization: Materialization = View()
     emit: Emit = "on_change"
@@ -111,11 +111,11 @@ class ModelSpec(Struct, frozen=True, dict=True):
     """The least time between two full computations of its table in a run."""
     extras: tuple[tuple[str, Expression], ...] = ()
     """SQL of its options: headers, `delete_when`."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
     """Row checks."""
     metrics: tuple[Metering, ...] = ()
     log: LoggedRows | None = None
-    promised: tuple[Check, ...] = ()
+    promised: tuple[RowCheck, ...] = ()
     """Checks that are not applied, but hold for the rows that production stores."""
 
     @once
@@ -178,7 +178,7 @@ class FunctionSpec(Struct, frozen=True):
     """It may log something: it uses `logging`."""
 
 
-class Hints(Struct, frozen=True):
+class ModelHints(Struct, frozen=True):
     """Figures declared in YAML; none of them changes a result."""
 
     keeps: dict[str, float] = {}
@@ -194,7 +194,7 @@ class Catalog(Struct, frozen=True):
     models: dict[str, ModelSpec]
     """In topological order."""
     functions: dict[str, FunctionSpec] = {}
-    hints: Hints = Hints()
+    hints: ModelHints = ModelHints()
     target: dict[str, Any] = {}
     """The target's settings for the plan: optimization, grouping, timezone and the like."""
     project: str = ""
@@ -235,7 +235,7 @@ class Catalog(Struct, frozen=True):
     def relay_topic(self, view: str) -> str:
         """Return the topic between a view and readers that can't share its query."""
         topic = f"{RELAYS}{self.project}.{view}"
-        return topic if self.defers(f"model.{view}") else named(self.environment, topic)
+        return topic if self.defers(f"model.{view}") else environment_name(self.environment, topic)
 
     def can_rest(self, relation: str) -> bool:
         """Return whether a relation can be read at rest, instead of row by row."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.core.types import Type
-from millstream.plan.from_sql.scope import Scope
+from millstream.plan.from_sql.scope import PlanScope
 from millstream.plan.nodes import Join, JoinColumn, Lookup
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -25,7 +25,9 @@ def has_equality(conditions: Iterable[Expression], left: Collection[str], right:
     return any(_equates(condition, frozenset(left), frozenset(right)) for condition in conditions)
 
 
-def conditions_on(scope: Scope, conditions: Iterable[Expression], names: Collection[str]) -> list[Expression]:
+def conditions_on(
+    scope: PlanScope, conditions: Iterable[Expression], names: Collection[str]
+) -> list[Expression]:
     """Return the conditions of WHERE that only read columns with these names; Spark moves them to ON."""
     moved = []
     for condition in conditions:
@@ -50,10 +52,14 @@ def suggested_equality(left: Sequence[NamedColumn], right: Sequence[NamedColumn]
     return f"{pair[0][0]} = {pair[1][0]}" if pair else ""
 
 
-def columns_in_sql(scope: Scope, names: Collection[str], times: Collection[str]) -> list[NamedColumn]:
+def columns_in_sql(scope: PlanScope, names: Collection[str], times: Collection[str]) -> list[NamedColumn]:
     """Return columns of a node as the SELECT can name them, without the metadata of records."""
     return [
-        (f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name), column.type, column.name in times)
+        (
+            f"{quote_name(alias)}.{quote_name(name)}" if alias else quote_name(name),
+            column.type,
+            column.name in times,
+        )
         for (alias, name), column in scope.names.items()
         if column.name in names and not name.startswith("_")
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from millstream.core.expressions import Expression, Ref, called_function, quoted
+from millstream.core.expressions import Expression, Ref, called_function, quote_name
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.join_times import is_window
-from millstream.plan.needs import kept_items, of_input
+from millstream.plan.needs import needed_items, of_input
 from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project, Stateful
 from millstream.plan.nodes.order import in_order
 from millstream.plan.unbounded import StatefulStep
@@ -71,7 +71,7 @@ def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
 
 
 def quoted_name(name: str) -> str:
-    return quoted(name) if quoted(name).startswith("`") else f"`{name}`"
+    return quote_name(name) if quote_name(name).startswith("`") else f"`{name}`"
 
 
 def _times(builder: Builder, node: Node) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _by_field(node: Node, input_node: Node, needed: Collection[str]) -> set[str]
         return windows
     match node:
         case Project():
-            expressions = [item.expression for item in kept_items(node, {*needed})]
+            expressions = [item.expression for item in needed_items(node, {*needed})]
             return windows - _read_whole(expressions)
         case Filter():
             return windows - {*needed} - _read_whole(node.conditions)

@@ -6,10 +6,10 @@ from functools import partial
 
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.refusals import REFUSALS
-from millstream.sql.query import Form, OpaqueBody, Query
+from millstream.sql.query import Form, OpaqueBody, SqlQuery
 
 
-def check_forms(builder: Builder, query: Query) -> None:
+def check_forms(builder: Builder, query: SqlQuery) -> None:
     """Report constructs that can't run over a stream, one error each."""
     opaque = query.body if isinstance(query.body, OpaqueBody) else None
     refused = [(form, relation) for form in query.forms if (relation := _stream_of(builder, form, opaque))]

@@ -14,19 +14,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, joined
+from millstream.core.expressions import Expression, join_pieces
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import TopicSpec
-from millstream.plan.from_sql.reading import Unit, Units, all_reads
+from millstream.plan.from_sql.columns_read import PlanUnit, PlanUnits, all_reads
 from millstream.plan.nodes import (
     Decode,
     Filter,
-    Good,
     Item,
     Node,
     Output,
     Project,
     ReadColumns,
+    RecordValidity,
     Watermark,
     good_of,
     is_good,
@@ -51,7 +51,7 @@ def with_good_records(
 
     `earlier` are results for models that read the same in another plan, if no records are dropped.
     """
-    units = Units(outputs, views)
+    units = PlanUnits(outputs, views)
     marking = _Marking(units, topics)
     reusable = (earlier or {}) if not marking.sources else {}
     marked_outputs: list[Output] = []
@@ -76,14 +76,14 @@ def _fails(reads: ReadColumns, topics: Mapping[str, TopicSpec]) -> bool:
 class _Marking:
     """Copies the nodes of units with filters of their own; what is equal is copied once."""
 
-    def __init__(self, units: Units, topics: Mapping[str, TopicSpec]) -> None:
+    def __init__(self, units: PlanUnits, topics: Mapping[str, TopicSpec]) -> None:
         self.sources = {
             id_: topic
             for id_, topic in topics.items()
             if topic.on_bad_record != "fail" and not topic.unique_by
         }
         self.keyed = {id_ for id_, topic in topics.items() if topic.unique_by}
-        self.goods: dict[str, dict[str, Good]] = {}
+        self.goods: dict[str, dict[str, RecordValidity]] = {}
         """By source: the columns by which models drop records, by name."""
         self.tops: dict[int, str] = {}
         """The sources, by the `id` of the last node that their readers share."""
@@ -96,7 +96,7 @@ class _Marking:
         for unit in all_units:
             self._find(unit)
 
-    def _find(self, unit: Unit) -> None:
+    def _find(self, unit: PlanUnit) -> None:
         readers: dict[int, Node] = {id(input_node): node for node in unit.order for input_node in node.inputs}
         for node in unit.order:
             if not isinstance(node, Decode) or node.relation not in self.sources:
@@ -118,7 +118,7 @@ class _Marking:
                         one = good_of(expression.columns)
                         self.goods[node.relation][one.name] = one
 
-    def good(self, relation: str, unit: Unit) -> Good:
+    def good(self, relation: str, unit: PlanUnit) -> RecordValidity:
         """Return the column by which a unit drops the records of a source."""
         reads, topic = unit.reads[relation], self.sources[relation]
         # If all of a value is good or bad, it does not matter which columns are read.
@@ -126,12 +126,12 @@ class _Marking:
         names = () if all_or_nothing else tuple(column.name for column in reads.columns)
         return good_of((*names, "_key") if reads.key else names)
 
-    def names(self, units: Sequence[Unit]) -> tuple[str, ...]:
+    def names(self, units: Sequence[PlanUnit]) -> tuple[str, ...]:
         """Return the columns by which some units drop records."""
         read = ((relation, unit) for unit in units for relation in unit.reads if relation in self.sources)
         return tuple(sorted({self.good(relation, unit).name for relation, unit in read}))
 
-    def marked(self, unit: Unit) -> Node:
+    def marked(self, unit: PlanUnit) -> Node:
         """Return the root of a unit over records that are good for it."""
         if id(unit.root) in self.roots:
             return self.roots[id(unit.root)]
@@ -156,7 +156,7 @@ class _Marking:
         self.roots[id(unit.root)] = new[id(unit.root)]
         return new[id(unit.root)]
 
-    def _copied(self, node: Node, inputs: Sequence[Node], goods: Mapping[str, Good]) -> Node:
+    def _copied(self, node: Node, inputs: Sequence[Node], goods: Mapping[str, RecordValidity]) -> Node:
         copy = node.with_inputs(*inputs) if inputs else node
         relation = self.inner.get(id(node)) or self.tops.get(id(node))
         if relation is not None:
@@ -186,7 +186,7 @@ class _Marking:
         if not self.sources[relation].watermark or expression.column or not _can_fail_on_null(expression):
             return item
         pieces = ("if(", *good_of(expression.columns).expression.pieces, ", ", *expression.pieces, ", null)")
-        return Item(item.name, replace(expression, pieces=joined(pieces), nullable=True, atomic=True))
+        return Item(item.name, replace(expression, pieces=join_pieces(pieces), nullable=True, atomic=True))
 
 
 def _can_fail_on_null(expression: Expression) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, can_substitute, column, substitute
+from millstream.core.expressions import Expression, Ref, can_substitute, column_expression, substitute_columns
 from millstream.core.types import STRING, TIMESTAMP
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import identity_items
-from millstream.plan.keys import determined
+from millstream.plan.keys import expression_value
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
 
@@ -96,7 +96,7 @@ def _local_time_error(builder: Builder, root: Node, traits: Traits) -> str | Non
         return None
     # A record's key is text, and a time becomes local text.
     text = Expression(("cast(", Ref(key), " as string)"), STRING)
-    determined_key = determined(text, known_columns(root, traits), fixed_offset=False)
+    determined_key = expression_value(text, known_columns(root, traits), fixed_offset=False)
     return (determined_key.why and f"{determined_key.why} in {builder.around.zone}") or None
 
 
@@ -134,7 +134,8 @@ def _key_error(
                 ):
                     return ""
                 expressions = {
-                    name: substitute(expression, node.definitions) for name, expression in expressions.items()
+                    name: substitute_columns(expression, node.definitions)
+                    for name, expression in expressions.items()
                 }
             case Lookup() if node.kind in {"left", "inner"}:
                 names = {j.name: j.source for j in node.joined if j.side == "left"}
@@ -142,11 +143,13 @@ def _key_error(
                 if not read <= set(names):
                     return ""
                 by = {
-                    c.name: column(names[c.name], c.type, nullable=c.nullable)
+                    c.name: column_expression(names[c.name], c.type, nullable=c.nullable)
                     for c in node.columns
                     if c.name in names
                 }
-                expressions = {name: substitute(expression, by) for name, expression in expressions.items()}
+                expressions = {
+                    name: substitute_columns(expression, by) for name, expression in expressions.items()
+                }
             case Filter() | Repartition() | Watermark():
                 pass
             case Aggregate():
@@ -178,7 +181,7 @@ def _covers(
     properties = known_columns(node, builder.traits.of(node))
     for key in keys:
         expression = expressions[key.lower()]
-        value = determined(
+        value = expression_value(
             expression,
             properties,
             fixed_offset=builder.around.fixed_offset,

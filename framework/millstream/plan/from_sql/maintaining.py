@@ -10,15 +10,15 @@ from millstream.core.expressions import Read, Ref
 from millstream.core.types import has_equality
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.maintained import stored_as_table
-from millstream.plan.from_sql.values import BuiltModel, Surroundings
-from millstream.plan.maintained import NotDerivedError, Relation, derive, derived_keys, in_full
-from millstream.plan.maintained.unmatched import UnmatchedRows, unmatched_rows
+from millstream.plan.from_sql.values import BuiltModel, PlanContext
+from millstream.plan.maintained import NotDerivedError, TableInput, derive_maintenance, derived_keys, in_full
+from millstream.plan.maintained.unmatched_rows import UnmatchedRows, unmatched_rows
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, called_by
-from millstream.sql.changing import changing_function
+from millstream.sql.changing_functions import changing_function
 from millstream.sql.query import OpaqueBody
-from millstream.stores.registry import choices_with_change_feed, declaration
+from millstream.stores.registry import choices_with_change_feed, store_declaration
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(
@@ -75,7 +75,7 @@ AGAIN = "refresh='full', every='1 minute'"
 
 
 def changing_rows(
-    spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, root: Node
+    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, root: Node
 ) -> list[PlanProblem]:
     """Return what is wrong with a table whose rows a clock or chance changes, in its SQL or in a view.
 
@@ -98,7 +98,7 @@ def changing_rows(
     return [PlanProblem(spec.id, "MS546", message, remedy, option="materialized")]
 
 
-def _view_as_table(relation: str, around: Surroundings, known_traits: KnownTraits, options: str = "") -> str:
+def _view_as_table(relation: str, around: PlanContext, known_traits: KnownTraits, options: str = "") -> str:
     keys = known_traits.of(around.provide(relation, False)).keys
     return f"make '{relation.rpartition('.')[2]}' a table with {stored_as_table(keys, options)}"
 
@@ -112,26 +112,26 @@ def _changes_by_itself(spec: ModelSpec, called: str) -> str:
     return f"{called}{why} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
 
 
-def can_be_maintained(spec: ModelSpec, around: Surroundings) -> bool:
+def can_be_maintained(spec: ModelSpec, around: PlanContext) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
     return spec.materialization.at_rest and _are_tables(inputs_of(spec), around)
 
 
-def is_view_over_tables(spec: ModelSpec, around: Surroundings) -> bool:
+def is_view_over_tables(spec: ModelSpec, around: PlanContext) -> bool:
     """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
     return spec.materialization.inlined and _are_tables(spec.reads, around)
 
 
-def _are_tables(read: Sequence[str], around: Surroundings) -> bool:
+def _are_tables(read: Sequence[str], around: PlanContext) -> bool:
     return not _are_seeds(read) and all(map(around.can_rest, read))
 
 
-def inputs_in_motion(spec: ModelSpec, around: Surroundings) -> tuple[str, ...]:
+def inputs_in_motion(spec: ModelSpec, around: PlanContext) -> tuple[str, ...]:
     """Return the inputs because of which a table can't be kept equal to its SQL."""
     return tuple(relation for relation in inputs_of(spec) if not around.can_rest(relation))
 
 
-def inputs_as_tables(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> str:
+def inputs_as_tables(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
     if not spec.materialization.at_rest or _only_seeds(spec, around, known_traits):
         return ""
@@ -158,15 +158,15 @@ def as_cte(*views: str) -> str:
     return f"write the SQL of {names} as a CTE of this model"
 
 
-def _needs_full(spec: ModelSpec, around: Surroundings) -> bool:
+def _needs_full(spec: ModelSpec, around: PlanContext) -> bool:
     try:
-        derive(spec.query, spec.keys, _relations(_at_rest(spec, around)), weights=False)
+        derive_maintenance(spec.query, spec.keys, _relations(_at_rest(spec, around)), weights=False)
     except NotDerivedError:
         return True
     return False
 
 
-def misplaced_option(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> PlanProblem | None:
+def misplaced_option(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> PlanProblem | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
     refresh = spec.materialization.refresh
     if spec.every and refresh != "full":
@@ -189,7 +189,7 @@ def misplaced_option(spec: ModelSpec, around: Surroundings, known_traits: KnownT
     return None
 
 
-def _only_seeds(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> bool:
+def _only_seeds(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> bool:
     """Return whether all inputs are seeds, or views over nothing else."""
     traits = [
         known_traits.of(around.provide(relation, False))
@@ -203,15 +203,15 @@ def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 
 
-def _at_rest(spec: ModelSpec, around: Surroundings) -> dict[str, Node]:
+def _at_rest(spec: ModelSpec, around: PlanContext) -> dict[str, Node]:
     return {relation: around.provide(relation, True) for relation in inputs_of(spec)}
 
 
-def _relations(nodes: dict[str, Node]) -> dict[str, Relation]:
-    return {id_: Relation(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
+def _relations(nodes: dict[str, Node]) -> dict[str, TableInput]:
+    return {id_: TableInput(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
 
 
-def build_maintained(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
+def build_maintained(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     """Return a model whose table is kept equal to its SQL."""
     nodes = _at_rest(spec, around)
     relations = _relations(nodes)
@@ -223,7 +223,7 @@ def build_maintained(spec: ModelSpec, around: Surroundings, known_traits: KnownT
         try:
             stores_all_rows = not any(check.keeps_out for check in spec.checks)
             weights = stores_all_rows and spec.materialization.refresh != "keys"
-            maintenance = derive(spec.query, keys, relations, weights=weights)
+            maintenance = derive_maintenance(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
             problems.append(_not_derived(spec, error))
     node = Maintained(
@@ -274,7 +274,7 @@ def _reads(node: Node) -> Iterator[Node]:
 
 
 def _problems(
-    spec: ModelSpec, around: Surroundings, read: tuple[str, ...], keys: tuple[str, ...]
+    spec: ModelSpec, around: PlanContext, read: tuple[str, ...], keys: tuple[str, ...]
 ) -> Iterator[PlanProblem]:
     def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
         return PlanProblem(spec.id, code, message, remedy, option=option)
@@ -304,7 +304,7 @@ def _problems(
     for relation in read:
         if relation.startswith("seed."):
             continue
-        store = declaration(around.store_of(relation))
+        store = store_declaration(around.store_of(relation))
         if not store.change_feed:
             name = relation.rpartition(".")[2]
             message = (

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from millstream.core.expressions import Read
 from millstream.outputs.kinds import KEEP
 from millstream.outputs.registry import Materialization
-from millstream.plan.from_sql.carried import with_place
 from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanProblem
 from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
@@ -28,11 +27,12 @@ from millstream.plan.from_sql.maintaining import (
     misplaced_option,
     needs_rows_at_rest,
 )
+from millstream.plan.from_sql.record_parts import with_place
 from millstream.plan.from_sql.scope import identity_items
-from millstream.plan.from_sql.select import select
+from millstream.plan.from_sql.select import plan_select
 from millstream.plan.from_sql.topics import without_watermarks
-from millstream.plan.from_sql.values import BuiltModel, Cut, Span, Surroundings, offsets
-from millstream.plan.from_sql.versions import versioned
+from millstream.plan.from_sql.values import BuiltModel, PlanContext, QueryCut, Span, span_offsets
+from millstream.plan.from_sql.versions import plan_versions
 from millstream.plan.nodes import (
     Aggregate,
     Dedupe,
@@ -58,11 +58,20 @@ from millstream.plan.traits import (
     traits_in_one_query,
 )
 from millstream.plan.unbounded import StatefulStep, join_bound
-from millstream.sql.query import Body, Cte, Derived, Generated, Input, OpaqueBody, Scan, Select
-from millstream.sql.query import Union as UnionOf
+from millstream.sql.query import (
+    Body,
+    Cte,
+    DerivedTable,
+    GeneratedRows,
+    Input,
+    OpaqueBody,
+    Scan,
+    Select,
+    SqlUnion,
+)
 
 
-def build_model(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
+def build_model(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     """Return a model over its inputs, with relay topics before steps that need a separate query.
 
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
@@ -86,7 +95,7 @@ def build_model(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits
     return replace(streamed, problems=[replace(streamed.problems[0], remedy=remedy, others=others)])
 
 
-def _at_rest(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
+def _at_rest(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
     """Return whether a table over tables can't follow their changes row by row.
 
     If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
@@ -96,14 +105,14 @@ def _at_rest(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, s
 
 
 def _kept_equal(
-    spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, streamed: BuiltModel
+    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, streamed: BuiltModel
 ) -> BuiltModel:
     """Return a model that runs row by row, with what is wrong if its rows change by themselves."""
     changing = changing_rows(spec, around, known_traits, streamed.root)
     return replace(streamed, problems=changing) if changing else streamed
 
 
-def _streamed(spec: ModelSpec, around: Surroundings, known_traits: KnownTraits) -> BuiltModel:
+def _streamed(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     builder = ModelBuilder(spec, around, known_traits)
     root = builder.build_with_keys()
     if not builder.cuts:
@@ -123,14 +132,14 @@ class ModelBuilder:
     """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
     def __init__(
-        self, spec: ModelSpec, around: Surroundings, known_traits: KnownTraits, relays: Collection[str] = ()
+        self, spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, relays: Collection[str] = ()
     ) -> None:
         self.spec = spec
         self.around = around
         self.traits = known_traits
         self.ctes: dict[str, Node] = {}
         self.problems: list[PlanProblem] = []
-        self.cuts: list[Cut] = []
+        self.cuts: list[QueryCut] = []
         self.stateful_steps: list[StatefulStep] = []
         """Its steps with state."""
         self.relays: dict[str, Node] = {}
@@ -151,7 +160,7 @@ class ModelBuilder:
             check_event_times(self, root, self.stateful_steps)
         if not self.problems:
             self._check_headers(root)
-        return root if self.problems else versioned(self, root)
+        return root if self.problems else plan_versions(self, root)
 
     def _check_streams(self, root: Node) -> None:
         """Refuse to store rows that never change: no query would run."""
@@ -207,8 +216,8 @@ class ModelBuilder:
     def body(self, body: Body) -> Node:
         match body:
             case Select():
-                return select(self, body)
-            case UnionOf():
+                return plan_select(self, body)
+            case SqlUnion():
                 return self._union(body)
             case OpaqueBody():
                 return self._opaque(body)
@@ -239,12 +248,12 @@ class ModelBuilder:
                     relations.add(self._provided[id(node)][1])
         return relations
 
-    def refuse(self, cut: Cut) -> None:
+    def refuse(self, cut: QueryCut) -> None:
         """Report a step that can't be preceded by a relay topic."""
         below = ", ".join(sorted(cut.error.below))
         message = f"a {cut.error.above} can't share a query with the {below} that it reads: {cut.error.why}"
         remedy = "move the inner step to a separate model: a topic then connects the two"
-        self.report_error("MS529", message, remedy, *offsets(cut.span))
+        self.report_error("MS529", message, remedy, *span_offsets(cut.span))
 
     def streams(self, from_input: Input) -> bool:
         match from_input:
@@ -255,16 +264,16 @@ class ModelBuilder:
                 )
             case Cte(name=name):
                 return self.mode(self.ctes[name]) != "static"
-            case Derived(query=query):
+            case DerivedTable(query=query):
                 return any(self._body_streams(query))
-            case Generated():
+            case GeneratedRows():
                 return False
 
     def _body_streams(self, body: Body) -> list[bool]:
         match body:
             case Select():
                 return [self.streams(relation.input) for relation in body.relations]
-            case UnionOf():
+            case SqlUnion():
                 return [streams for side in body.sides for streams in self._body_streams(side)]
             case OpaqueBody():
                 return [True]
@@ -281,10 +290,10 @@ class ModelBuilder:
         except NotIncrementalError as error:
             if isinstance(error, KeyLostError):
                 error = error.written(names or {})
-            self.report_error(error.code, error.message, self._remedy(error), *offsets(span), option)
+            self.report_error(error.code, error.message, self._remedy(error), *span_offsets(span), option)
             self.traits.set(node, Traits("append"))
         except SeparateQueryError as error:
-            self.cuts.append(Cut(node, error, span))
+            self.cuts.append(QueryCut(node, error, span))
             self.traits.set(
                 node, traits_in_one_query(node, [self.traits.of(input_node) for input_node in node.inputs])
             )
@@ -342,7 +351,7 @@ class ModelBuilder:
     ) -> None:
         inputs = tuple(self.traits.of(self.check(input_node, None)) for input_node in node.inputs)
         self.stateful_steps.append(
-            StatefulStep(node, inputs, *offsets(span), option, tuple(grown), tuple(times))
+            StatefulStep(node, inputs, *span_offsets(span), option, tuple(grown), tuple(times))
         )
 
     def report_error(
@@ -354,7 +363,7 @@ class ModelBuilder:
 
     # -- the other kinds of bodies
 
-    def _union(self, body: UnionOf) -> Node:
+    def _union(self, body: SqlUnion) -> Node:
         sides = tuple(self.body(side) for side in body.sides)
         alike = all(
             c.type == union_type

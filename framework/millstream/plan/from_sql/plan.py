@@ -8,21 +8,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.outputs.kinds import Sink
-from millstream.plan.from_sql.carried import (
-    TIMESTAMP_OPTION,
-    relays_with_times,
-    sent,
-    versions_of,
-    with_relayed_time,
-)
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
+from millstream.plan.from_sql.record_parts import (
+    TIMESTAMP_OPTION,
+    carry_sent_parts,
+    relays_with_times,
+    versions_of,
+    with_relayed_time,
+)
 from millstream.plan.from_sql.row_sources import row_source_node
 from millstream.plan.from_sql.shared_states import with_shared_states
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
-from millstream.plan.from_sql.unchanged import Unchanged
-from millstream.plan.from_sql.values import Surroundings, VersionStream
+from millstream.plan.from_sql.unchanged_nodes import UnchangedModels
+from millstream.plan.from_sql.values import PlanContext, VersionStream
 from millstream.plan.from_sql.versions import stored_versions, version_stream
 from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
@@ -36,7 +36,7 @@ class StandIn(Struct, frozen=True):
     traits: Traits
 
 
-class Models(Struct, frozen=True):
+class PlannedModels(Struct, frozen=True):
     plan: Plan
     roots: dict[str, Node]
     """By model: its rows before they are stored, over the nodes of the views that it reads. Which records are
@@ -55,16 +55,16 @@ def build_plan(
 def build_models(
     catalog: Catalog,
     stand_ins: Mapping[str, StandIn] | None = None,
-    unchanged: Unchanged = Unchanged(),  # noqa: B008 - a value
-) -> Models:
+    unchanged: UnchangedModels = UnchangedModels(),  # noqa: B008 - a value
+) -> PlannedModels:
     """Return the plan as written, with the root of each model; `unchanged` models are not built again."""
     building = _Building(catalog, stand_ins or {}, unchanged)
-    return Models(building.plan(), building.roots, building.problems)
+    return PlannedModels(building.plan(), building.roots, building.problems)
 
 
 def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
     """Return the traits of each model as its readers see it."""
-    building = _Building(catalog, {}, Unchanged())
+    building = _Building(catalog, {}, UnchangedModels())
     return {
         id_: traits_for_readers(spec, building.traits.of(building.roots[id_]))
         for id_, spec in catalog.models.items()
@@ -114,11 +114,13 @@ def zone_of(catalog: Catalog) -> str:
 
 
 class _Building:
-    def __init__(self, catalog: Catalog, stand_ins: Mapping[str, StandIn], unchanged: Unchanged) -> None:
+    def __init__(
+        self, catalog: Catalog, stand_ins: Mapping[str, StandIn], unchanged: UnchangedModels
+    ) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
         self.unchanged = unchanged
-        self.around = Surroundings(
+        self.around = PlanContext(
             self.provide,
             self.can_rest,
             self._is_inlined,
@@ -226,7 +228,7 @@ class _Building:
         sink = model.materialization.sink
         if self.problems or sink is None:
             return _output(model, root)
-        return sent(_output(model, root), sink, dict(model.extras).get(TIMESTAMP_OPTION))
+        return carry_sent_parts(_output(model, root), sink, dict(model.extras).get(TIMESTAMP_OPTION))
 
 
 def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:

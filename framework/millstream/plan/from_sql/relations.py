@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.core.types import BOOLEAN, TIMESTAMP
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.plan.from_sql import as_of
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.equalities import (
@@ -22,7 +22,7 @@ from millstream.plan.from_sql.equalities import (
 )
 from millstream.plan.from_sql.maintained import join_of_tables
 from millstream.plan.from_sql.maintaining import can_be_maintained
-from millstream.plan.from_sql.scope import Scope, added_name, identity_items, unused
+from millstream.plan.from_sql.scope import PlanScope, added_name, identity_items, unused_name
 from millstream.plan.from_sql.values import Span, VersionStream
 from millstream.plan.join_times import Side, dropped_sides, is_window, with_hidden_bounds
 from millstream.plan.nodes import (
@@ -41,16 +41,16 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.ttl import only_time
 from millstream.plan.unbounded import join_bound
-from millstream.sql.query import Cte, Derived, From, Generated, Scan, Select
+from millstream.sql.query import Cte, DerivedTable, From, GeneratedRows, Scan, Select
 
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""
 
 
-class Relations:
+class FromBuilder:
     """Builds the FROM clause of one SELECT and fills its scope."""
 
-    def __init__(self, builder: Builder, scope: Scope) -> None:
+    def __init__(self, builder: Builder, scope: PlanScope) -> None:
         self.builder = builder
         self.scope = scope
         self.models = (builder.spec.id,)
@@ -74,7 +74,7 @@ class Relations:
         streams = any(self.builder.streams(relation.input) for relation in query.relations)
         node: Node | None = None
         for relation in query.relations:
-            if isinstance(relation.input, Generated):
+            if isinstance(relation.input, GeneratedRows):
                 node = self._expand(self._or_one_row(node), relation, relation.input)
                 if relation.input.function in self.builder.around.keyed:
                     self._check_keyed(query, relation, relation.input.function)
@@ -119,9 +119,9 @@ class Relations:
                 node = self.builder.relation(id_, at_rest=at_rest)
             case Cte(name=name):
                 node = self.builder.ctes[name]
-            case Derived(query=query):
+            case DerivedTable(query=query):
                 node = self.builder.body(query)
-            case Generated():
+            case GeneratedRows():
                 raise TypeError(relation)
         return self._watermark(node, relation)
 
@@ -129,16 +129,16 @@ class Relations:
         if relation.watermark is None:
             return node
         expression, delay = relation.watermark
-        scope = Scope()
+        scope = PlanScope()
         self._add(scope, relation, {c.name: c for c in node.columns}, node)
         time = scope.bind(expression)
         name = time.column
         if name is None:
-            name = unused("event_time", node.names)
+            name = unused_name("event_time", node.names)
             node = Project(input=node, items=(*identity_items(node), Item(name, time)), models=self.models)
         return self.builder.timed(node, name, delay, relation.start, relation.stop)
 
-    def _add(self, scope: Scope, relation: From, names: dict[str, Column], node: Node) -> None:
+    def _add(self, scope: PlanScope, relation: From, names: dict[str, Column], node: Node) -> None:
         """Add a relation's columns: by position, since an alias, `as t(a, b)`, may rename them.
 
         A model that is read can have more columns, or another order of them, than when this SQL was compiled.
@@ -226,9 +226,9 @@ class Relations:
         """Return events with the versions that were valid at their time."""
         joined, names = self._columns(events, versions.rows, relation, added="right")
         self._add_side(versions.rows, relation, names, "right")
-        parts = as_of.parts(self._on(relation), relation, joined, names["right", versions.begins].name)
+        parts = as_of.split_as_of(self._on(relation), relation, joined, names["right", versions.begins].name)
         times = dict(self.builder.traits.of(events).watermarks)
-        for code, message, remedy, span in as_of.problems(
+        for code, message, remedy, span in as_of.check_as_of(
             self.scope, parts, events, versions, times, relation, query
         ):
             self.builder.report_error(code, message, remedy, span.start, span.stop)
@@ -241,14 +241,14 @@ class Relations:
             pairs=parts.pairs,
             time=parts.time,
             begins=versions.begins,
-            wait=as_of.waits(times.get(parts.time), versions),
-            waited=as_of.waited(events),
-            keep=as_of.keeps(versions),
+            wait=as_of.version_wait(times.get(parts.time), versions),
+            waited=as_of.rows_waited(events),
+            keep=as_of.version_retention(versions),
             models=self.models,
         )
         self.builder.add_state(node, relation, ())
         self.builder.check(node, relation)
-        return self._finished(as_of.restricted(node, parts.others), relation)
+        return self._finished(as_of.restrict_versions(node, parts.others), relation)
 
     def _refuse_as_of(self, span: tuple[int, int]) -> None:
         message = (
@@ -313,7 +313,7 @@ class Relations:
         left, right = (name for names in times for name in names)
         if node.column(left).type != TIMESTAMP or node.column(right).type != TIMESTAMP:
             return node
-        length = f"interval {milliseconds(ttl)} milliseconds"
+        length = f"interval {duration_millis(ttl)} milliseconds"
         pieces = (Ref(left), " between ", Ref(right), f" - {length} and ", Ref(right), f" + {length}")
         return replace(node, on=(*node.on, Expression(pieces, BOOLEAN)))
 
@@ -322,7 +322,10 @@ class Relations:
         event_times: list[str] = []
         for _, times in self._sides(node):
             written = [
-                (is_window(column.type), f"{quoted(alias)}.{quoted(name)}" if alias else quoted(name))
+                (
+                    is_window(column.type),
+                    f"{quote_name(alias)}.{quote_name(name)}" if alias else quote_name(name),
+                )
                 for (alias, name), column in self.scope.names.items()
                 if column.name in times
             ]
@@ -432,7 +435,7 @@ class Relations:
 
     # -- generated rows
 
-    def _expand(self, node: Node, relation: From, generated: Generated) -> Node:
+    def _expand(self, node: Node, relation: From, generated: GeneratedRows) -> Node:
         call = self.scope.bind(generated.call)
         columns: list[Column] = []
         used = {name.lower() for name in node.names}

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from millstream.plan.from_sql.catalog import ModelSpec
 from millstream.plan.from_sql.maintaining import inputs_of
 from millstream.plan.from_sql.model import ModelBuilder
-from millstream.plan.from_sql.values import Surroundings
+from millstream.plan.from_sql.values import PlanContext
 from millstream.plan.nodes import Maintained, Node, TableScan
 from millstream.plan.traits import KnownTraits
-from millstream.sql.query import Body, Derived, Generated, Query, Scan, Select, Union
+from millstream.sql.query import Body, DerivedTable, GeneratedRows, Scan, Select, SqlQuery, SqlUnion
 
 _QUALIFY = re.compile(r"\bqualify\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
@@ -37,7 +37,7 @@ def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
     if not _is_whole(query, _text(spec)):
         return None
     inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
-    around = Surroundings(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
+    around = PlanContext(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
     builder = ModelBuilder(replace(spec, query=replace(query, forms=())), around, KnownTraits())
     root = builder.build()
     return None if builder.problems or builder.cuts else root
@@ -69,7 +69,7 @@ def _text(spec: ModelSpec) -> str:
     return "".join(piece if isinstance(piece, str) else " x " for piece in spec.query.text)
 
 
-def _is_whole(query: Query, text: str) -> bool:
+def _is_whole(query: SqlQuery, text: str) -> bool:
     """Return whether clauses say all that the SQL does, and the streaming plan has nodes for them."""
     for select in _selects(query):
         if select is None or select.subqueries or select.sets:
@@ -78,10 +78,10 @@ def _is_whole(query: Query, text: str) -> bool:
             return False
         if any(relation.watermark is not None for relation in select.relations):
             return False
-    return all(body.operator == "union" for body in _bodies(query) if isinstance(body, Union))
+    return all(body.operator == "union" for body in _bodies(query) if isinstance(body, SqlUnion))
 
 
-def _bodies(query: Query) -> Iterator[Body]:
+def _bodies(query: SqlQuery) -> Iterator[Body]:
     waiting: list[Body] = [*query.ctes.values(), query.body]
     while waiting:
         body = waiting.pop()
@@ -89,19 +89,21 @@ def _bodies(query: Query) -> Iterator[Body]:
         match body:
             case Select():
                 waiting += [
-                    relation.input.query for relation in body.relations if isinstance(relation.input, Derived)
+                    relation.input.query
+                    for relation in body.relations
+                    if isinstance(relation.input, DerivedTable)
                 ]
-            case Union():
+            case SqlUnion():
                 waiting += body.sides
 
 
-def _selects(query: Query) -> Iterator[Select | None]:
+def _selects(query: SqlQuery) -> Iterator[Select | None]:
     """Yield all SELECTs that are split; None for opaque SQL."""
     for body in _bodies(query):
         match body:
             case Select():
                 yield body
-            case Union():
+            case SqlUnion():
                 pass
             case _:
                 yield None
@@ -114,7 +116,7 @@ def _refs(select: Select) -> Iterator[str]:
         expressions += [measure.call, *([measure.condition] if measure.condition else [])]
     for relation in select.relations:
         expressions += relation.on
-        if isinstance(relation.input, Generated):
+        if isinstance(relation.input, GeneratedRows):
             expressions.append(relation.input.call)
     for window in select.windows:
         expressions += window.partition

@@ -8,7 +8,7 @@ from millstream.core.expressions import Expression, Ref, replace_columns
 from millstream.plan.nodes import Column, Item, Node
 
 
-class Scope:
+class PlanScope:
     """Maps aliases and columns of a SELECT to columns of the plan."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Scope:
         return node_column.expression if node_column else None
 
 
-def unused(name: str, used: Iterable[str], prefix: str = "") -> str:
+def unused_name(name: str, used: Iterable[str], prefix: str = "") -> str:
     """Return an unused name, ignoring case."""
     return added_name(name, {used_name.lower() for used_name in used}, prefix)
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, called_function, column, quoted, render
+from millstream.core.expressions import Expression, called_function, column_expression, quote_name, render_sql
 from millstream.plan.from_sql.builder import Builder
-from millstream.plan.from_sql.relations import Relations
-from millstream.plan.from_sql.scope import Scope, identity_items, unused
-from millstream.plan.from_sql.values import offsets
+from millstream.plan.from_sql.relations import FromBuilder
+from millstream.plan.from_sql.scope import PlanScope, identity_items, unused_name
+from millstream.plan.from_sql.values import span_offsets
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
 from millstream.plan.traits import is_distinct
-from millstream.sql.query import Item as Written
-from millstream.sql.query import Select
+from millstream.sql.query import Select, SelectItem
 
 
-def select(builder: Builder, query: Select) -> Node:
-    scope = Scope()
-    node = Relations(builder, scope).node(query)
+def plan_select(builder: Builder, query: Select) -> Node:
+    scope = PlanScope()
+    node = FromBuilder(builder, scope).node(query)
     models = (builder.spec.id,)
     if query.where:
         node = builder.check(Filter(input=node, conditions=scope.bind_all(query.where), models=models), query)
@@ -43,7 +42,7 @@ def _sql(query: Select, expression: Expression) -> str:
     """Return an expression as SQL of the SELECT; columns of a single relation need no alias."""
     if len(query.relations) != 1:
         return expression.text
-    return render(expression, lambda ref: quoted(ref.column))
+    return render_sql(expression, lambda ref: quote_name(ref.column))
 
 
 def _as_written(query: Select) -> dict[str, str]:
@@ -54,7 +53,7 @@ def _as_written(query: Select) -> dict[str, str]:
     }
 
 
-def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
+def _project(builder: Builder, query: Select, node: Node, scope: PlanScope) -> Node:
     """Compute the items; those that later items read by alias come first, in separate projections."""
     models = (builder.spec.id,)
     aliases = {item.name.lower() for item in query.items}
@@ -69,7 +68,7 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
         if item.name.lower() not in read or item.name.lower() in done:
             continue
         expression = scope.bind(item.expression)
-        name = unused(item.name, node.names)
+        name = unused_name(item.name, node.names)
         node = Project(input=node, items=(*identity_items(node), Item(name, expression)), models=models)
         computed = node.column(name)
         done[item.name.lower()] = computed
@@ -78,7 +77,7 @@ def _project(builder: Builder, query: Select, node: Node, scope: Scope) -> Node:
     return Project(input=node, items=tuple(items), models=models)
 
 
-def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
+def _item(item: SelectItem, done: dict[str, Column], scope: PlanScope) -> Item:
     computed = done.get(item.name.lower())
     if computed is not None:
         return Item(item.name, computed.expression)
@@ -86,8 +85,8 @@ def _item(item: Written, done: dict[str, Column], scope: Scope) -> Item:
 
 
 def _grouped(
-    builder: Builder, query: Select, keys: tuple[Written, ...], node: Node, scope: Scope
-) -> tuple[Node, Scope]:
+    builder: Builder, query: Select, keys: tuple[SelectItem, ...], node: Node, scope: PlanScope
+) -> tuple[Node, PlanScope]:
     models = (builder.spec.id,)
     bound = [Item(key.name, scope.bind(key.expression)) for key in keys]
     measures = tuple(
@@ -107,7 +106,7 @@ def _grouped(
     builder.add_state(grouped, _span(keys), written)
     distinct = next((m.call for m in query.measures if is_distinct(m.call)), window)
     node = builder.check(grouped, first if builder.mode(node) == "upsert" else distinct)
-    above = Scope()
+    above = PlanScope()
     for node_column in node.columns:
         above.add("", node_column.name, node_column)
     return node, above
@@ -125,13 +124,13 @@ def _check_times(builder: Builder, node: Node, keys: list[Expression], query: Se
     message = f"{names} are both event times, but Spark drops state by only one"
     remedy = "remove one of them, or use it as an aggregate (max(…)) or as text (cast(… as string))"
     second = next((key for key in time_keys[1:] if key.stop), query)
-    builder.report_error("MS541", message, remedy, *offsets(second))
+    builder.report_error("MS541", message, remedy, *span_offsets(second))
 
 
 _OF_TIME = frozenset(("window", "session_window", "window_time"))
 
 
-def _span(keys: tuple[Written, ...]) -> Expression | None:
+def _span(keys: tuple[SelectItem, ...]) -> Expression | None:
     """Return the span from the first group key to the last."""
     if not keys:
         return None
@@ -147,9 +146,11 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
         if key.expression.column is not None or is_window(key.expression):
             computed.append(key)
             continue
-        name = unused(key.name, [item.name for item in items], "key")
+        name = unused_name(key.name, [item.name for item in items], "key")
         items.append(Item(name, key.expression))
-        computed.append(Item(key.name, column(name, key.expression.type, nullable=key.expression.nullable)))
+        computed.append(
+            Item(key.name, column_expression(name, key.expression.type, nullable=key.expression.nullable))
+        )
     if len(items) > len(node.columns):
         node = Project(input=node, items=tuple(items), models=models)
     return node, computed

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from millstream.plan.from_sql.carried import TIME, carried
+from millstream.plan.from_sql.record_parts import TIME, carry_part
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.nodes import Aggregate, Node, Output, Project
 from millstream.plan.nodes.order import in_order
@@ -47,7 +47,7 @@ def _rewritten(root: Node, alike: Container[int]) -> Node:
     for node in in_order((root,)):
         timed = None
         if id(node) in alike:
-            timed = carried(node.input if isinstance(node, Aggregate) else node, TIME)
+            timed = carry_part(node.input if isinstance(node, Aggregate) else node, TIME)
         if timed is None:
             rewritten[id(node)] = node.with_inputs(*(rewritten[id(lower)] for lower in node.inputs))
         elif isinstance(node, Aggregate):

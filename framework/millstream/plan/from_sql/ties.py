@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from millstream.core.expressions import Expression, Ref, quoted
+from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.versions import selects_of
-from millstream.sql.query import Cte, Derived, From, Query, Scan, Select
+from millstream.sql.query import Cte, DerivedTable, From, Scan, Select, SqlQuery
 
 UniqueBy = Callable[[str], tuple[str, ...]]
 """Returns the columns that identify a row of a relation; none if they are unknown."""
 
 
-def ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanProblem]:
+def check_ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanProblem]:
     """Yield a warning for each window function over rows whose order is not known to be unique."""
     query = spec.query.at_rest or spec.query
     for select in selects_of(query):
@@ -29,7 +29,7 @@ def ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanProblem]:
             yield PlanProblem(spec.id, "MS549", message, remedy, window.start, window.stop, warning=True)
 
 
-def _missing(select: Select, order: tuple[Ref, ...], query: Query, unique_by: UniqueBy) -> set[str] | None:
+def _missing(select: Select, order: tuple[Ref, ...], query: SqlQuery, unique_by: UniqueBy) -> set[str] | None:
     """Return the columns that would make an order unique; empty if it is, and None if no key is known."""
     ordered = {(ref.relation.lower(), ref.column.lower()) for ref in order}
     if select.sets or select.distinct:
@@ -39,7 +39,7 @@ def _missing(select: Select, order: tuple[Ref, ...], query: Query, unique_by: Un
         return (
             None
             if None in refs
-            else {quoted(ref.column) for ref in refs if ref and _name(ref) not in ordered}
+            else {quote_name(ref.column) for ref in refs if ref and _name(ref) not in ordered}
         )
     missing: set[str] = set()
     for number, relation in enumerate(select.relations):
@@ -50,14 +50,14 @@ def _missing(select: Select, order: tuple[Ref, ...], query: Query, unique_by: Un
             return None
         alias = f"{relation.alias}." if len(select.relations) > 1 else ""
         missing |= {
-            alias + quoted(column)
+            alias + quote_name(column)
             for column in key
             if (relation.alias.lower(), column.lower()) not in ordered
         }
     return missing
 
 
-def _key(relation: From, query: Query, unique_by: UniqueBy) -> tuple[str, ...]:
+def _key(relation: From, query: SqlQuery, unique_by: UniqueBy) -> tuple[str, ...]:
     """Return the columns that identify a row of a relation in FROM; none if they are unknown."""
     match relation.input:
         case Scan(relation=id_):
@@ -66,7 +66,7 @@ def _key(relation: From, query: Query, unique_by: UniqueBy) -> tuple[str, ...]:
             return key if names.issuperset(column.lower() for column in key) else ()
         case Cte(name=name):
             body = query.ctes.get(name)
-        case Derived(query=body):
+        case DerivedTable(query=body):
             pass
         case _:
             body = None
@@ -81,7 +81,7 @@ def _key(relation: From, query: Query, unique_by: UniqueBy) -> tuple[str, ...]:
     return tuple(names_of[name] for name in inner) if inner and names_of.keys() >= set(inner) else ()
 
 
-def _identifying(select: Select, query: Query, unique_by: UniqueBy) -> list[tuple[str, str]]:
+def _identifying(select: Select, query: SqlQuery, unique_by: UniqueBy) -> list[tuple[str, str]]:
     """Return the columns, with their relations, that identify a row of a SELECT without joins."""
     if select.sets or select.distinct:
         return []

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, quoted
+from millstream.core.expressions import Expression, Piece, Ref, quote_name
 from millstream.core.types import BOOLEAN, Field, Row
 from millstream.formats.changes import AFTER
 from millstream.formats.keys import written_key
 from millstream.formats.registry import DEFAULT, format_of
 from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
-from millstream.plan.from_sql.sent_again import READ, first_sent
+from millstream.plan.from_sql.repeated_records import READ, first_sent
 from millstream.plan.nodes import (
     METADATA,
     RAW,
@@ -115,7 +115,7 @@ def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
 
 
 def _field(struct_column: str, column: Column) -> Expression:
-    pieces: tuple[Piece, ...] = (Ref(struct_column), f".{quoted(column.name)}")
+    pieces: tuple[Piece, ...] = (Ref(struct_column), f".{quote_name(column.name)}")
     return Expression(pieces, column.type, nullable=column.nullable)
 
 

@@ -12,7 +12,7 @@ from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import Node
 from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.unbounded import StatefulStep
-from millstream.sql.query import OpaqueBody, Select, Union
+from millstream.sql.query import OpaqueBody, Select, SqlUnion
 from millstream.stores.registry import DEFAULT
 
 
@@ -25,11 +25,11 @@ class Span(Protocol):
     def stop(self) -> int: ...
 
 
-def offsets(span: Span | None) -> tuple[int, int]:
+def span_offsets(span: Span | None) -> tuple[int, int]:
     """Return where a span is reported: a whole body at its first word."""
     if span is None:
         return 0, 0
-    if isinstance(span, Select | Union | OpaqueBody):
+    if isinstance(span, Select | SqlUnion | OpaqueBody):
         return span.start, min(span.stop, span.start + len("select"))
     return span.start, span.stop
 
@@ -47,7 +47,7 @@ class VersionStream(Struct, frozen=True):
     """For how long versions are kept after their end, or `all`."""
 
 
-class Surroundings(Struct, frozen=True):
+class PlanContext(Struct, frozen=True):
     """The relations that a model can read."""
 
     provide: Callable[[str, bool], Node]
@@ -85,7 +85,7 @@ class BuiltModel(Struct, frozen=True):
     """Its steps with state."""
 
 
-class Cut(Struct, frozen=True):
+class QueryCut(Struct, frozen=True):
     """A step that can't run in the query of its inputs."""
 
     step: Node

@@ -21,7 +21,7 @@ from millstream.sql.query import OUTER, From, Scan, Select
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
 
 
-def versioned(builder: Builder, root: Node) -> Node:
+def plan_versions(builder: Builder, root: Node) -> Node:
     """Return the rows of a model as versions; without a time of its own, a row is valid from now on."""
     spec, stored = builder.spec, builder.spec.materialization
     if not stored.versions:

@@ -1,16 +1,16 @@
 """Whether an expression determines the columns that it reads, and can replace them in a key."""
 
-from millstream.plan.keys.determined import determined
-from millstream.plan.keys.present import present
-from millstream.plan.keys.times import has_fixed_offset, microseconds
-from millstream.plan.keys.values import ColumnProperties, Columns, Value
+from millstream.plan.keys.determined_columns import expression_value
+from millstream.plan.keys.non_null_columns import non_null_columns
+from millstream.plan.keys.times import has_fixed_offset, interval_micros
+from millstream.plan.keys.values import ColumnProperties, Columns, ValueFacts
 
 __all__ = [
     "ColumnProperties",
     "Columns",
-    "Value",
-    "determined",
+    "ValueFacts",
+    "expression_value",
     "has_fixed_offset",
-    "microseconds",
-    "present",
+    "interval_micros",
+    "non_null_columns",
 ]

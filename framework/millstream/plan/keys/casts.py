@@ -20,15 +20,17 @@ from millstream.core.types import (
 )
 from millstream.plan.keys import times
 from millstream.plan.keys.texts import texts_of
-from millstream.plan.keys.values import Value, coarse
+from millstream.plan.keys.values import ValueFacts, coarse_time
 
 
-def cast(value: Value, target_type: Type, *, fixed_offset: bool) -> Value:
+def cast_value(value: ValueFacts, target_type: Type, *, fixed_offset: bool) -> ValueFacts:
     """Return a value after a cast; with `fixed_offset`, clocks are never set back."""
     source_type = value.type
     if source_type == target_type:
         return value
-    lossy = Value(why=value.why or f"a cast from {source_type} to {target_type} can lose a part of the value")
+    lossy = ValueFacts(
+        why=value.why or f"a cast from {source_type} to {target_type} can lose a part of the value"
+    )
     lossless = replace(value, type=target_type, gap=1, literal=None)
     match source_type:
         case _ if value.window:
@@ -41,7 +43,7 @@ def cast(value: Value, target_type: Type, *, fixed_offset: bool) -> Value:
         case _ if source_type == TIMESTAMP and target_type == STRING:
             return _text(value, lossless) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
         case _ if source_type == TIMESTAMP and target_type == DATE:
-            return cut(value, lossless, times.DAY, "a date", fixed_offset=fixed_offset)
+            return truncate_time(value, lossless, times.DAY, "a date", fixed_offset=fixed_offset)
         case _ if source_type == TIMESTAMP and target_type == TIMESTAMP_NTZ:
             return replace(lossless, gap=1) if _local(value, 1, fixed_offset=fixed_offset) else _twice(value)
         case _ if source_type == TIMESTAMP and target_type == BIGINT:
@@ -53,24 +55,26 @@ def cast(value: Value, target_type: Type, *, fixed_offset: bool) -> Value:
     return lossless if _widens(source_type, target_type) else lossy
 
 
-def _text(value: Value, lossless: Value) -> Value:
+def _text(value: ValueFacts, lossless: ValueFacts) -> ValueFacts:
     literal = None if value.literal is None else str(value.literal)
     return replace(lossless, type=STRING, texts=texts_of(value.type), literal=literal)
 
 
-def _local(value: Value, unit: int, *, fixed_offset: bool) -> bool:
+def _local(value: ValueFacts, unit: int, *, fixed_offset: bool) -> bool:
     """Return whether local times of a unit differ; clocks are set back by a day at most."""
     return value.gap >= (unit if fixed_offset else unit + times.DAY)
 
 
-def _twice(value: Value) -> Value:
-    return Value(why=value.why or "a local time occurs twice when clocks are set back")
+def _twice(value: ValueFacts) -> ValueFacts:
+    return ValueFacts(why=value.why or "a local time occurs twice when clocks are set back")
 
 
-def cut(value: Value, lossless: Value, unit: int, what: str, *, fixed_offset: bool) -> Value:
+def truncate_time(
+    value: ValueFacts, lossless: ValueFacts, unit: int, what: str, *, fixed_offset: bool
+) -> ValueFacts:
     """Return a time after truncation to a unit."""
     if not unit or value.gap < unit:
-        return coarse(value, what)
+        return coarse_time(value, what)
     return lossless if _local(value, unit, fixed_offset=fixed_offset) else _twice(value)
 
 

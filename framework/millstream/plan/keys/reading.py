@@ -10,32 +10,32 @@ from millstream.core.expressions import Expression, Ref
 from millstream.core.types import Type, TypeSyntaxError, parse_type
 
 
-class Column(Struct, frozen=True):
+class ColumnTree(Struct, frozen=True):
     name: str
 
 
-class Literal(Struct, frozen=True):
+class LiteralTree(Struct, frozen=True):
     value: str | int
 
 
 class FieldOf(Struct, frozen=True):
-    base: Tree
+    base: ExpressionTree
     name: str
 
 
-class Cast(Struct, frozen=True):
-    of: Tree
+class CastTree(Struct, frozen=True):
+    of: ExpressionTree
     type: Type
 
 
-class Call(Struct, frozen=True):
+class CallTree(Struct, frozen=True):
     """A function, or an operator by its sign."""
 
     name: str
-    arguments: tuple[Tree, ...]
+    arguments: tuple[ExpressionTree, ...]
 
 
-Tree = Column | Literal | FieldOf | Cast | Call
+ExpressionTree = ColumnTree | LiteralTree | FieldOf | CastTree | CallTree
 
 
 class UnreadableError(Exception):
@@ -47,9 +47,9 @@ _NUMBER = re.compile(r"(\d+)[lL]?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def read(expression: Expression) -> Tree:
+def read_expression(expression: Expression) -> ExpressionTree:
     """Return the structure of an expression; raise `UnreadableError` for anything else."""
-    reader = Reader(words_of(expression))
+    reader = TreeReader(words_of(expression))
     tree = reader.sum()
     if reader.peek() is not None:
         raise UnreadableError
@@ -68,7 +68,7 @@ def words_of(expression: Expression) -> list[str | Ref]:
     return words
 
 
-class Reader:
+class TreeReader:
     def __init__(self, words: list[str | Ref]) -> None:
         self.words = words
         self.position = 0
@@ -94,25 +94,25 @@ class Reader:
         if not self.take(word):
             raise UnreadableError
 
-    def sum(self) -> Tree:
+    def sum(self) -> ExpressionTree:
         tree = self.signed()
         while (sign := self.peek()) in {"+", "-", "||"}:
             assert isinstance(sign, str)
             self.position += 1
-            tree = Call(sign, (tree, self.signed()))
+            tree = CallTree(sign, (tree, self.signed()))
         return tree
 
-    def signed(self) -> Tree:
+    def signed(self) -> ExpressionTree:
         if self.take("-"):
-            return Call("negative", (self.signed(),))
+            return CallTree("negative", (self.signed(),))
         return self.path(self.primary())
 
-    def path(self, tree: Tree) -> Tree:
+    def path(self, tree: ExpressionTree) -> ExpressionTree:
         while True:
             if self.take("."):
                 tree = FieldOf(tree, self.name())
             elif self.take("::"):
-                tree = Cast(tree, self.type_of([str(self.next())]))
+                tree = CastTree(tree, self.type_of([str(self.next())]))
             else:
                 return tree
 
@@ -122,14 +122,14 @@ class Reader:
             raise UnreadableError
         return word[1:-1].replace("``", "`") if word.startswith("`") else word
 
-    def primary(self) -> Tree:
+    def primary(self) -> ExpressionTree:
         word = self.next()
         if isinstance(word, Ref):
-            return Column(word.column)
+            return ColumnTree(word.column)
         if word.startswith("'") and len(word) > 1:
-            return Literal(word[1:-1])
+            return LiteralTree(word[1:-1])
         if number := _NUMBER.fullmatch(word):
-            return Literal(int(number[1]))
+            return LiteralTree(int(number[1]))
         if word == "(":
             tree = self.sum()
             self.expect(")")
@@ -138,19 +138,19 @@ class Reader:
             return self.call(word.lower())
         raise UnreadableError
 
-    def call(self, name: str) -> Tree:
+    def call(self, name: str) -> ExpressionTree:
         if name == "cast":
             tree = self.sum()
             self.expect("as")
-            return Cast(tree, self.cast_type())
-        arguments: list[Tree] = []
+            return CastTree(tree, self.cast_type())
+        arguments: list[ExpressionTree] = []
         while not self.take(")"):
             if arguments:
                 self.expect(",")
             arguments.append(self.sum())
             if self.take("as"):  # a name of a struct's field
                 self.name()
-        return Call(name, tuple(arguments))
+        return CallTree(name, tuple(arguments))
 
     def cast_type(self) -> Type:
         words: list[str] = []

@@ -19,7 +19,7 @@ from millstream.core.types import (
 )
 
 
-class Texts(Struct, frozen=True):
+class TextSet(Struct, frozen=True):
     """Texts of at least one character: the possible first and further characters."""
 
     first: frozenset[str]
@@ -31,18 +31,18 @@ class Texts(Struct, frozen=True):
 
 
 _DIGITS = frozenset("0123456789")
-NUMBERS = Texts(_DIGITS | {"-"}, _DIGITS)
-HEX = Texts(_DIGITS | set("abcdefABCDEF"), _DIGITS | set("abcdefABCDEF"))
+NUMBERS = TextSet(_DIGITS | {"-"}, _DIGITS)
+HEX = TextSet(_DIGITS | set("abcdefABCDEF"), _DIGITS | set("abcdefABCDEF"))
 
 
-def _of(characters: str) -> Texts:
+def _of(characters: str) -> TextSet:
     all_characters = _DIGITS | set(characters)
-    return Texts(all_characters, all_characters)
+    return TextSet(all_characters, all_characters)
 
 
-_TEXTS: dict[Type, Texts] = {
+_TEXTS: dict[Type, TextSet] = {
     **dict.fromkeys(INTEGERS, NUMBERS),
-    BOOLEAN: Texts(frozenset("tf"), frozenset("rueals")),
+    BOOLEAN: TextSet(frozenset("tf"), frozenset("rueals")),
     DATE: _of("+-"),
     TIMESTAMP: _of("+-: ."),
     TIMESTAMP_NTZ: _of("+-: ."),
@@ -50,12 +50,12 @@ _TEXTS: dict[Type, Texts] = {
 }
 
 
-def texts_of(type_: Type) -> Texts | None:
+def texts_of(type_: Type) -> TextSet | None:
     """Return the texts of a type's values; None for any text."""
     return _of("+-.E") if isinstance(type_, Decimal) else _TEXTS.get(type_)
 
 
-def separable(parts: Sequence[str | Texts | None]) -> bool:
+def are_separable(parts: Sequence[str | TextSet | None]) -> bool:
     """Return whether a concatenated text can be split into its parts in only one way (None: any text).
 
     From the left, a part ends at the first character that it can't contain; from the right, it begins there.
@@ -69,11 +69,11 @@ def separable(parts: Sequence[str | Texts | None]) -> bool:
     )
 
 
-def _ends(parts: Sequence[str | Texts | None], index: int) -> bool:
+def _ends(parts: Sequence[str | TextSet | None], index: int) -> bool:
     part, following = parts[index], parts[index + 1]
-    return isinstance(part, Texts) and isinstance(following, str) and following[0] not in part.rest
+    return isinstance(part, TextSet) and isinstance(following, str) and following[0] not in part.rest
 
 
-def _begins(parts: Sequence[str | Texts | None], index: int) -> bool:
+def _begins(parts: Sequence[str | TextSet | None], index: int) -> bool:
     part, before = parts[index], parts[index - 1]
-    return isinstance(part, Texts) and isinstance(before, str) and before[-1] not in part.all
+    return isinstance(part, TextSet) and isinstance(before, str) and before[-1] not in part.all

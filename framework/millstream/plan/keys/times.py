@@ -20,7 +20,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?(?=\s|\d|$)", re.IGNORECASE
 _FIXED = re.compile(r"(?:utc|gmt|z|ut|etc/.+|(?:utc|gmt|ut)?[+-]\d{1,2}(?::?\d\d)*)", re.IGNORECASE)
 
 
-def microseconds(interval: str) -> int:
+def interval_micros(interval: str) -> int:
     """Return the length of an interval such as `1 hour 30 minutes`; 0 if it can't be parsed."""
     text = re.sub(r"^\s*interval\b", "", interval, flags=re.IGNORECASE).rstrip()
     total, position = Fraction(0), 0
@@ -50,7 +50,7 @@ _UNITS = (0, 0, DAY, 3600 * SECOND, 60 * SECOND, SECOND)
 _FORMAT = re.compile(r"'[^']*'|([A-Za-z])\1*|[^A-Za-z']")
 
 
-def precision(pattern: str) -> tuple[int, frozenset[str]]:
+def pattern_precision(pattern: str) -> tuple[int, frozenset[str]]:
     """Return the shortest time that texts of a pattern distinguish, and the characters in these texts.
 
     0 means none: a part is missing or is not written in full, as in `dd HH:mm` or `yy-M-d`.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from millstream.core.types import UNKNOWN, Type
-from millstream.plan.keys.texts import Texts
+from millstream.plan.keys.texts import TextSet
 
 
 class ColumnProperties(Struct, frozen=True):
@@ -21,14 +21,14 @@ class ColumnProperties(Struct, frozen=True):
     """Whether it is a window, whose start determines its end."""
 
 
-class Value(Struct, frozen=True):
+class ValueFacts(Struct, frozen=True):
     """The properties of the value of an expression."""
 
     type: Type = UNKNOWN
     columns: frozenset[str] = frozenset()
     """The columns, in lower case, that the value determines."""
     nullable: bool = True
-    texts: Texts | None = None
+    texts: TextSet | None = None
     """For a text, the possible texts; None for any."""
     gap: int = 1
     window: bool = False
@@ -40,11 +40,11 @@ class Value(Struct, frozen=True):
 Columns = Callable[[str], ColumnProperties | None]
 
 
-def lost(name: str, *values: Value) -> Value:
+def lost_value(name: str, *values: ValueFacts) -> ValueFacts:
     name = {"+": "a sum", "-": "a difference"}.get(name, f"{name}()")
     why = next((value.why for value in values if value.why), "")
-    return Value(why=why or f"{name} gives equal results for different values")
+    return ValueFacts(why=why or f"{name} gives equal results for different values")
 
 
-def coarse(value: Value, what: str) -> Value:
-    return Value(why=value.why or f"{what} can be the same for different times")
+def coarse_time(value: ValueFacts, what: str) -> ValueFacts:
+    return ValueFacts(why=value.why or f"{what} can be the same for different times")

@@ -4,7 +4,7 @@
 may be touched although its row stays the same, but never the other way round.
 """
 
-from millstream.plan.maintained.derive import derive, derived_keys, in_full
-from millstream.plan.maintained.names import NotDerivedError, Relation
+from millstream.plan.maintained.derive import derive_maintenance, derived_keys, in_full
+from millstream.plan.maintained.names import NotDerivedError, TableInput
 
-__all__ = ["NotDerivedError", "Relation", "derive", "derived_keys", "in_full"]
+__all__ = ["NotDerivedError", "TableInput", "derive_maintenance", "derived_keys", "in_full"]

@@ -14,43 +14,49 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Ref, quoted, render, windows
+from millstream.core.expressions import Expression, Ref, quote_name, render_sql, window_calls
 from millstream.core.types import has_equality
 from millstream.plan.maintained.names import (
-    Names,
     NotDerivedError,
-    equality,
-    opaque,
-    outputs,
+    RelationNames,
+    compared_columns,
+    opaque_error,
+    output_names,
     relations_of,
     renamed_columns,
-    resolved,
+    resolve_item,
 )
-from millstream.plan.maintained.outer import HIDDEN, always, has_no_effect, is_possible, nullable
-from millstream.plan.maintained.restricted import is_plain
-from millstream.plan.maintained.simplified import simplified
-from millstream.plan.maintained.statements import LONGEST, Sql, separated, sql
-from millstream.plan.maintained.versions import Changed, differing, in_both, with_groups
+from millstream.plan.maintained.outer_joins import (
+    HIDDEN,
+    has_no_effect,
+    is_possible,
+    nullable_aliases,
+    required_aliases,
+)
+from millstream.plan.maintained.restricted_sql import is_plain
+from millstream.plan.maintained.simplified_sql import simplify_query
+from millstream.plan.maintained.statements import LONGEST, SqlText, join_sql, separate_sql
+from millstream.plan.maintained.versions import ChangedRows, differing_rows, in_both, with_groups
 from millstream.plan.nodes.maintenance import View, touched_column, view_of
-from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, Union
+from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, SqlUnion
 
 _MOST_OPTIONAL = 8
 """Relations that outer joins can leave without a match: each can be missing or not, in all combinations."""
 
 
-class Relaxed(Struct, frozen=True, eq=False):
+class RelaxedColumns(Struct, frozen=True, eq=False):
     """Some columns of a query, for rows before and after the changes."""
 
-    either: Sql
-    changed: tuple[Changed, ...]
+    either: SqlText
+    changed: tuple[ChangedRows, ...]
     """The same columns of the rows that are computed from a changed row."""
 
 
-def relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+def relax_columns(body: Body, columns: Sequence[str], names: RelationNames) -> RelaxedColumns:
     return names.once("relaxed", body, tuple(columns), lambda: _checked(body, columns, names))
 
 
-def _checked(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+def _checked(body: Body, columns: Sequence[str], names: RelationNames) -> RelaxedColumns:
     """Return columns of a query, unless its SQL is too long: if CTEs read others twice, it doubles."""
     relaxed_rows = _relaxed(body, columns, names)
     if relaxed_rows.either.length + sum(change.sql.length for change in relaxed_rows.changed) > LONGEST:
@@ -63,19 +69,19 @@ def too_long(body: Body) -> NotDerivedError:
     return NotDerivedError(why, body.start, body.start + len("select"))
 
 
-def _relaxed(body: Body, columns: Sequence[str], names: Names) -> Relaxed:
+def _relaxed(body: Body, columns: Sequence[str], names: RelationNames) -> RelaxedColumns:
     match body:
         case Select() if body.windows or body.sets or body.subqueries:
-            return relaxed(simplified(body, columns, names), columns, names)
+            return relax_columns(simplify_query(body, columns, names), columns, names)
         case Select():
             return _of_rows(body, columns, names)
-        case Union():
+        case SqlUnion():
             return _union(body, columns, names)
         case OpaqueBody():
-            raise opaque(body)
+            raise opaque_error(body)
 
 
-def _of_rows(query: Select, columns: Sequence[str], names: Names) -> Relaxed:
+def _of_rows(query: Select, columns: Sequence[str], names: RelationNames) -> RelaxedColumns:
     try:
         return _select(query, names).relaxed(columns)
     except NotDerivedError as error:
@@ -84,15 +90,17 @@ def _of_rows(query: Select, columns: Sequence[str], names: Names) -> Relaxed:
         return _of_groups(query, columns, names, error)
 
 
-def _select(query: Select, names: Names) -> _Select:
+def _select(query: Select, names: RelationNames) -> _Select:
     return names.once("select", query, (), lambda: _Select(query, names))
 
 
-def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: NotDerivedError) -> Relaxed:
+def _of_groups(
+    query: Select, columns: Sequence[str], names: RelationNames, unknown: NotDerivedError
+) -> RelaxedColumns:
     """Return columns that are only known of whole groups, as these are before and after the changes."""
     named, groups = names.once("groups", query, (), lambda: with_groups(query))
     keys: list[str] = []
-    relaxed_rows: Relaxed | None = None
+    relaxed_rows: RelaxedColumns | None = None
     for group in groups:
         try:
             relaxed_rows = _select(named, names).relaxed([*keys, group])
@@ -102,32 +110,34 @@ def _of_groups(query: Select, columns: Sequence[str], names: Names, unknown: Not
     if relaxed_rows is None:
         raise unknown
     by = [(name, touched_column(index)) for index, name in enumerate(keys)]
-    items = ", ".join(f"{quoted(name)} as {touched}" for name, touched in by)
+    items = ", ".join(f"{quote_name(name)} as {touched}" for name, touched in by)
     changed = (
-        Changed(
+        ChangedRows(
             change.relation,
-            in_both(named, columns, names, by, sql(f"(\nselect {items} from (\n", change.sql, "\n)\n)")),
+            in_both(named, columns, names, by, join_sql(f"(\nselect {items} from (\n", change.sql, "\n)\n)")),
         )
         for change in relaxed_rows.changed
     )
-    return Relaxed(in_both(query, columns, names), tuple(changed))
+    return RelaxedColumns(in_both(query, columns, names), tuple(changed))
 
 
-def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
-    positions = [[column.lower() for column in outputs(body)].index(name.lower()) for name in columns]
+def _union(body: SqlUnion, columns: Sequence[str], names: RelationNames) -> RelaxedColumns:
+    positions = [[column.lower() for column in output_names(body)].index(name.lower()) for name in columns]
     sides = []
     for side in body.sides:
-        side_columns = outputs(side)
-        relaxed_rows = relaxed(side, [side_columns[position] for position in positions], names)
+        side_columns = output_names(side)
+        relaxed_rows = relax_columns(side, [side_columns[position] for position in positions], names)
         renamed = ", ".join(
-            f"{quoted(side_columns[position])} as {quoted(name)}"
+            f"{quote_name(side_columns[position])} as {quote_name(name)}"
             for position, name in zip(positions, columns, strict=True)
         )
         sides.append((relaxed_rows, f"select {renamed} from ("))  # noqa: S608 -- names are quoted
-    return Relaxed(
-        separated("\nunion all\n", (sql(select, relaxed_rows.either, ")") for relaxed_rows, select in sides)),
+    return RelaxedColumns(
+        separate_sql(
+            "\nunion all\n", (join_sql(select, relaxed_rows.either, ")") for relaxed_rows, select in sides)
+        ),
         tuple(
-            Changed(change.relation, sql(select, change.sql, ")"))
+            ChangedRows(change.relation, join_sql(select, change.sql, ")"))
             for relaxed_rows, select in sides
             for change in relaxed_rows.changed
         ),
@@ -137,38 +147,38 @@ def _union(body: Union, columns: Sequence[str], names: Names) -> Relaxed:
 class _Template(Struct, frozen=True, eq=False):
     """A SELECT, before and after the rows of its anchor, which are changed rows or others."""
 
-    before: Sql
-    after: Sql | None = None
+    before: SqlText
+    after: SqlText | None = None
     """None if the SELECT says itself which rows it reads."""
 
-    def of(self, rows: Sql) -> Sql:
-        return self.before if self.after is None else sql(self.before, rows, self.after)
+    def of(self, rows: SqlText) -> SqlText:
+        return self.before if self.after is None else join_sql(self.before, rows, self.after)
 
 
-_ANCHOR = sql()
+_ANCHOR = join_sql()
 """Where a template reads the rows of its anchor."""
 
 
-def _template(parts: Sequence[str | Sql]) -> _Template:
+def _template(parts: Sequence[str | SqlText]) -> _Template:
     index = next((index for index, part in enumerate(parts) if part is _ANCHOR), None)
     if index is None:
-        return _Template(sql(*parts))
-    return _Template(sql(*parts[:index]), sql(*parts[index + 1 :]))
+        return _Template(join_sql(*parts))
+    return _Template(join_sql(*parts[:index]), join_sql(*parts[index + 1 :]))
 
 
 class _Select:
-    def __init__(self, query: Select, names: Names) -> None:
+    def __init__(self, query: Select, names: RelationNames) -> None:
         self.query = query
         self.names = names
         self.by_alias = {relation.alias: relation for relation in query.relations}
-        self.nullable = nullable(query)
-        self.always = always(query)
+        self.nullable = nullable_aliases(query)
+        self.always = required_aliases(query)
         self.positions = {relation.alias: index for index, relation in enumerate(query.relations)}
         self._equalities = {
             relation.alias: [
                 (one.relation, other.relation)
                 for condition in relation.on
-                if (pair := equality(condition))
+                if (pair := compared_columns(condition))
                 for one, other in (pair,)
             ]
             for relation in query.relations
@@ -177,33 +187,33 @@ class _Select:
         self._availability: dict[int, bool] = {}
         """By the `id` of a condition."""
 
-    def relaxed(self, columns: Sequence[str]) -> Relaxed:
+    def relaxed(self, columns: Sequence[str]) -> RelaxedColumns:
         expressions = [self._key(name) for name in columns]
         read = frozenset(alias for expression in expressions for alias in relations_of(expression))
         optional = sorted(read & self.nullable)
         if len(optional) > _MOST_OPTIONAL:
             why = f"the key reads {len(optional)} relations that outer joins can leave without a match"
             raise NotDerivedError(why, self.query.start, self.query.start + len("select"))
-        changed: list[Changed] = []
+        changed: list[ChangedRows] = []
         room = LONGEST
         for relation in self.query.relations:
             for input_id, rows in self._anchored(relation.alias, columns, expressions, read):
-                changed.append(Changed(input_id, rows))
+                changed.append(ChangedRows(input_id, rows))
                 if (room := room - rows.length) < 0:
                     raise too_long(self.query)
         first = next((relation.alias for relation in self.query.relations if relation.alias in read), None)
         parts = [
             template.before for template in self._templates(first, columns, expressions, read, changed=False)
         ]
-        return Relaxed(separated("\nunion all\n", parts), tuple(changed))
+        return RelaxedColumns(separate_sql("\nunion all\n", parts), tuple(changed))
 
     def _key(self, name: str) -> Expression:
-        expression = resolved(self.query, name)
+        expression = resolve_item(self.query, name)
         start, stop = (
             expression.start or self.query.start,
             expression.stop or self.query.start + len("select"),
         )
-        if windows(expression):
+        if window_calls(expression):
             raise NotDerivedError(f"'{name}' is a window of time", start, stop)
         if not has_equality(expression.type):
             raise NotDerivedError(f"values of type {expression.type} can't be compared", start, stop)
@@ -211,7 +221,7 @@ class _Select:
 
     def _anchored(
         self, alias: str, columns: Sequence[str], expressions: Sequence[Expression], read: frozenset[str]
-    ) -> Iterator[tuple[str, Sql]]:
+    ) -> Iterator[tuple[str, SqlText]]:
         """Yield the keys of rows that are computed from changed rows of one relation."""
         relation = self.by_alias[alias]
         body = self.names.body(relation)
@@ -224,11 +234,11 @@ class _Select:
                     yield input_id, template.before
             return
         if self._concerns_all(relation):
-            rows: Iterable[Changed] = differing(body, self.names)
+            rows: Iterable[ChangedRows] = differing_rows(body, self.names)
         else:
             # A query in FROM is read for what its own changed rows contribute.
             needed = [self.names.source(relation, name) for name in self._read_columns(alias, expressions)]
-            rows = relaxed(body, needed, self.names).changed
+            rows = relax_columns(body, needed, self.names).changed
         selects = list(templates())
         for change in rows:
             for template in selects:
@@ -267,16 +277,16 @@ class _Select:
         if not changed and anchor in missing:
             anchor = next((alias for alias in self.positions if alias in targets), None)
         items = ", ".join(
-            f"{self._rendered(expression, missing)} as {quoted(name)}"
+            f"{self._rendered(expression, missing)} as {quote_name(name)}"
             for name, expression in zip(columns, expressions, strict=True)
         )
         if anchor is None:
-            return _Template(sql(f"select {items}"))
+            return _Template(join_sql(f"select {items}"))
         order = self._linked(anchor, targets, missing)
         conditions = [
             condition for condition in self._conditions(frozenset(order)) if relations_of(condition)
         ]
-        parts: list[str | Sql] = [f"select distinct {items}"]
+        parts: list[str | SqlText] = [f"select distinct {items}"]
         done, placed = set[str](), set[int]()
         for alias in order:
             done.add(alias)
@@ -284,14 +294,14 @@ class _Select:
                 c for c in conditions if id(c) not in placed and relations_of(c) <= done and alias != order[0]
             ]
             placed.update(map(id, ready))
-            on = " and ".join(f"({render(c)})" for c in ready)
+            on = " and ".join(f"({render_sql(c)})" for c in ready)
             join = "from" if alias == order[0] else "join" if on else "cross join"
             parts += [f"\n{join} ", *self._relation(alias, expressions, changed=changed and alias == anchor)]
             if on:
                 parts.append(f" on {on}")
         rest = [c for c in conditions if id(c) not in placed]
         if rest:
-            parts.append("\nwhere " + " and ".join(f"({render(c)})" for c in rest))
+            parts.append("\nwhere " + " and ".join(f"({render_sql(c)})" for c in rest))
         return _template(parts)
 
     def _rendered(self, expression: Expression, missing: frozenset[str]) -> str:
@@ -299,9 +309,9 @@ class _Select:
             if column_ref.relation in missing:
                 type_ = self.names.type(self.by_alias[column_ref.relation], column_ref.column)
                 return f"cast(null as {type_})"
-            return f"{quoted(column_ref.relation)}.{quoted(column_ref.column)}"
+            return f"{quote_name(column_ref.relation)}.{quote_name(column_ref.column)}"
 
-        return render(expression, ref)
+        return render_sql(expression, ref)
 
     # -- which relations, and by which conditions
 
@@ -319,7 +329,7 @@ class _Select:
                     c
                     for c in relation.on
                     if relations_of(c) <= present
-                    and (equality(c) or not (relations_of(c) - {relation.alias}) & self.nullable)
+                    and (compared_columns(c) or not (relations_of(c) - {relation.alias}) & self.nullable)
                     and self._available(c)
                 ]
         conditions += [
@@ -348,7 +358,7 @@ class _Select:
         if body is None:
             return True
         try:
-            relaxed(body, [self.names.source(relation, ref.column)], self.names)
+            relax_columns(body, [self.names.source(relation, ref.column)], self.names)
         except NotDerivedError:
             return False
         return True
@@ -428,21 +438,23 @@ class _Select:
 
     def _relation(
         self, alias: str, expressions: Iterable[Expression], *, changed: bool
-    ) -> tuple[str | Sql, ...]:
+    ) -> tuple[str | SqlText, ...]:
         """Return a relation of FROM: changed rows, for which an anchor is read, or those before and after."""
         relation = self.by_alias[alias]
         body = self.names.body(relation)
         if body is None:
             return (self._scan(relation, "changed" if changed else "either"),)
         if self._concerns_all(relation):
-            return "(\n", _ANCHOR, f"\n) as {quoted(alias)}"
+            return "(\n", _ANCHOR, f"\n) as {quote_name(alias)}"
         needed = self._read_columns(alias, expressions)
         sources = [self.names.source(relation, name) for name in needed]
-        rows = _ANCHOR if changed else relaxed(body, sources, self.names).either
-        renamed = ", ".join(f"{quoted(s)} as {quoted(n)}" for s, n in zip(sources, needed, strict=True))
-        return f"(select {renamed} from (", rows, f")) as {quoted(alias)}"  # noqa: S608 -- names are quoted
+        rows = _ANCHOR if changed else relax_columns(body, sources, self.names).either
+        renamed = ", ".join(
+            f"{quote_name(s)} as {quote_name(n)}" for s, n in zip(sources, needed, strict=True)
+        )
+        return f"(select {renamed} from (", rows, f")) as {quote_name(alias)}"  # noqa: S608 -- names are quoted
 
     def _scan(self, relation: From, kind: View) -> str:
         assert isinstance(relation.input, Scan)
         view = view_of(kind, self.names.relations[relation.input.relation].index)
-        return f"(select {renamed_columns(relation, self.names)} from {view}) as {quoted(relation.alias)}"  # noqa: S608 -- names are quoted
+        return f"(select {renamed_columns(relation, self.names)} from {view}) as {quote_name(relation.alias)}"  # noqa: S608 -- names are quoted

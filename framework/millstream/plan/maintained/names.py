@@ -7,19 +7,19 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from millstream.core.expressions import Expression, Ref, quoted, replace_columns
+from millstream.core.expressions import Expression, Ref, quote_name, replace_columns
 from millstream.core.types import Type
 from millstream.plan.nodes import Column
 from millstream.sql.query import (
     Body,
     Cte,
-    Derived,
+    DerivedTable,
     From,
-    Generated,
+    GeneratedRows,
     OpaqueBody,
     Scan,
     Select,
-    Union,
+    SqlUnion,
     names_of,
 )
 
@@ -36,17 +36,17 @@ class NotDerivedError(Exception):
         self.stop = stop
 
 
-class Relation(Struct, frozen=True):
+class TableInput(Struct, frozen=True):
     """An input of the model."""
 
     index: int
     columns: tuple[Column, ...]
 
 
-class Names(Struct, frozen=True):
+class RelationNames(Struct, frozen=True):
     """What the relations of a query mean."""
 
-    relations: Mapping[str, Relation]
+    relations: Mapping[str, TableInput]
     """The inputs, by id."""
     ctes: Mapping[str, Body]
     compares: bool = False
@@ -79,11 +79,11 @@ class Names(Struct, frozen=True):
         match relation.input:
             case Cte(name=name):
                 return self.ctes[name]
-            case Derived(query=query):
+            case DerivedTable(query=query):
                 return query
             case Scan():
                 return None
-            case Generated():
+            case GeneratedRows():
                 raise NotDerivedError(
                     "rows that a function generates have no key of their own", relation.start, relation.stop
                 )
@@ -92,7 +92,7 @@ class Names(Struct, frozen=True):
         """Return the names of a relation's columns where they come from, in the order of its columns."""
         body = self.body(relation)
         if body is not None:
-            return outputs(body)
+            return output_names(body)
         assert isinstance(relation.input, Scan)
         return [column.name for column in self.relations[relation.input.relation].columns]
 
@@ -110,43 +110,43 @@ class Names(Struct, frozen=True):
         return next(input_column.type for input_column in columns if input_column.name == source)
 
 
-def outputs(body: Body) -> tuple[str, ...]:
+def output_names(body: Body) -> tuple[str, ...]:
     """Return the names of a query's columns."""
     if isinstance(body, OpaqueBody):
-        raise opaque(body)
+        raise opaque_error(body)
     return names_of(body)
 
 
 def type_of(body: Body, name: str) -> Type:
-    position = [column.lower() for column in outputs(body)].index(name.lower())
+    position = [column.lower() for column in output_names(body)].index(name.lower())
     match body:
         case Select():
             return body.items[position].expression.type
-        case Union():
+        case SqlUnion():
             return body.types[position] if body.types else type_of(body.sides[0], name)
         case OpaqueBody():
-            raise opaque(body)
+            raise opaque_error(body)
 
 
-def opaque(body: OpaqueBody) -> NotDerivedError:
+def opaque_error(body: OpaqueBody) -> NotDerivedError:
     reason = body.reasons[0].partition(" (line ")[0]
     for of_streams in (": a stream has no end", " on a stream"):
         reason = reason.partition(of_streams)[0]
     return NotDerivedError(f"{reason} is not analyzed", body.start, body.stop)
 
 
-def resolved(query: Select, name: str) -> Expression:
+def resolve_item(query: Select, name: str) -> Expression:
     """Return an item as an expression over columns of the FROM clause."""
     item = next(item for item in query.items if item.name.lower() == name.lower())
     start, stop = item.expression.start, item.expression.stop
-    if contains(item.expression, [window.start for window in query.windows]):
+    if contains_offset(item.expression, [window.start for window in query.windows]):
         raise NotDerivedError(f"'{name}' is the result of a window function", start, stop)
-    if contains(item.expression, [subquery.start for subquery in query.subqueries]):
+    if contains_offset(item.expression, [subquery.start for subquery in query.subqueries]):
         raise NotDerivedError(f"'{name}' is the result of a subquery", start, stop)
     return _over_from(query, item.expression, item.name)
 
 
-def meaning(query: Select, expression: Expression) -> str:
+def canonical_text(query: Select, expression: Expression) -> str:
     """Return an expression as text over columns of the FROM clause, so that equal ones have the same text.
 
     What an aggregate computes stays as written.
@@ -157,41 +157,42 @@ def meaning(query: Select, expression: Expression) -> str:
         return expression.text
 
 
-def contains(expression: Expression, starts: Iterable[int]) -> bool:
+def contains_offset(expression: Expression, starts: Iterable[int]) -> bool:
     """Return whether something that is written at one of these offsets is part of an expression."""
     return any(expression.start <= start < expression.stop for start in starts)
 
 
-def renamed_columns(relation: From, names: Names) -> str:
+def renamed_columns(relation: From, names: RelationNames) -> str:
     pairs = zip(names.sources(relation), relation.columns, strict=False)
     return ", ".join(
-        quoted(source) if source == name else f"{quoted(source)} as {quoted(name)}" for source, name in pairs
+        quote_name(source) if source == name else f"{quote_name(source)} as {quote_name(name)}"
+        for source, name in pairs
     )
 
 
-def scanned(body: Body, names: Names) -> tuple[str, ...]:
+def scanned_inputs(body: Body, names: RelationNames) -> tuple[str, ...]:
     """Return the inputs of the model that a query reads."""
     return names.once("scanned", body, (), lambda: tuple(_scanned(body, names)))
 
 
-def _scanned(body: Body, names: Names) -> dict[str, None]:
+def _scanned(body: Body, names: RelationNames) -> dict[str, None]:
     relations: dict[str, None] = {}
     match body:
         case Select():
             for relation in body.relations:
                 inner = names.body(relation)
                 if inner is not None:
-                    relations.update(dict.fromkeys(scanned(inner, names)))
+                    relations.update(dict.fromkeys(scanned_inputs(inner, names)))
                 elif isinstance(relation.input, Scan):
                     relations[relation.input.relation] = None
             for subquery in body.subqueries:
                 if subquery.body is not None:
-                    relations.update(dict.fromkeys(scanned(subquery.body, names)))
-        case Union():
+                    relations.update(dict.fromkeys(scanned_inputs(subquery.body, names)))
+        case SqlUnion():
             for side in body.sides:
-                relations.update(dict.fromkeys(scanned(side, names)))
+                relations.update(dict.fromkeys(scanned_inputs(side, names)))
         case OpaqueBody():
-            raise opaque(body)
+            raise opaque_error(body)
     return relations
 
 
@@ -207,13 +208,13 @@ def _over_from(query: Select, expression: Expression, name: str) -> Expression:
             why = f"'{name}' is the result of an aggregate, so it is unknown which rows a change touches"
             raise NotDerivedError(why, start, expression.stop or query.start + len("select"))
         if query.keys is None and ref.column.lower() != name.lower():
-            return resolved(query, ref.column)
+            return resolve_item(query, ref.column)
         return None
 
     return replace_columns(expression, replacement)
 
 
-def equality(condition: Expression) -> tuple[Ref, Ref] | None:
+def compared_columns(condition: Expression) -> tuple[Ref, Ref] | None:
     """Return the columns of two relations that a condition compares by `=`."""
     match condition.pieces:
         case (Ref() as one, " = ", Ref() as other) if one.relation and other.relation != one.relation:
@@ -226,4 +227,4 @@ def relations_of(expression: Expression) -> frozenset[str]:
     return frozenset(ref.relation for ref in expression.refs)
 
 
-Find = Callable[[str], Relation]
+Find = Callable[[str], TableInput]

@@ -14,8 +14,8 @@ LONGEST = 1_000_000
 """Characters of a statement: Spark takes many seconds for a longer one, in each batch."""
 
 
-class Sql(Struct, frozen=True, eq=False):
-    parts: tuple[str | Sql, ...]
+class SqlText(Struct, frozen=True, eq=False):
+    parts: tuple[str | SqlText, ...]
     length: int
     """Characters of its text, which is not written for that."""
 
@@ -23,20 +23,20 @@ class Sql(Struct, frozen=True, eq=False):
         return "".join(_texts(self))
 
 
-def sql(*parts: str | Sql) -> Sql:
-    return Sql(parts, sum(len(part) if isinstance(part, str) else part.length for part in parts))
+def join_sql(*parts: str | SqlText) -> SqlText:
+    return SqlText(parts, sum(len(part) if isinstance(part, str) else part.length for part in parts))
 
 
-def separated(separator: str, parts: Iterable[str | Sql]) -> Sql:
-    joined: list[str | Sql] = []
+def separate_sql(separator: str, parts: Iterable[str | SqlText]) -> SqlText:
+    joined: list[str | SqlText] = []
     for part in parts:
         joined += [separator, part] if joined else [part]
-    return sql(*joined)
+    return join_sql(*joined)
 
 
-def _texts(root: Sql) -> Iterator[str]:
+def _texts(root: SqlText) -> Iterator[str]:
     """Yield the texts in order, without recursion: SQL can be nested deeply."""
-    pending: list[str | Sql] = [root]
+    pending: list[str | SqlText] = [root]
     while pending:
         part = pending.pop()
         if isinstance(part, str):

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from millstream.core.cached_property import once
 from millstream.core.expressions import Expression
-from millstream.plan.nodes.parts import Check, Column, Item, JoinColumn, JoinKind, Measure
+from millstream.plan.nodes.parts import Column, Item, JoinColumn, JoinKind, Measure, RowCheck
 
 
 class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
@@ -235,7 +235,7 @@ def _content(value: Any) -> str:
             return value.content
         case Item(name=name, expression=expression):
             return f"Item({name},{expression.content})"
-        case Check(name=name, severity=severity, wrong=wrong):
+        case RowCheck(name=name, severity=severity, wrong=wrong):
             return f"Check({name},{severity},{wrong.content})"
         case tuple():
             return f"({','.join(map(_content, value))})"

@@ -28,7 +28,7 @@ def touched_column(index: int) -> str:
     return f"_key_{index}"
 
 
-class Touching(Struct, frozen=True, array_like=True):
+class TouchedKeys(Struct, frozen=True, array_like=True):
     """The keys that changes of one relation touch, through one of the places where the SQL reads it."""
 
     relation: str
@@ -44,7 +44,7 @@ class Maintenance(Struct, frozen=True):
     """Computes all rows."""
     by: tuple[str, ...] = ()
     """The columns that tell which rows a change touches; empty if all rows are computed for each change."""
-    touched: tuple[Touching, ...] = ()
+    touched: tuple[TouchedKeys, ...] = ()
     """Their columns are named by `touched_column`."""
     restricted: str = ""
     """Computes only the rows with touched keys, which are in the view `TOUCHED`."""

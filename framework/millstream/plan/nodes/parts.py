@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, column
+from millstream.core.expressions import Expression, column_expression
 from millstream.core.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -25,7 +25,7 @@ class Column(Struct, frozen=True):
     @property
     def expression(self) -> Expression:
         """The expression that reads it."""
-        return column(self.name, self.type, nullable=self.nullable)
+        return column_expression(self.name, self.type, nullable=self.nullable)
 
     @property
     def item(self) -> Item:
@@ -67,7 +67,7 @@ class Matched(Measure, frozen=True):
     """The measures and keys of the same aggregate."""
 
 
-class Check(Struct, frozen=True):
+class RowCheck(Struct, frozen=True):
     """A row check: rows fail if `wrong` is true."""
 
     name: str
@@ -120,7 +120,7 @@ class LoggedRows(Struct, frozen=True):
     """The logged columns of a row as JSON; NULL if it is not logged."""
 
 
-class Good(Struct, frozen=True):
+class RecordValidity(Struct, frozen=True):
     """A hidden column of decoded records: whether all columns that a model reads could be decoded."""
 
     name: str
@@ -129,13 +129,13 @@ class Good(Struct, frozen=True):
 
     @property
     def expression(self) -> Expression:
-        return column(self.name, BOOLEAN, nullable=False)
+        return column_expression(self.name, BOOLEAN, nullable=False)
 
 
-def good_of(columns: Iterable[str]) -> Good:
+def good_of(columns: Iterable[str]) -> RecordValidity:
     """Return the column for some columns; its name only depends on them, so that equal ones are shared."""
     names = tuple(sorted({name.lower() for name in columns}))
-    return Good(f"{_GOOD}{blake2b(','.join(names).encode(), digest_size=4).hexdigest()}", names)
+    return RecordValidity(f"{_GOOD}{blake2b(','.join(names).encode(), digest_size=4).hexdigest()}", names)
 
 
 def is_good(condition: Expression) -> bool:

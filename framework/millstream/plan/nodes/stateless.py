@@ -17,13 +17,13 @@ from millstream.plan.nodes.parts import (
     METADATA,
     RECORD_HEADERS,
     RECORD_TIME,
-    Check,
     Column,
-    Good,
     Item,
     LoggedRows,
     Metering,
     ReadColumns,
+    RecordValidity,
+    RowCheck,
     columns_text,
     conditions_text,
     is_good,
@@ -45,7 +45,7 @@ class Decode(Unary, frozen=True, eq=False, kw_only=True):
     on_bad_record: str = "fail"
     unique_by: tuple[str, ...] = ()
     """The key of a topic with the newest row per key; a null value deletes it."""
-    good: tuple[Good, ...] = ()
+    good: tuple[RecordValidity, ...] = ()
     """Columns by which models drop bad records; without any, the node itself drops them."""
     checks_all_columns: bool = False
     """All columns count, also those that nobody reads."""
@@ -104,7 +104,7 @@ class MatchedGroups(Filter, frozen=True, eq=False, kw_only=True):
         return self.input, name
 
 
-class Project(Unary, frozen=True, eq=False, kw_only=True):
+class Project(Unary, frozen=True, eq=False, kw_only=True):  # name: as in relational algebra
     items: tuple[Item, ...]
     keys: tuple[str, ...] = ()
     """For an upsert relation, columns that identify its rows and replace its keys from here on."""
@@ -319,7 +319,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     """Options that the plan passes on: `state`, `group`, `on_bad_record`."""
     extras: tuple[Item, ...] = ()
     """SQL of its options, over the same columns: headers, `delete_when`."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
     """The row checks that are applied before a row is stored."""
     reads: tuple[ReadColumns, ...] = ()
     """What it reads of sources whose bad records make it fail."""

@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces
 
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\s+|.", re.DOTALL)
 _SOMETIMES = re.compile(r"(?i)\b(and|or|case|if|iff|nvl2?|coalesce|ifnull|nullif|try_\w+)\b")
 _NAMED = re.compile(r"(?i)\b(struct|arrays_zip)\s*\(")
 
 
-class Call(NamedTuple):
+class SeparableCall(NamedTuple):
     function: str
     pieces: tuple[Piece, ...]
     inner: tuple[str, ...]
     """All functions that are called in it, including itself."""
 
 
-def calls(expression: Expression, *, anywhere: bool = False) -> list[Call]:
+def separable_calls(expression: Expression, *, anywhere: bool = False) -> list[SeparableCall]:
     """Return the calls that could be computed in a separate column, including inner ones.
 
     Without `anywhere`, calls in a struct are excluded: the column's name would become that of a field.
@@ -35,15 +35,15 @@ def calls(expression: Expression, *, anywhere: bool = False) -> list[Call]:
     return [_call(expression, tokens, start, stop) for start, stop in _call_ranges(expression, tokens)]
 
 
-def always(expression: Expression) -> bool:
+def always_evaluated(expression: Expression) -> bool:
     """Return whether all calls in it are evaluated for each row."""
     return not any(isinstance(p, str) and _SOMETIMES.search(p) for p in expression.pieces)
 
 
-def with_column(expression: Expression, call: Call, name: str) -> Expression:
+def with_column(expression: Expression, call: SeparableCall, name: str) -> Expression:
     """Replace a call by a column."""
     tokens = _tokens(expression)
-    spans = [s for s in _call_ranges(expression, tokens) if joined(tokens[s[0] : s[1]]) == call.pieces]
+    spans = [s for s in _call_ranges(expression, tokens) if join_pieces(tokens[s[0] : s[1]]) == call.pieces]
     if not spans:
         return expression
     functions = list(expression.functions)
@@ -54,7 +54,7 @@ def with_column(expression: Expression, call: Call, name: str) -> Expression:
         position = stop
         for function in call.inner:
             functions.remove(function)
-    replaced = joined([*pieces, *tokens[position:]])
+    replaced = join_pieces([*pieces, *tokens[position:]])
     alone = len(replaced) == 1
     return replace(
         expression,
@@ -78,7 +78,7 @@ def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> E
             pieces += ["(", *first, *([] if alone else [", "])]
         else:
             pieces.append(token)
-    return replace(expression, pieces=joined(pieces))
+    return replace(expression, pieces=join_pieces(pieces))
 
 
 def with_first_unless(expression: Expression, suffix: str, condition: Sequence[Piece]) -> Expression:
@@ -97,7 +97,7 @@ def with_first_unless(expression: Expression, suffix: str, condition: Sequence[P
             if depth == 0:
                 pieces.append(")")
                 depth = -1
-    return replace(expression, pieces=joined(pieces))
+    return replace(expression, pieces=join_pieces(pieces))
 
 
 def _tokens(expression: Expression) -> list[Piece]:
@@ -123,11 +123,11 @@ def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int,
     return ranges
 
 
-def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> Call:
+def _call(expression: Expression, tokens: list[Piece], start: int, stop: int) -> SeparableCall:
     names = {name.lower(): name for name in expression.functions}
     inner = [
         names[str(tokens[range_[0]]).lower()]
         for range_ in _call_ranges(expression, tokens)
         if start <= range_[0] < stop
     ]
-    return Call(inner[0], joined(tokens[start:stop]), tuple(inner))
+    return SeparableCall(inner[0], join_pieces(tokens[start:stop]), tuple(inner))

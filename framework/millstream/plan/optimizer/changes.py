@@ -8,7 +8,7 @@ from typing import Any
 from millstream.plan.nodes import Node
 
 
-class Changes:
+class ChangeHistory:
     """Records when each node of a plan, its inputs or their readers last changed."""
 
     def __init__(self) -> None:

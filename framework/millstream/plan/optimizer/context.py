@@ -10,11 +10,11 @@ from msgspec import Struct
 from millstream.core.cached_property import once
 from millstream.core.types import Type
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.optimizer.changes import Changes
-from millstream.plan.walk import consumers
+from millstream.plan.optimizer.changes import ChangeHistory
+from millstream.plan.walk import find_consumers
 
 
-class Hints(Struct, frozen=True):
+class PlanHints(Struct, frozen=True):
     """Facts that SQL does not show; none of them changes a result."""
 
     keeps: Mapping[str, float] = {}
@@ -34,27 +34,27 @@ class Hints(Struct, frozen=True):
     """Whether models with one state share a query, each has its own, or all of the plan is one query."""
 
 
-class Change(Struct, frozen=True):
+class PlanChange(Struct, frozen=True):
     """One change by a rule, as a sentence that names models and columns."""
 
     what: str
     models: tuple[str, ...] = ()
 
 
-Result = tuple[Plan, tuple[Change, ...]]
-Rule = Callable[[Plan, "Context"], Result]
+Result = tuple[Plan, tuple[PlanChange, ...]]
+Rule = Callable[[Plan, "RuleContext"], Result]
 """The function's name is the rule's name. A rule without changes returns the same plan object."""
 
 
-class Context:
+class RuleContext:
     """Facts about one plan, computed on demand."""
 
     def __init__(
         self,
         plan: Plan,
-        hints: Hints,
+        hints: PlanHints,
         switched_off: Mapping[str, frozenset[str]],
-        changes: Changes | None = None,
+        changes: ChangeHistory | None = None,
     ) -> None:
         self.plan = plan
         self.hints = hints
@@ -69,7 +69,7 @@ class Context:
     @once
     def consumers(self) -> dict[int, list[Node]]:
         """The readers of each node, by its `id`."""
-        return consumers(self.plan)
+        return find_consumers(self.plan)
 
     def changed(self, rule: str) -> Sequence[Node]:
         """Return the nodes that have changed since a rule last ran, in order; at first, all.

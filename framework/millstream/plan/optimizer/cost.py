@@ -19,7 +19,7 @@ _HEAVY = re.compile(
 )
 
 
-def cost(expression: Expression, hinted: Mapping[str, str] | None = None) -> int:
+def expression_cost(expression: Expression, hinted: Mapping[str, str] | None = None) -> int:
     """Return the class of an expression; `hinted` has the costs of Python functions."""
     if expression.functions:
         return max(_HINTED[(hinted or {}).get(name, "medium")] for name in expression.functions)

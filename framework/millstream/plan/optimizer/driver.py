@@ -7,43 +7,43 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from millstream.plan.nodes import GOOD_TEXT, Plan, with_good
-from millstream.plan.optimizer.changes import Changes
-from millstream.plan.optimizer.context import Change, Context, Hints, Rule
+from millstream.plan.optimizer.changes import ChangeHistory
+from millstream.plan.optimizer.context import PlanChange, PlanHints, Rule, RuleContext
 from millstream.plan.traits import traits_of
 
 _ROUNDS = 25
 
 
-class Step(Struct, frozen=True):
+class RuleStep(Struct, frozen=True):
     """One rule that changed the plan."""
 
     rule: str
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     before: Plan
     after: Plan
 
 
-class Optimized(Struct, frozen=True):
+class OptimizedPlan(Struct, frozen=True):
     written: Plan
     plan: Plan
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RuleStep, ...] = ()
 
 
 class BrokenRuleError(Exception):
     """A rule is wrong: it changed the result of an output, or never ends."""
 
 
-def optimize(
+def optimize_plan(
     plan: Plan,
     rules: Sequence[Rule],
-    hints: Hints | None = None,
+    hints: PlanHints | None = None,
     switched_off: Mapping[str, frozenset[str]] | None = None,
-) -> Optimized:
+) -> OptimizedPlan:
     """Apply the rules in order, repeatedly, up to a fixed point."""
-    steps: list[Step] = []
+    steps: list[RuleStep] = []
     current = plan
-    changes = Changes()
-    context = Context(plan, hints or Hints(), switched_off or {}, changes)
+    changes = ChangeHistory()
+    context = RuleContext(plan, hints or PlanHints(), switched_off or {}, changes)
     changes.note(context.order, context.consumers)
     seen: dict[str, Plan] = {}
     for _ in range(_ROUNDS):
@@ -55,29 +55,29 @@ def optimize(
             rewritten, done = rule(current, context)
             changes.ran(name)
             if rewritten is not current:
-                after = Context(rewritten, context.hints, context.switched_off, changes)
-                check(name, context, after)
+                after = RuleContext(rewritten, context.hints, context.switched_off, changes)
+                check_outputs(name, context, after)
                 changes.note(after.order, after.consumers)
                 context = after
-                steps.append(Step(name, tuple(_shown(done)), current, rewritten))
+                steps.append(RuleStep(name, tuple(_shown(done)), current, rewritten))
                 current = rewritten
             else:
                 seen[name] = current
         if current is before:
-            return Optimized(plan, current, tuple(steps))
+            return OptimizedPlan(plan, current, tuple(steps))
     names = ", ".join(dict.fromkeys(step.rule for step in steps[-2 * len(rules) :]))
     raise BrokenRuleError(f"no fixed point after {_ROUNDS} rounds: {names} undo each other")
 
 
-def _shown(changes: Iterable[Change]) -> Iterator[Change]:
+def _shown(changes: Iterable[PlanChange]) -> Iterator[PlanChange]:
     """Leave out what only happens to conditions that keep good records; say which conditions these are."""
     for change in changes:
         what = with_good(change.what)
         if not what.startswith(GOOD_TEXT):
-            yield change if what == change.what else Change(what, change.models)
+            yield change if what == change.what else PlanChange(what, change.models)
 
 
-def check(rule: str, before: Context, after: Context) -> None:
+def check_outputs(rule: str, before: RuleContext, after: RuleContext) -> None:
     """Raise an error if the columns, types, mode or key of an output have changed."""
     if len(before.plan.outputs) != len(after.plan.outputs):
         raise BrokenRuleError(f"{rule} lost an output")

@@ -14,23 +14,23 @@ from functools import wraps
 from typing import NamedTuple, TypeVar
 
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.optimizer.context import Change, Context, Hints, Result, Rule
-from millstream.plan.walk import rewrite
+from millstream.plan.optimizer.context import PlanChange, PlanHints, Result, Rule, RuleContext
+from millstream.plan.walk import rewrite_plan
 
 N = TypeVar("N", bound=Node)
 
 
-class Applied(NamedTuple):
+class Rewrite(NamedTuple):
     """The replacement of a node, with the changes."""
 
     node: Node
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
 
 
-class Site:
+class RewriteContext:
     """The surroundings of a node."""
 
-    def __init__(self, rule: str, before: Node, context: Context, shared: set[int]) -> None:
+    def __init__(self, rule: str, before: Node, context: RuleContext, shared: set[int]) -> None:
         self.before = before
         """The node before the rule."""
         self._rule = rule
@@ -38,7 +38,7 @@ class Site:
         self._shared = shared
 
     @property
-    def hints(self) -> Hints:
+    def hints(self) -> PlanHints:
         return self._context.hints
 
     @property
@@ -55,24 +55,24 @@ class Site:
 
 
 def local_rule(
-    kind: type[N], match: Callable[[N, Context], bool] = lambda *_: True
-) -> Callable[[Callable[[N, Site], Applied | None]], Rule]:
+    kind: type[N], match: Callable[[N, RuleContext], bool] = lambda *_: True
+) -> Callable[[Callable[[N, RewriteContext], Rewrite | None]], Rule]:
     """Make a rule from a function that returns the replacement of a node, or None for no change.
 
     `match` gets the nodes of a kind before the rule. The function gets those that match, inputs
     first, each over the replacements of its inputs.
     """
 
-    def decorate(apply: Callable[[N, Site], Applied | None]) -> Rule:
+    def decorate(apply: Callable[[N, RewriteContext], Rewrite | None]) -> Rule:
         name = apply.__name__
 
         @wraps(apply)
-        def rule(plan: Plan, context: Context) -> Result:
+        def rule(plan: Plan, context: RuleContext) -> Result:
             nodes, shared_before = context.changed(name), context.shared_ids
             shared = set(shared_before)
 
-            def applied(node: N, before: Node) -> Applied | None:
-                return apply(node, Site(name, before, context, shared))
+            def applied(node: N, before: Node) -> Rewrite | None:
+                return apply(node, RewriteContext(name, before, context, shared))
 
             matching = [
                 node
@@ -84,7 +84,7 @@ def local_rule(
             if first is None:
                 return plan, ()
             remaining = {id(node) for node in matching[first:]}
-            changes: list[Change] = []
+            changes: list[PlanChange] = []
 
             def visit(node: Node, before: Node) -> Node:
                 if (
@@ -98,7 +98,7 @@ def local_rule(
                     shared.add(id(node))
                 return node
 
-            return rewrite(plan, visit, nodes), tuple(changes)
+            return rewrite_plan(plan, visit, nodes), tuple(changes)
 
         return rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from millstream.core.expressions import Expression, can_substitute, substitute
+from millstream.core.expressions import Expression, can_substitute, substitute_columns
 from millstream.plan.nodes import (
     Aggregate,
     Column,
@@ -21,23 +21,23 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.optimizer.cost import HEAVY, cost
+from millstream.plan.optimizer.cost import HEAVY, expression_cost
 from millstream.plan.traits import traits_of
 
 
-class Moved(NamedTuple):
+class MovedCondition(NamedTuple):
     input: int
     """The index of the input that it filters."""
     condition: Expression
 
 
-Moves = tuple[Moved, ...]
+Moves = tuple[MovedCondition, ...]
 """The inputs that a condition moves to, all of them; empty if it stays."""
 
 STAYS: Moves = ()
 
 
-def below(node: Node, condition: Expression) -> Moves:
+def move_below(node: Node, condition: Expression) -> Moves:
     """Return the condition for the inputs of a node that keeps the same rows of the node.
 
     The result is cached on the node: both are immutable, and many queries apply the same condition.
@@ -57,7 +57,7 @@ def _below(node: Node, condition: Expression) -> Moves:
         case Project():
             return _below_projection(node, condition)
         case Repartition():
-            return (Moved(0, condition),)
+            return (MovedCondition(0, condition),)
         case Watermark():
             # A watermark follows all rows of its relation. With a filter below, windows would close later,
             # and other rows would be late.
@@ -67,12 +67,12 @@ def _below(node: Node, condition: Expression) -> Moves:
             if not node.call.deterministic or not generated.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
-            return (Moved(0, condition),) if node.outer or _anywhere(condition) else STAYS
+            return (MovedCondition(0, condition),) if node.outer or _anywhere(condition) else STAYS
         case Dedupe():
             keys = {key.lower() for key in node.keys}
             if not _anywhere(condition) or any(name.lower() not in keys for name in condition.columns):
                 return STAYS
-            return (Moved(0, condition),)
+            return (MovedCondition(0, condition),)
         case Aggregate():
             return _below_aggregate(node, condition)
         case Union():
@@ -97,7 +97,7 @@ def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
         return node.on, STAYS
     of = {joined.name: joined for joined in node.joined}
     stay: list[Expression] = []
-    moved: list[Moved] = []
+    moved: list[MovedCondition] = []
     for condition in node.on:
         condition_sides = {of[name].side for name in condition.columns if name in of}
         side = next(iter(condition_sides)) if len(condition_sides) == 1 else ""
@@ -105,7 +105,7 @@ def from_on(node: Join | Lookup) -> tuple[tuple[Expression, ...], Moves]:
         if below is None:
             stay.append(condition)
         else:
-            moved.append(Moved(0 if side == "left" else 1, below))
+            moved.append(MovedCondition(0 if side == "left" else 1, below))
     # A join without conditions is a different join.
     return (tuple(stay), tuple(moved)) if stay else (node.on, STAYS)
 
@@ -115,17 +115,17 @@ def _anywhere(condition: Expression) -> bool:
     return condition.movable and not condition.functions
 
 
-def substituted(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
+def try_substitute(condition: Expression, by: Mapping[str, Expression]) -> Expression | None:
     """Return a condition over what its columns are made of, where that is possible."""
     if not condition.columns <= by.keys() or not can_substitute(condition, by):
         return None
-    return substitute(condition, by)
+    return substitute_columns(condition, by)
 
 
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
     if not condition.variables and all(name == target.name for name, target in to.items()):
         return condition
-    return substituted(condition, {name: c.expression for name, c in to.items()})
+    return try_substitute(condition, {name: c.expression for name, c in to.items()})
 
 
 def _below_projection(node: Project, condition: Expression) -> Moves:
@@ -135,11 +135,11 @@ def _below_projection(node: Project, condition: Expression) -> Moves:
     if not condition.columns <= definitions.keys():
         return STAYS
     # Its columns would be computed twice: Spark shares no subexpressions across a filter.
-    if any(cost(calculated[name]) >= HEAVY for name in condition.columns if name in calculated):
+    if any(expression_cost(calculated[name]) >= HEAVY for name in condition.columns if name in calculated):
         return STAYS
     # A column with the name of a lambda's variable can't be replaced, not even by itself.
     by = definitions if condition.variables else calculated
-    return (Moved(0, substitute(condition, by)),) if can_substitute(condition, by) else STAYS
+    return (MovedCondition(0, substitute_columns(condition, by)),) if can_substitute(condition, by) else STAYS
 
 
 def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
@@ -147,15 +147,15 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
     if not node.keys or not _anywhere(condition):
         return STAYS
     by = {key.name: key.expression for key in node.keys if key.expression.column is not None}
-    moved_condition = substituted(condition, by)
-    return STAYS if moved_condition is None else (Moved(0, moved_condition),)
+    moved_condition = try_substitute(condition, by)
+    return STAYS if moved_condition is None else (MovedCondition(0, moved_condition),)
 
 
 def _below_union(node: Union, condition: Expression) -> Moves:
     places = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
     if len(places) != len(condition.columns):
         return STAYS
-    moved: list[Moved] = []
+    moved: list[MovedCondition] = []
     for index, side in enumerate(node.sides):
         # A comparison with another type can have another meaning.
         if any(side.columns[i].type != node.columns[i].type for i in places):
@@ -163,7 +163,7 @@ def _below_union(node: Union, condition: Expression) -> Moves:
         moved_condition = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
         if moved_condition is None:
             return STAYS
-        moved.append(Moved(index, moved_condition))
+        moved.append(MovedCondition(index, moved_condition))
     return tuple(moved)
 
 
@@ -183,7 +183,9 @@ def _below_join(node: Join | Lookup, condition: Expression) -> Moves:
     if not keeps_all and not _anywhere(condition):
         return STAYS
     moved_condition = _on_side(node, side, condition, of)
-    return STAYS if moved_condition is None else (Moved(0 if side == "left" else 1, moved_condition),)
+    return (
+        STAYS if moved_condition is None else (MovedCondition(0 if side == "left" else 1, moved_condition),)
+    )
 
 
 def _below_events(node: TemporalJoin, condition: Expression) -> Moves:
@@ -192,7 +194,7 @@ def _below_events(node: TemporalJoin, condition: Expression) -> Moves:
     if not _anywhere(condition) or {of[name].side for name in condition.columns if name in of} != {"left"}:
         return STAYS
     moved_condition = _on_side(node, "left", condition, of)
-    return STAYS if moved_condition is None else (Moved(0, moved_condition),)
+    return STAYS if moved_condition is None else (MovedCondition(0, moved_condition),)
 
 
 def _on_side(

@@ -9,7 +9,7 @@ def models_of(*nodes: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for node in nodes for model in node.models))
 
 
-def kind(node: Node) -> str:
+def node_kind(node: Node) -> str:
     """Return the name of a node in a sentence."""
     if isinstance(node, Repartition):
         return f"the repartition by {', '.join(node.keys) or 'nothing'}"

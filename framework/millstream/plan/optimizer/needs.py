@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from millstream.plan.needs import Names, of_input
 from millstream.plan.nodes import Dedupe, Filter, Node, Project, Repartition, Watermark
-from millstream.plan.optimizer.context import Context
+from millstream.plan.optimizer.context import RuleContext
 from millstream.plan.optimizer.cost import is_free
 from millstream.plan.traits import traits_of
 
 
-class Needs(NamedTuple):
+class ColumnNeeds(NamedTuple):
     of: dict[int, Names]
     """The columns that are read of each node, by its `id`."""
     settled: set[int]
@@ -26,7 +26,7 @@ class _CachedNeeds(NamedTuple):
     """The columns of each input that its own columns need."""
 
 
-def all_needs(context: Context, rule: str) -> Needs:
+def all_needs(context: RuleContext, rule: str) -> ColumnNeeds:
     """Return the columns that are read of each node; all columns if `rule` is switched off."""
     cache: dict[int, _CachedNeeds] = context.findings(rule)
     settled: set[int] = set()
@@ -47,7 +47,7 @@ def all_needs(context: Context, rule: str) -> Needs:
             cached = cache[id(node)] = _CachedNeeds(node, needed, inputs)
         for input_node, names in zip(node.inputs, cached.inputs, strict=True):
             needs[id(input_node)].update(names)
-    return Needs(needs, settled)
+    return ColumnNeeds(needs, settled)
 
 
 def _any_column(node: Node) -> str:

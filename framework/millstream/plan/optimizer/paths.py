@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from millstream.core.expressions import Expression, Piece
 from millstream.plan.nodes import Filter, Node, Project
-from millstream.plan.optimizer.context import Context
-from millstream.plan.optimizer.cost import HEAVY, cost
-from millstream.plan.optimizer.moves import substituted
+from millstream.plan.optimizer.context import RuleContext
+from millstream.plan.optimizer.cost import HEAVY, expression_cost
+from millstream.plan.optimizer.moves import try_substitute
 
 Pieces = tuple[Piece, ...]
 
@@ -32,7 +32,7 @@ class ComputingStep(NamedTuple):
     name: str
 
 
-class Way(NamedTuple):
+class BasePath(NamedTuple):
     base: Node
     """Its end, which several nodes read."""
     steps: tuple[Filter | Project, ...]
@@ -57,16 +57,16 @@ class Way(NamedTuple):
         return all(condition.low is not None for condition in self.filter_conditions)
 
 
-def ways(
-    top: Node, expressions: tuple[Expression, ...], context: Context, *, shared_top: bool = False
-) -> list[Way]:
+def base_paths(
+    top: Node, expressions: tuple[Expression, ...], context: RuleContext, *, shared_top: bool = False
+) -> list[BasePath]:
     """Return the ways to all bases that the same rows can be computed from, the nearest first.
 
     With `shared_top`, several nodes read the top, so costly steps are not passed: each would repeat them.
     """
-    reachable: list[Way] = []
+    reachable: list[BasePath] = []
     longest = _to_last_shared(top, context)
-    way = Way(top, (), expressions, (None,) * len(expressions), ())
+    way = BasePath(top, (), expressions, (None,) * len(expressions), ())
     while len(way.steps) <= longest:
         if context.shared(way.base):
             reachable.append(way)
@@ -78,7 +78,7 @@ def ways(
     return reachable
 
 
-def _to_last_shared(node: Node, context: Context) -> int:
+def _to_last_shared(node: Node, context: RuleContext) -> int:
     """Return the number of steps to the last node with other readers; -1 if there is none."""
     last = -1
     for steps in range(_LONGEST):
@@ -90,7 +90,7 @@ def _to_last_shared(node: Node, context: Context) -> int:
     return last
 
 
-def _over(way: Way, *, shared_top: bool) -> Way | None:
+def _over(way: BasePath, *, shared_top: bool) -> BasePath | None:
     match way.base:
         case Filter() as step if all(c.deterministic for c in step.conditions):
             conditions = tuple(WayCondition(step, c, c if _cheap(c) else None) for c in step.conditions)
@@ -104,15 +104,15 @@ def _over(way: Way, *, shared_top: bool) -> Way | None:
     return None
 
 
-def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None:
+def _over_projection(way: BasePath, step: Project, *, shared_top: bool) -> BasePath | None:
     if not all(item.expression.deterministic for item in step.items):
         return None
-    if shared_top and any(cost(item.expression) >= HEAVY for item in step.items):
+    if shared_top and any(expression_cost(item.expression) >= HEAVY for item in step.items):
         return None
     expressions: list[Expression] = []
     computed_by: list[ComputingStep | None] = []
     for one, before in zip(way.expressions, way.computed_by, strict=True):
-        low = substituted(one, step.definitions)
+        low = try_substitute(one, step.definitions)
         if low is None or low.functions or low.reads:
             return None
         expressions.append(low)
@@ -122,14 +122,14 @@ def _over_projection(way: Way, step: Project, *, shared_top: bool) -> Way | None
         condition._replace(low=_moved_down(condition.low, step.definitions))
         for condition in way.filter_conditions
     )
-    return Way(step.input, (*way.steps, step), tuple(expressions), tuple(computed_by), conditions)
+    return BasePath(step.input, (*way.steps, step), tuple(expressions), tuple(computed_by), conditions)
 
 
 def _moved_down(condition: Expression | None, by: dict[str, Expression]) -> Expression | None:
-    low = substituted(condition, by) if condition is not None else None
+    low = try_substitute(condition, by) if condition is not None else None
     return low if low is not None and _cheap(low) else None
 
 
 def _cheap(condition: Expression) -> bool:
     """Return whether a condition can be applied twice, and to more rows."""
-    return condition.movable and cost(condition) < HEAVY
+    return condition.movable and expression_cost(condition) < HEAVY

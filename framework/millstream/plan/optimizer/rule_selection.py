@@ -13,7 +13,7 @@ NAMES = tuple(rule.__name__ for rule in RULES)
 Setting = str | list[str] | bool | None
 
 
-def chosen(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]:
+def select_rules(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule, ...]:
     """Return the rules of a target's `optimization`, in the order of application.
 
     An opt-in rule is included if the target selects all and one of the models selects it: `switched_off` then

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from millstream.core.expressions import Expression, any_of
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Item, Node, Project
-from millstream.plan.optimizer.paths import Pieces, Way
+from millstream.plan.optimizer.paths import BasePath, Pieces
 
 _MOST = 64
 """More alternatives cost more than they save, since some reader keeps nearly every row."""
@@ -25,7 +25,7 @@ class SharedConditions(NamedTuple):
         return (*self.common.values(), *((self.either,) if self.either is not None else ()))
 
 
-def kept_by_any(ways: Sequence[Way]) -> SharedConditions:
+def true_for_any(ways: Sequence[BasePath]) -> SharedConditions:
     """Return conditions that are true for each row that any of the ways keeps."""
     conditions = [way.conditions for way in ways]
     common = {key: e for key, e in conditions[0].items() if all(key in other for other in conditions)}
@@ -52,7 +52,7 @@ def either_of(alternatives: Sequence[Mapping[Pieces, Expression]]) -> Expression
     return any_of((sides[key] for key in sorted(sides)), BOOLEAN)
 
 
-def filtered(base: Node, conditions: SharedConditions, models: tuple[str, ...]) -> Node:
+def add_filter(base: Node, conditions: SharedConditions, models: tuple[str, ...]) -> Node:
     expressions = conditions.expressions
     return Filter(input=base, conditions=expressions, models=models) if expressions else base
 

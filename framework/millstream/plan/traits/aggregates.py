@@ -6,7 +6,7 @@ import re
 
 from millstream.core.expressions import Expression, Ref
 from millstream.plan.closing import never_closes, windowed_column
-from millstream.plan.keys import microseconds
+from millstream.plan.keys import interval_micros
 from millstream.plan.nodes import Aggregate, Item
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, require_append
 
@@ -15,7 +15,7 @@ _COUNTED = re.compile(r"count\(\s*distinct\s+([^,()]+)\)", re.IGNORECASE)
 _DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
 
 
-def aggregated(node: Aggregate, input_traits: Traits) -> Traits:
+def aggregate_traits(node: Aggregate, input_traits: Traits) -> Traits:
     require_append("an aggregate", _aggregate_remedy(input_traits), input_traits)
     if input_traits.mode == "static":
         return Traits("static")
@@ -60,7 +60,7 @@ def _windows(window: Item) -> tuple[Spacing, ...]:
     """Return the distance between the starts of windows: their slide, or else their length."""
     match window.expression.pieces:
         case (str() as call, Ref(), str() as rest, *_) if call.startswith("window("):
-            lengths = [microseconds(text) for text in _TEXT.findall(rest)][:2]
+            lengths = [interval_micros(text) for text in _TEXT.findall(rest)][:2]
             return (Spacing(window.name, lengths[-1] or 1 if lengths else 1, window=True),)
         case _:
             return ()

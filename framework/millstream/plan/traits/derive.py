@@ -28,11 +28,11 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
-from millstream.plan.streaming import Kind, SeparateQueryError, Unsupported, conflicts, kind_of
-from millstream.plan.traits.aggregates import aggregated
-from millstream.plan.traits.changing import changes_by_itself
-from millstream.plan.traits.joins import bounds, joined, joined_as_of, joined_streams
-from millstream.plan.traits.projections import projected
+from millstream.plan.streaming import Kind, SeparateQueryError, UnsupportedSteps, find_conflicts, kind_of
+from millstream.plan.traits.aggregates import aggregate_traits
+from millstream.plan.traits.changing_rows import changes_by_itself
+from millstream.plan.traits.joins import is_bounded, joined_as_of, joined_streams, lookup_traits
+from millstream.plan.traits.projections import projection_traits
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, key_text, require_append
 
 
@@ -64,12 +64,12 @@ def traits_in_one_query(node: Node, inputs: list[Traits]) -> Traits:
 
 def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
     """Return the kind of a step; raise if it can't run in the query of its inputs."""
-    kind = kind_of(node, bounded=isinstance(node, Join) and bounds(node, *inputs))
+    kind = kind_of(node, bounded=isinstance(node, Join) and is_bounded(node, *inputs))
     if kind is None:
         return None
-    broken = conflicts(kind, {below for input_traits in inputs for below in input_traits.below})
+    broken = find_conflicts(kind, {below for input_traits in inputs for below in input_traits.below})
     for rule in broken.values():
-        if isinstance(rule, Unsupported):
+        if isinstance(rule, UnsupportedSteps):
             raise NotIncrementalError(rule.code, rule.why, rule.remedy)
     if broken:
         raise SeparateQueryError(kind, frozenset(broken), next(iter(broken.values())).why)
@@ -81,7 +81,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Filter() | Output():
             return inputs[0]
         case Project():
-            return projected(inputs[0], node.input, node.items, node.keys)
+            return projection_traits(inputs[0], node.input, node.items, node.keys)
         case Union():
             return _united(inputs)
         case TraitsLeaf():
@@ -117,7 +117,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Repartition():
             return replace(inputs[0], partitioned=node.keys)
         case Aggregate():
-            return aggregated(node, inputs[0])
+            return aggregate_traits(node, inputs[0])
         case Dedupe():
             return require_append(
                 "a dedupe", "dedupe before the aggregate, where rows are only appended", inputs[0]
@@ -127,7 +127,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
             require_append(f"{node.function}()", remedy, inputs[0])
             return Traits("append")
         case Lookup():
-            return joined(node, inputs[0], inputs[1])
+            return lookup_traits(node, inputs[0], inputs[1])
         case Join():
             return joined_streams(node, inputs[0], inputs[1])
         case TemporalJoin():

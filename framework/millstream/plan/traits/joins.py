@@ -6,19 +6,19 @@ from msgspec.structs import replace
 
 from millstream.plan.join_times import dropped_sides
 from millstream.plan.nodes import Join, Lookup, TemporalJoin
-from millstream.plan.traits.projections import renamed
+from millstream.plan.traits.projections import rename_columns
 from millstream.plan.traits.values import NotIncrementalError, Traits, key_text, require_append
 
 _JOINED = "join the table as a lookup"
 _LOOKUP = "write a left join from the stream to it"
 
 
-def joined(node: Lookup, stream: Traits, table: Traits) -> Traits:
+def lookup_traits(node: Lookup, stream: Traits, table: Traits) -> Traits:
     if table.mode != "static":
         raise TypeError(f"the right side of a lookup is {table.mode}")
     left = {joined.source.lower(): joined.name for joined in node.joined if joined.side == "left"}
     keys = tuple(left[key.lower()] for key in stream.keys)
-    partitioned = renamed(stream.partitioned, left)
+    partitioned = rename_columns(stream.partitioned, left)
     spacings = tuple(
         replace(spacing, column=left[spacing.column.lower()])
         for spacing in stream.spacings
@@ -51,7 +51,7 @@ def joined_as_of(node: TemporalJoin, events: Traits) -> Traits:
     return Traits("append", (), None, tuple(_times(node, "left", events)))
 
 
-def bounds(node: Join, left: Traits, right: Traits) -> bool:
+def is_bounded(node: Join, left: Traits, right: Traits) -> bool:
     """Return whether rows of both sides are dropped when the watermark is past their last match."""
     return len(dropped_sides(node, event_times(node, left, right))) == 2
 

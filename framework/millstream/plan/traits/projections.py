@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref
-from millstream.plan.keys import ColumnProperties, Columns, determined, present
+from millstream.plan.keys import ColumnProperties, Columns, expression_value, non_null_columns
 from millstream.plan.nodes import Item, Node
 from millstream.plan.traits.values import KeyLostError, Spacing, Traits
 
 
-def projected(traits: Traits, of: Node, items: Iterable[Item], chosen: tuple[str, ...] = ()) -> Traits:
+def projection_traits(
+    traits: Traits, of: Node, items: Iterable[Item], chosen: tuple[str, ...] = ()
+) -> Traits:
     """Return the traits of an input after a projection on these items."""
     if traits.mode != "upsert" and traits.partitioned is None and not traits.watermarks:
         return traits
@@ -22,7 +24,7 @@ def projected(traits: Traits, of: Node, items: Iterable[Item], chosen: tuple[str
         if (column := item.expression.column) is not None:
             names.setdefault(column.lower(), item.name)
     keys = (chosen or projected_keys(traits, of, all_items)) if traits.mode == "upsert" else ()
-    partitioned, times = renamed(traits.partitioned, names), _event_times(traits, all_items)
+    partitioned, times = rename_columns(traits.partitioned, names), _event_times(traits, all_items)
     spacings = _still_spaced(traits.spacings, names, all_items)
     return Traits(traits.mode, keys, partitioned, times, spacings=spacings)
 
@@ -72,7 +74,7 @@ def _is_bound(expression: Expression, window: str) -> bool:
     return False
 
 
-def renamed(columns: tuple[str, ...] | None, names: Mapping[str, str]) -> tuple[str, ...] | None:
+def rename_columns(columns: tuple[str, ...] | None, names: Mapping[str, str]) -> tuple[str, ...] | None:
     if columns is None or any(column.lower() not in names for column in columns):
         return None
     return tuple(names[column.lower()] for column in columns)
@@ -98,7 +100,7 @@ def projected_keys(
         read = item.expression.folded
         if item.expression.column is not None or not read or not read <= set(keys):
             continue
-        value = determined(item.expression, properties, fixed_offset=fixed_offset)
+        value = expression_value(item.expression, properties, fixed_offset=fixed_offset)
         if value.why:
             reasons.append(f"{item.name} does not determine it, because {value.why}")
         elif value.columns == read:
@@ -124,7 +126,7 @@ def known_columns(of: Node, traits: Traits) -> Columns:
         if column is None:
             return None
         times = spacings.get(name.lower())
-        nullable = column.nullable and name.lower() not in present(of)
+        nullable = column.nullable and name.lower() not in non_null_columns(of)
         if times is None:
             return ColumnProperties(column.type, nullable)
         return ColumnProperties(column.type, nullable, times.gap, times.window)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, all_of, joined, quoted, variables_of
+from millstream.core.expressions import Expression, Piece, Ref, all_of, join_pieces, quote_name, variables_of
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Lookup, Node, Project
 from millstream.plan.streaming import STEPS
 from millstream.plan.traits import traits_of
-from millstream.queries.emit.draft import Draft, barrier
-from millstream.queries.emit.fuse import fuse_join, unused
+from millstream.queries.emit.draft import Draft, barrier_condition
+from millstream.queries.emit.fuse import fuse_join, unused_name
 
 Close = Callable[[Draft, Node, str], Draft]
 
@@ -65,7 +65,7 @@ def mark_rows(close: Close, right: Draft, node: Lookup) -> Draft:
     """Return the right side of an inner lookup with a column that is NULL in rows without a match."""
     (source,) = right.sources
     true = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
-    marked = replace(right, items={**right.items, unused(MARKER, right.items): true})
+    marked = replace(right, items={**right.items, unused_name(MARKER, right.items): true})
     return close(marked, node.right, f"{source.name}{MARKER}")
 
 
@@ -83,14 +83,14 @@ def fuse_lookup(left: Draft, right: Draft, node: Lookup) -> Draft | None:
             *_, marker = right.items
             return replace(fused, where=(*fused.where, _or_never((Ref(marker, source.alias),))))
         case "semi":
-            hint = f"/*+ broadcast({quoted(source.alias)}) */ " if source.broadcast else ""
-            alias = "" if source.alias == source.name else f" as {quoted(source.alias)}"
+            hint = f"/*+ broadcast({quote_name(source.alias)}) */ " if source.broadcast else ""
+            alias = "" if source.alias == source.name else f" as {quote_name(source.alias)}"
             on = (" where ", *all_of(source.on, BOOLEAN).pieces) if source.on else ()
-            pieces = ("exists (select ", hint, "1 from ", quoted(source.name), alias, *on, ")")
+            pieces = ("exists (select ", hint, "1 from ", quote_name(source.name), alias, *on, ")")
             exists = _or_never(pieces, *source.on)
             return replace(fused, sources=fused.sources[:-1], where=(*fused.where, exists))
         case _:
-            return replace(fused, where=(*fused.where, barrier()))
+            return replace(fused, where=(*fused.where, barrier_condition()))
 
 
 def guarded_filter(node: Filter) -> Filter:
@@ -115,7 +115,7 @@ def guarded_projection(node: Project) -> Project:
 
 def _guarded(expression: Expression) -> Expression:
     pieces = ("if(spark_partition_id() >= 0, ", *expression.pieces, ", null)")
-    return replace(expression, pieces=joined(pieces), nullable=True, deterministic=False, atomic=True)
+    return replace(expression, pieces=join_pieces(pieces), nullable=True, deterministic=False, atomic=True)
 
 
 def _drops_rows(expression: Expression) -> bool:
@@ -131,7 +131,7 @@ def _drops_rows(expression: Expression) -> bool:
 
 def _or_never(pieces: tuple[Piece, ...], *parts: Expression) -> Expression:
     return Expression(
-        joined((*pieces, f" or {_NEVER}")),
+        join_pieces((*pieces, f" or {_NEVER}")),
         BOOLEAN,
         deterministic=False,
         raises=any(part.raises for part in parts),

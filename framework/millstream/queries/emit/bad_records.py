@@ -8,19 +8,19 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, literal
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
 from millstream.core.types import BOOLEAN, STRING, UNKNOWN, Field, Type
-from millstream.formats.format import Decoded
+from millstream.formats.format import DecodedSql
 from millstream.formats.keys import KeyFormat
 from millstream.formats.registry import format_of
 from millstream.formats.sql import BAD
 from millstream.outputs.kinds import POSITION
-from millstream.plan.nodes import Column, Decode, Good, Node, Output, ReadColumns
+from millstream.plan.nodes import Column, Decode, Node, Output, ReadColumns, RecordValidity
 from millstream.plan.nodes.order import in_order
 from millstream.queries.emit.draft import PLACED, RECORD, Draft
 
 
-class Defect(Struct, frozen=True):
+class DecodeDefect(Struct, frozen=True):
     """A way in which a record can't be decoded."""
 
     present: tuple[Piece, ...]
@@ -30,7 +30,7 @@ class Defect(Struct, frozen=True):
     reason: tuple[Piece, ...]
 
 
-class Aliases(Struct, frozen=True):
+class DecodeAliases(Struct, frozen=True):
     """What a Decode reads: the records, and the rows of their decoded values and keys."""
 
     records: str = ""
@@ -42,7 +42,7 @@ class DecodedPart(Struct, frozen=True):
     """The value or the key of a record, decoded."""
 
     column: Literal["value", "key"]
-    decoded: Decoded
+    decoded: DecodedSql
     names: tuple[str, ...]
     """The columns of its rows, if it has any."""
     alias: str
@@ -61,8 +61,8 @@ class DecodedPart(Struct, frozen=True):
         if self.decoded.required:
             reason = self._why or (Ref(BAD, self.alias), "[0].reason")
         else:
-            reason = placed(self.decoded.why, records, STRING).pieces
-        return joined((f"concat({literal(self.prefix)}, ", *reason, ")")) if self.prefix else reason
+            reason = over_relation(self.decoded.why, records, STRING).pieces
+        return join_pieces((f"concat({sql_literal(self.prefix)}, ", *reason, ")")) if self.prefix else reason
 
     @property
     def must_be_good(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class DecodedPart(Struct, frozen=True):
         """SQL of the reason of the first bad column that is read; empty if all columns are."""
         if self.column == "key" or self.read is None or {n.lower() for n in self.names} <= {*self.read}:
             return ()
-        literals = "".join(f", {literal(name)}" for name in self.names if name.lower() in self.read)
+        literals = "".join(f", {sql_literal(name)}" for name in self.names if name.lower() in self.read)
         return ("bad_reason(", Ref(BAD, self.alias), f"{literals})")
 
     def bad(self, records: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
@@ -84,7 +84,7 @@ class DecodedPart(Struct, frozen=True):
         if not self.decoded.rows:
             if not self.decoded.good:
                 return None
-            good = placed(self.decoded.good, records, BOOLEAN).pieces
+            good = over_relation(self.decoded.good, records, BOOLEAN).pieces
             return ("not ", *good), good
         bad = Ref(BAD, self.alias)
         present: tuple[Piece, ...] = (bad, " is not null")
@@ -102,7 +102,7 @@ class DecodedPart(Struct, frozen=True):
     def columns(self) -> tuple[Piece, ...]:
         """Return the names of bad columns as SQL: a text, or NULL. `*` is the whole value."""
         if self.column == "key" or not self.decoded.required:
-            return (literal("_key" if self.column == "key" else "*"),)
+            return (sql_literal("_key" if self.column == "key" else "*"),)
         return ("array_join(", Ref(BAD, self.alias), ".column, ',', '*')")
 
 
@@ -137,34 +137,34 @@ def key_of(node: Decode, alias: str) -> DecodedPart | None:
 
 
 def defects_of(
-    node: Decode, aliases: Aliases, columns: tuple[str, ...] | None = None
-) -> tuple[tuple[DecodedPart, Defect], ...]:
+    node: Decode, aliases: DecodeAliases, columns: tuple[str, ...] | None = None
+) -> tuple[tuple[DecodedPart, DecodeDefect], ...]:
     """Return what can be wrong with a record for what reads some of its columns; by default, all."""
     value, key = value_of(node, aliases.value), key_of(node, aliases.key)
     both = [replace(value, read=columns)]
     if key is not None and (columns is None or "_key" in columns):
         both.append(key)
-    defects: list[tuple[DecodedPart, Defect]] = []
+    defects: list[tuple[DecodedPart, DecodeDefect]] = []
     for part in both:
         if (conditions := part.bad(aliases.records)) is not None:
-            bad, good = map(joined, conditions)
-            defects.append((part, Defect(bad, _condition(good), part.reason(aliases.records))))
+            bad, good = map(join_pieces, conditions)
+            defects.append((part, DecodeDefect(bad, _condition(good), part.reason(aliases.records))))
     return tuple(defects)
 
 
-def good_expression(node: Decode, aliases: Aliases, columns: tuple[str, ...]) -> Expression:
+def good_expression(node: Decode, aliases: DecodeAliases, columns: tuple[str, ...]) -> Expression:
     """Return the condition under which a record is good for what reads some of its columns."""
     pieces: list[Piece] = []
     for _, defect in defects_of(node, aliases, columns):
         pieces += [" and " if pieces else "", *defect.absent.pieces]
-    return _condition(joined(pieces or ("true",)))
+    return _condition(join_pieces(pieces or ("true",)))
 
 
 def _condition(pieces: tuple[Piece, ...]) -> Expression:
-    return Expression(joined(pieces), BOOLEAN, nullable=False, atomic=True)
+    return Expression(join_pieces(pieces), BOOLEAN, nullable=False, atomic=True)
 
 
-def read_goods(node: Decode, names: Container[str]) -> tuple[Good, ...]:
+def read_goods(node: Decode, names: Container[str]) -> tuple[RecordValidity, ...]:
     """Return those columns of a source, by which models drop bad records, that have some names."""
     return tuple(validity for validity in node.good if validity.name in names)
 
@@ -195,17 +195,17 @@ def counts_bad(node: Node) -> bool:
     """Whether a node skips and counts records that can't be decoded."""
     if not isinstance(node, Decode) or node.on_bad_record != "skip":
         return False
-    return bool(defects_of(node, Aliases()))
+    return bool(defects_of(node, DecodeAliases()))
 
 
 def sends_bad(node: Node) -> bool:
     """Whether a node sends on records that can't be decoded; in some formats, all can be."""
     if not isinstance(node, Decode) or node.on_bad_record != "dead_letter":
         return False
-    return bool(defects_of(node, Aliases()))
+    return bool(defects_of(node, DecodeAliases()))
 
 
-def with_bad(draft: Draft, node: Decode, aliases: Aliases, by: Container[str]) -> Draft:
+def with_bad(draft: Draft, node: Decode, aliases: DecodeAliases, by: Container[str]) -> Draft:
     """Add the column `_bad`: the record, the `reason` and the bad `columns`; NULL if all models read it."""
     read = bad_by(node, by)
     defects = defects_of(node, aliases, read)
@@ -218,17 +218,17 @@ def with_bad(draft: Draft, node: Decode, aliases: Aliases, by: Container[str]) -
         columns += [", ", "if(", *defect.present, ", ", *part.columns(), ", null)"]
     record = (*_raw(_RECORD_FIELDS, aliases.records), ", ", *reason, " end as reason, ")
     record = (*record, "concat_ws(','", *columns, ") as columns)")
-    pieces = joined(("if(", *_any([defect for _, defect in defects]), ", ", *record, ", null)"))
+    pieces = join_pieces(("if(", *_any([defect for _, defect in defects]), ", ", *record, ", null)"))
     return replace(draft, items={**draft.items, BAD: Expression(pieces, UNKNOWN, atomic=True)})
 
 
-def with_bad_flag(draft: Draft, node: Decode, aliases: Aliases) -> Draft:
+def with_bad_flag(draft: Draft, node: Decode, aliases: DecodeAliases) -> Draft:
     """Add the column `_bad`: whether a record can't be decoded."""
     flag = _condition(_any([defect for _, defect in defects_of(node, aliases)]))
     return replace(draft, items={**draft.items, BAD: flag})
 
 
-def _any(defects: Sequence[Defect]) -> tuple[Piece, ...]:
+def _any(defects: Sequence[DecodeDefect]) -> tuple[Piece, ...]:
     first, *others = defects
     pieces = [*first.present]
     for defect in others:
@@ -245,7 +245,7 @@ def with_record(draft: Draft, records: str, *, for_dead_letters: bool) -> Draft:
 
     The headers that say the position are made once for all records that a row becomes.
     """
-    position = joined(
+    position = join_pieces(
         ("concat_ws('-'", *(piece for name in _POSITION for piece in (", ", Ref(name, records))), ")")
     )
     headers = (
@@ -254,7 +254,7 @@ def with_record(draft: Draft, records: str, *, for_dead_letters: bool) -> Draft:
         f" as binary))) as {PLACED})",
     )
     record_column = Expression(
-        joined((*_raw(_RECORD_FIELDS if for_dead_letters else _POSITION, records), *headers)),
+        join_pieces((*_raw(_RECORD_FIELDS if for_dead_letters else _POSITION, records), *headers)),
         UNKNOWN,
         nullable=False,
         atomic=True,
@@ -274,14 +274,14 @@ def topic_of(node: Decode) -> str:
     return node.relation.rpartition(".")[2]
 
 
-def failure(node: Decode, records: str, reason: Sequence[Piece]) -> tuple[Piece, ...]:
+def raise_error(node: Decode, records: str, reason: Sequence[Piece]) -> tuple[Piece, ...]:
     """Return a call that raises an error with the record's position and what is wrong with it."""
-    start = literal(f"bad record: topic {topic_of(node)}, partition ")
+    start = sql_literal(f"bad record: topic {topic_of(node)}, partition ")
     partition, offset = Ref("partition", records), Ref("offset", records)
     return (f"raise_error(concat({start}, ", partition, ", ', offset ', ", offset, ", ': ', ", *reason, "))")
 
 
-def placed(pieces: Sequence[Piece], alias: str, type_: Type) -> Expression:
+def over_relation(pieces: Sequence[Piece], alias: str, type_: Type) -> Expression:
     """Return SQL over raw columns as an expression over a relation."""
     qualified = (replace(p, relation=p.relation or alias) if isinstance(p, Ref) else p for p in pieces)
-    return Expression(joined(qualified), type_, raises=True, atomic=True)
+    return Expression(join_pieces(qualified), type_, raises=True, atomic=True)

@@ -28,7 +28,7 @@ def own_copies(
 
     `once` has the `id`s of the latter.
     """
-    reachable = reached(roots, leaf)
+    reachable = reached_nodes(roots, leaf)
     order = [node for node in in_order(roots) if id(node) in reachable]
     marked = _marked(order, leaf)
     readers = Counter(map(id, roots))
@@ -41,7 +41,7 @@ def own_copies(
     return [copying.copied(root) for root in roots], copying.single_copies
 
 
-def reached(roots: Sequence[Node], leaf: Leaf) -> set[int]:
+def reached_nodes(roots: Sequence[Node], leaf: Leaf) -> set[int]:
     """Return the `id`s of the nodes to write, and of the leaves that they read."""
     ids: set[int] = set()
     waiting = list(roots)

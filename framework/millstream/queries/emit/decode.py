@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, literal
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
 from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.formats.sql import BAD
 from millstream.plan.nodes import RAW, Column, Decode, ReadColumns
 from millstream.queries.emit.bad_records import (
-    Aliases,
+    DecodeAliases,
     DecodedPart,
     defects_of,
-    failure,
     good_expression,
     key_of,
-    placed,
+    over_relation,
+    raise_error,
     read_value_of,
     topic_of,
     value_of,
@@ -28,7 +28,7 @@ _TYPES = {column.name: column.type for column in RAW}
 def decode_records(
     draft: Draft,
     node: Decode,
-    aliases: Aliases,
+    aliases: DecodeAliases,
     *,
     deletes: bool,
     good: bool = True,
@@ -81,8 +81,8 @@ def decode_records(
 
 
 def _lateral(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> Lateral:
-    call = joined(("inline(", *_rows(part, node, records, fails=fails), ")"))
-    return Lateral(placed(call, records, UNKNOWN), part.alias, (*part.names, BAD))
+    call = join_pieces(("inline(", *_rows(part, node, records, fails=fails), ")"))
+    return Lateral(over_relation(call, records, UNKNOWN), part.alias, (*part.names, BAD))
 
 
 def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tuple[Piece, ...]:
@@ -95,11 +95,15 @@ def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tupl
         return decoded.rows
     raw = Ref(part.column, records)
     if decoded.required is not None:
-        position: list[Piece] = [literal(topic_of(node)), Ref("partition", records), Ref("offset", records)]
-        position += [literal(part.prefix)] if part.prefix or part.must_be_good else []
-        required = decoded.required([*position, *map(literal, part.must_be_good)])
+        position: list[Piece] = [
+            sql_literal(topic_of(node)),
+            Ref("partition", records),
+            Ref("offset", records),
+        ]
+        position += [sql_literal(part.prefix)] if part.prefix or part.must_be_good else []
+        required = decoded.required([*position, *map(sql_literal, part.must_be_good)])
         if decoded.by_function is not None and not part.can_be_null:
-            missing = failure(node, records, (literal("the record has no value"),))
+            missing = raise_error(node, records, (sql_literal("the record has no value"),))
             return ("if(", raw, " is null, ", *missing, ", ", *required, ")")
         if decoded.by_function is not None or not part.can_be_null:
             return required
@@ -107,7 +111,7 @@ def _rows(part: DecodedPart, node: Decode, records: str, *, fails: bool) -> tupl
     absent: tuple[Piece, ...] = (" or ", raw, " is null") if part.can_be_null else ()
     return (
         *("transform(", *decoded.rows, ", parsed -> if(parsed.", BAD, " is null", *absent, ", parsed, "),
-        *failure(node, records, part.reason(records)),
+        *raise_error(node, records, part.reason(records)),
         "))",
     )
 
@@ -124,14 +128,14 @@ def _columns(
     for column, pieces in zip(columns, decoded.fields, strict=True):
         checked = pieces
         if fails and decoded.good:
-            good = placed(decoded.good, records, BOOLEAN).pieces
-            failed = failure(node, records, part.reason(records))
-            checked = joined(("if(", *good, ", ", *pieces, ", ", *failed, ")"))
-        expressions.append(placed(checked, records, column.type))
+            good = over_relation(decoded.good, records, BOOLEAN).pieces
+            failed = raise_error(node, records, part.reason(records))
+            checked = join_pieces(("if(", *good, ", ", *pieces, ", ", *failed, ")"))
+        expressions.append(over_relation(checked, records, column.type))
     return expressions
 
 
 def _field(column: Column, pieces: tuple[Piece, ...], alias: str) -> Expression:
     if not pieces:
         return Expression((Ref(column.name, alias),), column.type, atomic=True)
-    return placed(pieces, alias, column.type)
+    return over_relation(pieces, alias, column.type)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, joined
+from millstream.core.expressions import Expression, Ref, join_pieces
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Join, JoinColumn, Lookup, Node
-from millstream.queries.emit.draft import Draft, Source, within
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.draft import Draft, FromSource, rewrite_within
+from millstream.queries.emit.fuse import unused_name
 
 if TYPE_CHECKING:
     Close = Callable[[Draft, Node, str], Draft]
@@ -24,7 +24,7 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
     (source,) = right.sources
     keeps_right = node.kind in {"inner", "cross"}
     by = {joined.name: joined for joined in node.joined}
-    marker = unused(MET, right.items)
+    marker = unused_name(MET, right.items)
     met = Expression(("true",), BOOLEAN, nullable=False, atomic=True)
     conditions = list(node.on)
     if keeps_right:
@@ -41,10 +41,10 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
         )
         items = {name: right.items[name] for name in read}
         of_right = Draft({j.name: right.items[j.source] for j in node.joined if j.side == "right"})
-        where = (*right.where, *(within(of_right, condition) for condition in right_conditions))
+        where = (*right.where, *(rewrite_within(of_right, condition) for condition in right_conditions))
         once = replace(right, items={**items, marker: met}, where=where, keys=tuple(items.values()))
         side = close(once, node.right, f"{source.name}_met")
-    alias = unused(side.sources[0].name, left.aliases)
+    alias = unused_name(side.sources[0].name, left.aliases)
     of_side = {
         name: replace(expression, pieces=(Ref(name, alias),)) for name, expression in side.items.items()
     }
@@ -53,7 +53,7 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
         for j in node.joined
         if j.side == "left" or j.source in of_side
     }
-    on = tuple(within(Draft(items), condition) for condition in conditions)
+    on = tuple(rewrite_within(Draft(items), condition) for condition in conditions)
     on = on or (met,)
     test = " is not null" if node.kind == "anti" else " is null"
     missed: tuple[str | Ref, ...] = (Ref(marker, alias), test)
@@ -62,8 +62,8 @@ def join_upserts(close: Close, left: Draft, right: Draft, node: Join | Lookup) -
     return replace(
         left,
         items={name: expression for name, expression in items.items() if name in names},
-        sources=(*left.sources, Source(side.sources[0].name, alias, "left join", on)),
-        deleted=Expression(joined((*before, *missed)), BOOLEAN, nullable=False),
+        sources=(*left.sources, FromSource(side.sources[0].name, alias, "left join", on)),
+        deleted=Expression(join_pieces((*before, *missed)), BOOLEAN, nullable=False),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Piece, Ref, joined, replace_columns, variables_of
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, replace_columns, variables_of
 from millstream.core.types import BOOLEAN, Type
 from millstream.plan.nodes import Column
 from millstream.plan.optimizer.cost import is_free
@@ -30,7 +30,7 @@ PLACED = "placed"
 """The field of `RECORD` with the headers that say where the record was."""
 
 
-def barrier(copy: int = 0) -> Expression:
+def barrier_condition(copy: int = 0) -> Expression:
     """Return a condition that always holds, and across which Catalyst moves no other condition.
 
     `rand() >= 0` doesn't work: OptimizeRand replaces it by `true`, and IncrementalExecution gives each
@@ -39,7 +39,7 @@ def barrier(copy: int = 0) -> Expression:
     return Expression((f"spark_partition_id() >= {-copy}",), BOOLEAN, nullable=False, deterministic=False)
 
 
-class Source(Struct, frozen=True):
+class FromSource(Struct, frozen=True):
     """A view or CTE in a FROM clause."""
 
     name: str
@@ -65,7 +65,7 @@ class Draft(Struct, frozen=True):
 
     items: Mapping[str, Expression]
     """The columns of the node, in their order."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FromSource, ...] = ()
     laterals: tuple[Lateral, ...] = ()
     where: tuple[Expression, ...] = ()
     keys: tuple[Expression, ...] | None = None
@@ -119,12 +119,12 @@ def of_relation(
             column: Expression((Ref(column, name),), typed.type, typed.nullable, atomic=True)
             for column, typed in columns
         },
-        (Source(name, name),),
+        (FromSource(name, name),),
         deleted=deleted_column if deleted else None,
     )
 
 
-def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False) -> bool:
+def fits_draft(draft: Draft, expressions: Iterable[Expression], *, again: bool = False) -> bool:
     """Whether expressions over the draft's columns can be written within it.
 
     A calculation is written only once, since Spark repeats it as often as it is written. With `again`, the
@@ -153,15 +153,15 @@ def fits(draft: Draft, expressions: Iterable[Expression], *, again: bool = False
     )
 
 
-def within(draft: Draft, expression: Expression) -> Expression:
-    """Rewrite an expression over the draft's columns to one over its sources; check `fits` first."""
+def rewrite_within(draft: Draft, expression: Expression) -> Expression:
+    """Rewrite an expression over the draft's columns to one over its sources; check `fits_draft` first."""
     item = draft.items.get(expression.column or "")
     if item is not None and (item.type, item.nullable) == (expression.type, expression.nullable):
         return item  # a plain column
     return replace_columns(expression, lambda ref: draft.items.get(ref.column))
 
 
-def composed(
+def compose_expression(
     parts: Sequence[Expression],
     pieces: Iterable[Piece],
     type_: Type,
@@ -171,7 +171,7 @@ def composed(
 ) -> Expression:
     """Return an expression composed of others, with their properties."""
     return Expression(
-        joined(pieces),
+        join_pieces(pieces),
         type_,
         nullable,
         all(part.deterministic for part in parts),
@@ -182,6 +182,6 @@ def composed(
     )
 
 
-def once(expression: Expression) -> bool:
+def must_run_once(expression: Expression) -> bool:
     """Whether an expression must be calculated exactly once for each row it was written for."""
     return bool(expression.functions) or not expression.deterministic

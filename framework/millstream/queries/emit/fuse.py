@@ -8,7 +8,15 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, called_function, joined, variables_of, windows
+from millstream.core.expressions import (
+    Expression,
+    Piece,
+    Ref,
+    called_function,
+    join_pieces,
+    variables_of,
+    window_calls,
+)
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import (
     Aggregate,
@@ -29,13 +37,13 @@ from millstream.queries.emit.draft import (
     ENCODED_VALUE,
     LOCATED,
     Draft,
+    FromSource,
     Lateral,
-    Source,
-    barrier,
-    composed,
-    fits,
-    once,
-    within,
+    barrier_condition,
+    compose_expression,
+    fits_draft,
+    must_run_once,
+    rewrite_within,
 )
 from millstream.queries.emit.every_tombstone import unless_every_tombstone
 
@@ -56,12 +64,12 @@ def fuse_filter(
 
     A row that does not meet a `lasting` condition never met it, so there is nothing to delete.
     """
-    if not fits(draft, node.conditions, again=True):
+    if not fits_draft(draft, node.conditions, again=True):
         return None
-    conditions = tuple(within(draft, condition) for condition in node.conditions)
+    conditions = tuple(rewrite_within(draft, condition) for condition in node.conditions)
     if deletes:
         marked = replace(draft, deleted=delete_unless(draft.deleted, conditions))
-        met = tuple(unless_every_tombstone(within(draft, condition)) for condition in lasting)
+        met = tuple(unless_every_tombstone(rewrite_within(draft, condition)) for condition in lasting)
         if draft.keys is not None:
             return replace(marked, having=(*draft.having, *met))
         return replace(marked, where=(*draft.where, *met))
@@ -88,7 +96,7 @@ def delete_unless(before: Expression | None, conditions: Iterable[Expression]) -
     for condition in conditions:
         parts.append(condition)
         pieces += [" or not coalesce(" if pieces else "not coalesce(", *condition.pieces, ", false)"]
-    return composed(parts, pieces, BOOLEAN, nullable=False, atomic=False)
+    return compose_expression(parts, pieces, BOOLEAN, nullable=False, atomic=False)
 
 
 def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | None:
@@ -97,12 +105,12 @@ def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | No
     guarded = draft.deleted is not None and any(expression.raises for expression in expressions)
     if guarded and (draft.deleted is None or draft.deleted.column is None):
         return None
-    if not fits(draft, expressions):
+    if not fits_draft(draft, expressions):
         return None
     if draft.keys is not None and any(_asks_for_time(expression) for expression in expressions):
         return None
-    items = {item.name: within(draft, item.expression) for item in node.items}
-    if len({call for expression in (*items.values(), *draft.where) for call in windows(expression)}) > 1:
+    items = {item.name: rewrite_within(draft, item.expression) for item in node.items}
+    if len({call for expression in (*items.values(), *draft.where) for call in window_calls(expression)}) > 1:
         return None
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e, n) for n, e in items.items()}
@@ -124,19 +132,23 @@ def _unless(deleted: Expression, expression: Expression, name: str) -> Expressio
     if not expression.raises or expression.functions:
         return expression
     pieces = ("if(", *deleted.pieces, ", null, ", *expression.pieces, ")")
-    return replace(expression, pieces=joined(pieces), nullable=True, atomic=True)
+    return replace(expression, pieces=join_pieces(pieces), nullable=True, atomic=True)
 
 
 def fuse_aggregate(draft: Draft, node: Aggregate) -> Draft | None:
     """Group a SELECT that does not group yet."""
     parts = node.expressions
-    if draft.keys is not None or draft.deleted is not None or not fits(draft, parts):
+    if draft.keys is not None or draft.deleted is not None or not fits_draft(draft, parts):
         return None
-    by = [within(draft, key.expression) for key in node.keys]
-    if any(once(key) or key.reads or not key.refs for key in by):
+    by = [rewrite_within(draft, key.expression) for key in node.keys]
+    if any(must_run_once(key) or key.reads or not key.refs for key in by):
         return None  # a number in GROUP BY is a position
-    used = [within(draft, part) for part in parts]
-    if any(once(expression) for expression, part in zip(used, parts, strict=True) if not once(part)):
+    used = [rewrite_within(draft, part) for part in parts]
+    if any(
+        must_run_once(expression)
+        for expression, part in zip(used, parts, strict=True)
+        if not must_run_once(part)
+    ):
         return None  # Spark allows neither within an aggregate
     items = {key.name: _window(node, expression) for key, expression in zip(node.keys, by, strict=True)}
     for measure in node.measures:
@@ -161,13 +173,13 @@ def _has_column(node: Node, name: str) -> bool:
 
 
 def _measured(draft: Draft, measure: Measure) -> Expression:
-    call = within(draft, measure.call)
+    call = rewrite_within(draft, measure.call)
     if measure.condition is None:
         return call
-    condition = within(draft, measure.condition)
+    condition = rewrite_within(draft, measure.condition)
     return replace(
         call,
-        pieces=joined((*call.pieces, " filter (where ", *condition.pieces, ")")),
+        pieces=join_pieces((*call.pieces, " filter (where ", *condition.pieces, ")")),
         deterministic=call.deterministic and condition.deterministic,
         raises=call.raises or condition.raises,
         functions=call.functions + condition.functions,
@@ -178,16 +190,21 @@ def _measured(draft: Draft, measure: Measure) -> Expression:
 
 def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
     """Add LATERAL VIEW; a Python function returns an array of structs, and Spark calls it once a row."""
-    if draft.where or draft.keys is not None or draft.deleted is not None or not fits(draft, (node.call,)):
+    if (
+        draft.where
+        or draft.keys is not None
+        or draft.deleted is not None
+        or not fits_draft(draft, (node.call,))
+    ):
         return None
-    if any(once(expression) for expression in draft.items.values()):
+    if any(must_run_once(expression) for expression in draft.items.values()):
         return None
     if node.function in JOINED_LATERALLY and draft.laterals:
         return None  # no JOIN after a LATERAL VIEW
-    call = within(draft, node.call)
+    call = rewrite_within(draft, node.call)
     if node.python:
-        call = replace(call, pieces=joined(("inline(", *call.pieces, ")")))
-    alias = unused(node.function, draft.aliases)
+        call = replace(call, pieces=join_pieces(("inline(", *call.pieces, ")")))
+    alias = unused_name(node.function, draft.aliases)
     columns = {
         c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.generated
     }
@@ -205,7 +222,7 @@ def fuse_watermark(draft: Draft, node: Watermark) -> Draft | None:
     # Without the barrier, Catalyst pushes conditions below the watermark (PushPredicateThroughNonJoin), also
     # inferred ones (InferFiltersFromConstraints). It would miss rows then, and windows would close later.
     timed = replace(source, watermark=(time, node.delay))
-    return replace(draft, sources=(timed,), where=(*draft.where, barrier(node.copy)))
+    return replace(draft, sources=(timed,), where=(*draft.where, barrier_condition(node.copy)))
 
 
 def fuse_join(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
@@ -215,28 +232,28 @@ def fuse_join(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     outer = node.kind in {"right", "full"}
     if not left.plain and (outer or left.keys is not None or left.laterals or left.body or left.hint):
         return None
-    if any(once(expression) for expression in left.items.values()) or any(
+    if any(must_run_once(expression) for expression in left.items.values()) or any(
         not e.deterministic for e in left.where
     ):
         return None
     (source,) = right.sources
-    alias = unused(source.alias, left.aliases)
+    alias = unused_name(source.alias, left.aliases)
     sides: Mapping[str, Mapping[str, Expression]] = {
         "left": left.items,
         "right": {name: _aliased(expression, alias) for name, expression in right.items.items()},
     }
     items = {column.name: sides[column.side][column.source] for column in node.joined}
     read = {name for condition in node.on for name in condition.columns}
-    if not all(is_free(items[name]) for name in read) or not fits(Draft(items), node.on):
+    if not all(is_free(items[name]) for name in read) or not fits_draft(Draft(items), node.on):
         return None
     conditions = _veiled(node) if isinstance(node, Join) else node.on
-    on = tuple(within(Draft(items), condition) for condition in conditions)
+    on = tuple(rewrite_within(Draft(items), condition) for condition in conditions)
     kind = node.kind
     if kind in {"inner", "cross"}:
         # Spark has no cross join of streams, even if WHERE joins them: `from a, b where …`.
         kind = "inner" if on or isinstance(node, Join) else "cross"
     broadcast = isinstance(node, Lookup) and node.broadcast
-    added = Source(source.name, alias, JOINS[kind], on, broadcast=broadcast)
+    added = FromSource(source.name, alias, JOINS[kind], on, broadcast=broadcast)
     names = {column.name for column in node.columns}
     return replace(
         left,
@@ -260,7 +277,9 @@ def _veiled(node: Join) -> tuple[Expression, ...]:
         if len({sides[name] for name in condition.columns}) > 1 or condition.pieces[1:] == (" is not null",)
         # Catalyst removes coalesce and if around a condition that is never NULL, but keeps casts.
         else replace(
-            condition, pieces=joined(("cast(cast((", *condition.pieces, ") as int) as boolean)")), atomic=True
+            condition,
+            pieces=join_pieces(("cast(cast((", *condition.pieces, ") as int) as boolean)")),
+            atomic=True,
         )
         for condition in node.on
     )
@@ -271,7 +290,7 @@ def _aliased(expression: Expression, alias: str) -> Expression:
     return replace(expression, pieces=(replace(ref, relation=alias),))
 
 
-def unused(name: str, used: Iterable[str]) -> str:
+def unused_name(name: str, used: Iterable[str]) -> str:
     return unused_in(name, {other.lower() for other in used})
 
 
@@ -282,10 +301,10 @@ def unused_in(name: str, folded: AbstractSet[str]) -> str:
     return name
 
 
-def cast(expression: Expression, node: Node, index: int) -> Expression:
+def cast_side(expression: Expression, node: Node, index: int) -> Expression:
     """Cast a column of one side of a union to the common type."""
     type_ = node.columns[index].type
     if expression.type == type_:
         return expression
     pieces = ("cast(", *expression.pieces, f" as {type_})")
-    return replace(expression, pieces=joined(pieces), type=type_, atomic=True)
+    return replace(expression, pieces=join_pieces(pieces), type=type_, atomic=True)

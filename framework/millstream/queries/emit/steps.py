@@ -12,11 +12,11 @@ from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.queries.emit.bad_records import counts_bad, read_goods
-from millstream.queries.emit.copies import Leaf, own_copies, reached
-from millstream.queries.emit.fuse import unused
+from millstream.queries.emit.copies import Leaf, own_copies, reached_nodes
+from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.names import node_name
 from millstream.queries.emit.text import Reads
-from millstream.queries.emit.walk import EmitOptions, Emitted, emit, read_names
+from millstream.queries.emit.walk import EmitOptions, EmittedSql, emit_sql, read_names
 
 
 class SqlView(Struct, frozen=True, tag="sql"):
@@ -104,11 +104,11 @@ class CountedView(Struct, frozen=True, tag="counted"):
 Step = SqlView | DedupeView | WindowView | StatefulView | TemporalView | CountedView
 
 
-class Stepped(Struct, frozen=True):
+class SteppedSql(Struct, frozen=True):
     """The views in their order, and the final SQL over them."""
 
     steps: tuple[Step, ...]
-    emitted: Emitted
+    emitted: EmittedSql
 
 
 def in_steps(
@@ -118,7 +118,7 @@ def in_steps(
     deletes: bool = False,
     reads: Reads | None = None,
     how: EmitOptions | None = None,
-) -> Stepped:
+) -> SteppedSql:
     """Return the SQL of some nodes, split into steps where SQL is not enough."""
     how = how or EmitOptions()
     roots, copies = own_copies(roots, leaf, how.trunks | how.shared.keys())
@@ -127,20 +127,20 @@ def in_steps(
     # A deleted row ends the version before it.
     deletes = deletes or any(isinstance(node, TemporalJoin) for node in order)
     if not any(_is_step(node) or counts_bad(node) for node in order):
-        return Stepped((), emit(roots, leaf, deletes=deletes, reads=reads, how=how))
+        return SteppedSql((), emit_sql(roots, leaf, deletes=deletes, reads=reads, how=how))
     names: dict[int, str] = {}
     used = [*how.reserved, *(name for node in order if (name := leaf(node)) is not None)]
     used += read_names(order, reads) if reads else ()
-    below = reached(roots, leaf)
+    below = reached_nodes(roots, leaf)
 
     def name_of(node: Node) -> str | None:
         return names.get(id(node)) or leaf(node)
 
-    def write(node: Node, shared: Mapping[int, str]) -> Emitted:
-        return emit((node,), name_of, deletes=deletes, reads=reads, how=replace(how, shared=shared))
+    def write(node: Node, shared: Mapping[int, str]) -> EmittedSql:
+        return emit_sql((node,), name_of, deletes=deletes, reads=reads, how=replace(how, shared=shared))
 
     def named(node: Node) -> str:
-        name = unused(node_name(node), used)
+        name = unused_name(node_name(node), used)
         used.append(name)
         return name
 
@@ -156,9 +156,9 @@ def in_steps(
         elif isinstance(node, Decode) and counts_bad(node):
             good = tuple(validity.name for validity in read_goods(node, how.drops_by) or node.good)
             bad_options = replace(how, mark_bad=True, trunks=frozenset[int]())
-            emitted = emit((node,), name_of, deletes=deletes, reads=reads, how=bad_options)
+            emitted = emit_sql((node,), name_of, deletes=deletes, reads=reads, how=bad_options)
             names[id(node)] = name = named(node)
-            decoded = unused(f"{name}_decoded", used)
+            decoded = unused_name(f"{name}_decoded", used)
             used.append(decoded)
             steps += [SqlView(decoded, emitted.statement()), CountedView(name, decoded, node.relation, good)]
         elif _is_step(node):
@@ -168,7 +168,7 @@ def in_steps(
             names[id(node)] = name = named(node)
             steps.append(_step(node, name, *input_views))
     last = replace(how, shared={}, reserved=tuple(used))
-    return Stepped(tuple(steps), emit(roots, name_of, deletes=deletes, reads=reads, how=last))
+    return SteppedSql(tuple(steps), emit_sql(roots, name_of, deletes=deletes, reads=reads, how=last))
 
 
 def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | TemporalJoin | Watermark]:
@@ -177,7 +177,7 @@ def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | TemporalJoin | Waterma
     )
 
 
-def _input(emitted: Emitted, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:
+def _input(emitted: EmittedSql, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:
     """Return the view that a step reads: an existing one if it is unchanged, otherwise a new one."""
     draft = emitted.finals[0].draft
     if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):

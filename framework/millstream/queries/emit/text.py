@@ -7,29 +7,29 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Ref, called_function, quoted, render
-from millstream.queries.emit.draft import DELETED, Draft, Lateral, Source
+from millstream.core.expressions import Expression, Ref, called_function, quote_name, render_sql
+from millstream.queries.emit.draft import DELETED, Draft, FromSource, Lateral
 from millstream.queries.emit.fuse import JOINED_LATERALLY, unused_in
 
 Reads = Callable[[str], str]
 """Returns the view that a subquery reads for a relation, by the relation's id."""
 
 
-class Cte(Struct, frozen=True):
+class EmittedCte(Struct, frozen=True):
     name: str
     sql: str
     comment: str = ""
 
 
-def statement(ctes: Iterable[Cte], body: str) -> str:
+def write_statement(ctes: Iterable[EmittedCte], body: str) -> str:
     parts = []
     for cte in ctes:
         comment = f"  -- {cte.comment}\n" if cte.comment else ""
-        parts.append(f"{quoted(cte.name)} as (\n{comment}  {deeper(cte.sql)}\n)")
+        parts.append(f"{quote_name(cte.name)} as (\n{comment}  {indent_lines(cte.sql)}\n)")
     return f"with {', '.join(parts)}\n{body}" if parts else body
 
 
-class Select:
+class SelectWriter:
     """Writes the SELECT of a draft."""
 
     def __init__(self, draft: Draft, reads: Reads) -> None:
@@ -47,22 +47,22 @@ class Select:
         match expression.pieces:
             case (Ref() as only,):
                 return ref(only)
-        return render(expression, ref, lambda read: quoted(self.reads(read.relation)))
+        return render_sql(expression, ref, lambda read: quote_name(self.reads(read.relation)))
 
     def _ref(self, ref: Ref) -> str:
         clashes = ref.column.lower() in self._aliases
-        return self._with_relation(ref) if clashes else quoted(ref.column)
+        return self._with_relation(ref) if clashes else quote_name(ref.column)
 
     def _with_relation(self, ref: Ref) -> str:
-        column = quoted(ref.column)
-        return f"{quoted(self._alias(ref.relation))}.{column}" if ref.relation else column
+        column = quote_name(ref.column)
+        return f"{quote_name(self._alias(ref.relation))}.{column}" if ref.relation else column
 
     def _alias(self, alias: str) -> str:
         return self._renamed.get(alias, alias)
 
     def item(self, name: str, expression: Expression) -> str:
         text = self.expression(expression)
-        return text if expression.column == name else f"{text} as {quoted(name)}"
+        return text if expression.column == name else f"{text} as {quote_name(name)}"
 
     def items(self) -> list[str]:
         items = [self.item(name, expression) for name, expression in self.draft.items.items()]
@@ -75,9 +75,9 @@ class Select:
         if draft.body:
             return draft.body
         hints = [draft.hint] if draft.hint else []
-        hints += [f"broadcast({quoted(self._alias(s.alias))})" for s in draft.sources if s.broadcast]
+        hints += [f"broadcast({quote_name(self._alias(s.alias))})" for s in draft.sources if s.broadcast]
         lines = [f"select /*+ {', '.join(hints)} */" if hints else "select"]
-        lines.append(",\n".join(f"  {deeper(item)}" for item in (items or self.items())))
+        lines.append(",\n".join(f"  {indent_lines(item)}" for item in (items or self.items())))
         for index, source in enumerate(draft.sources):
             lines.append(self._source(source, first=index == 0))
         lines += [self._lateral(lateral) for lateral in draft.laterals]
@@ -88,28 +88,28 @@ class Select:
         lines += _clause("having", [self._condition(condition, qualified=True) for condition in draft.having])
         return "\n".join(lines)
 
-    def _source(self, source: Source, *, first: bool) -> str:
-        name = quoted(source.name)
+    def _source(self, source: FromSource, *, first: bool) -> str:
+        name = quote_name(source.name)
         if source.watermark:
             time, delay = source.watermark
             interval = delay if delay.lower().startswith("interval") else f"interval {delay}"
-            name += f" watermark {quoted(time)} delay of {interval}"
+            name += f" watermark {quote_name(time)} delay of {interval}"
         alias = self._alias(source.alias)
         if alias != source.name:
-            name += f" as {quoted(alias)}"
+            name += f" as {quote_name(alias)}"
         if first:
             return f"from {name}"
         on = " and ".join(self._condition(condition) for condition in source.on)
         return f"{source.join} {name}" + (f" on {on}" if on else "")
 
     def _lateral(self, lateral: Lateral) -> str:
-        alias = quoted(self._alias(lateral.alias))
+        alias = quote_name(self._alias(lateral.alias))
         if called_function(lateral.call) in JOINED_LATERALLY:
-            names = ", ".join(map(quoted, lateral.columns))
+            names = ", ".join(map(quote_name, lateral.columns))
             kind = "left join" if lateral.outer else "join"
             return f"{kind} lateral {self.expression(lateral.call)} as {alias}({names})"
         outer = "outer " if lateral.outer else ""
-        columns = ", ".join(map(quoted, lateral.columns))
+        columns = ", ".join(map(quote_name, lateral.columns))
         return f"lateral view {outer}{self.expression(lateral.call)} {alias} as {columns}"
 
     def _condition(self, expression: Expression, *, qualified: bool = False) -> str:
@@ -144,8 +144,8 @@ def _clause(word: str, conditions: list[str]) -> list[str]:
     if not conditions:
         return []
     return [
-        f"{word} {deeper(conditions[0])}",
-        *(f"  and {deeper(condition)}" for condition in conditions[1:]),
+        f"{word} {indent_lines(conditions[0])}",
+        *(f"  and {indent_lines(condition)}" for condition in conditions[1:]),
     ]
 
 
@@ -155,7 +155,7 @@ _UNBROKEN = re.compile(
 )
 
 
-def deeper(text: str) -> str:
+def indent_lines(text: str) -> str:
     """Indent all lines but the first; line breaks within literals stay."""
     if "\n" not in text:
         return text

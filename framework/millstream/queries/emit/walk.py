@@ -10,9 +10,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Read, Ref, column, quoted
+from millstream.core.expressions import Read, Ref, column_expression, quote_name
 from millstream.core.types import UNKNOWN
-from millstream.plan.lasting import lasting_conditions
+from millstream.plan.lasting_conditions import lasting_conditions
 from millstream.plan.nodes import (
     Aggregate,
     AnyNode,
@@ -41,14 +41,25 @@ from millstream.queries.emit.above_state import (
     is_guarded,
     mark_rows,
 )
-from millstream.queries.emit.bad_records import Aliases, counts_bad, with_bad, with_bad_flag, with_record
+from millstream.queries.emit.bad_records import (
+    DecodeAliases,
+    counts_bad,
+    with_bad,
+    with_bad_flag,
+    with_record,
+)
 from millstream.queries.emit.copies import Leaf
 from millstream.queries.emit.decode import decode_records
 from millstream.queries.emit.deletes import join_upserts
-from millstream.queries.emit.draft import RECORD, Draft, barrier, of_relation
-from millstream.queries.emit.error_places import calls_below, locate_expand, locate_filter, locate_projection
+from millstream.queries.emit.draft import RECORD, Draft, barrier_condition, of_relation
+from millstream.queries.emit.error_locations import (
+    calls_below,
+    locate_expand,
+    locate_filter,
+    locate_projection,
+)
 from millstream.queries.emit.fuse import (
-    cast,
+    cast_side,
     fuse_aggregate,
     fuse_expand,
     fuse_filter,
@@ -56,16 +67,16 @@ from millstream.queries.emit.fuse import (
     fuse_matched,
     fuse_project,
     fuse_watermark,
-    unused,
     unused_in,
+    unused_name,
 )
 from millstream.queries.emit.names import node_name
-from millstream.queries.emit.text import Cte, Reads, Select, statement
+from millstream.queries.emit.text import EmittedCte, Reads, SelectWriter, write_statement
 
 _WORD = re.compile(r"\w+")
 
 
-class Final(Struct, frozen=True):
+class FinalSelect(Struct, frozen=True):
     """The SELECT of one root over the CTEs."""
 
     draft: Draft
@@ -73,16 +84,16 @@ class Final(Struct, frozen=True):
 
     @property
     def sql(self) -> str:
-        return Select(self.draft, self.reads).text()
+        return SelectWriter(self.draft, self.reads).text()
 
 
-class Emitted(Struct, frozen=True):
-    ctes: tuple[Cte, ...]
-    finals: tuple[Final, ...]
+class EmittedSql(Struct, frozen=True):
+    ctes: tuple[EmittedCte, ...]
+    finals: tuple[FinalSelect, ...]
 
     def statement(self, index: int = 0) -> str:
         """Return one root's rows as a separate statement."""
-        return statement(self.ctes, self.finals[index].sql)
+        return write_statement(self.ctes, self.finals[index].sql)
 
 
 class NotWritableError(Exception):
@@ -116,14 +127,14 @@ class EmitOptions(Struct, frozen=True):
     """Views of upsert relations without deletes: they have no column `_deleted`."""
 
 
-def emit(
+def emit_sql(
     roots: Sequence[Node],
     leaf: Leaf,
     *,
     deletes: bool = False,
     reads: Reads | None = None,
     how: EmitOptions | None = None,
-) -> Emitted:
+) -> EmittedSql:
     """Return the SQL of some nodes.
 
     `deletes` keeps rows of upsert relations that no longer match, with `_deleted` true; leaves that are
@@ -139,11 +150,11 @@ class _Writer:
         self.deletes = deletes
         self.reads = reads
         self.how = how
-        self.ctes: list[Cte] = []
+        self.ctes: list[EmittedCte] = []
         self.used = {name.lower() for name in how.reserved}
         self.drafts: dict[int, Draft] = {}
 
-    def write(self, roots: Sequence[Node]) -> Emitted:
+    def write(self, roots: Sequence[Node]) -> EmittedSql:
         leaves: dict[int, str] = {}
         order = list(_below(roots, self.leaf, leaves))
         self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
@@ -169,7 +180,9 @@ class _Writer:
             elif readers[id(node)] > 1 and not draft.plain and not draft.freely:
                 draft = self.closed(draft, node)
             self.drafts[id(node)] = draft
-        return Emitted(tuple(self.ctes), tuple(Final(self.drafts[id(root)], self.reads) for root in roots))
+        return EmittedSql(
+            tuple(self.ctes), tuple(FinalSelect(self.drafts[id(root)], self.reads) for root in roots)
+        )
 
     # -- drafts become CTEs when nothing more fits into them
 
@@ -179,7 +192,7 @@ class _Writer:
         self.used.add(name.lower())
         models = (model.rpartition(".")[2] for model in node.models)
         comment = ", ".join(model for model in models if model != name)
-        self.ctes.append(Cte(name, Select(draft, self.reads).text(), comment))
+        self.ctes.append(EmittedCte(name, SelectWriter(draft, self.reads).text(), comment))
         return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)
 
     def _together(self, draft: Draft, node: Node) -> Draft:
@@ -187,14 +200,14 @@ class _Writer:
         if draft.body or draft.keys is not None or draft.laterals:
             draft = self.closed(draft, node.inputs[0] if node.inputs else node)
         return self.closed(
-            replace(draft, where=(*draft.where, barrier()), hint=self.how.shared[id(node)]), node
+            replace(draft, where=(*draft.where, barrier_condition()), hint=self.how.shared[id(node)]), node
         )
 
     def _relation(self, name: str, node: Node) -> Draft:
         columns = ((c.name, c) for c in node.columns)
         draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.without_deletes)
         if self.how.records and isinstance(node, Decode):
-            record = replace(column(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
+            record = replace(column_expression(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
             draft = replace(draft, items={**draft.items, RECORD: record})
         return draft
 
@@ -272,9 +285,9 @@ class _Writer:
     def _decoded(self, node: Decode) -> Draft:
         draft = self.drafts[id(node.input)]
         used = [*self.used, *draft.aliases]
-        value = unused(self.reads(node.relation), used)
+        value = unused_name(self.reads(node.relation), used)
         records = draft.sources[0].alias
-        aliases = Aliases(records, value, unused(f"{value}_key", [*used, value]))
+        aliases = DecodeAliases(records, value, unused_name(f"{value}_key", [*used, value]))
         keep_bad = self.how.keep_bad and node.on_bad_record == "dead_letter"
         mark_bad = self.how.mark_bad and counts_bad(node) and not node.good
         good, reads = not (keep_bad or mark_bad), self.how.fails_by.get(node.relation)
@@ -305,8 +318,8 @@ class _Writer:
         sides: list[str] = []
         for side in node.sides:
             draft = self.drafts[id(side)]
-            items = {name: cast(draft.items[name], node, i) for i, name in enumerate(side.names)}
-            sides.append(Select(replace(draft, items=items), self.reads).text())
+            items = {name: cast_side(draft.items[name], node, i) for i, name in enumerate(side.names)}
+            sides.append(SelectWriter(replace(draft, items=items), self.reads).text())
         columns = {c.name: c.expression for c in node.columns}
         union = Draft(columns, body="\nunion all\n".join(sides))
         return self.closed(union, node)
@@ -326,9 +339,9 @@ class _Writer:
         for piece in node.pieces:
             match piece:
                 case Read():
-                    parts.append(quoted(names.get(piece.relation) or self.reads(piece.relation)))
+                    parts.append(quote_name(names.get(piece.relation) or self.reads(piece.relation)))
                 case Ref():
-                    parts.append(quoted(piece.column))
+                    parts.append(quote_name(piece.column))
                 case _:
                     parts.append(piece)
         columns = {c.name: c.expression for c in node.columns}

@@ -8,14 +8,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
 _CONTROL = dict.fromkeys(range(32), " ") | {127: " "}
 
 
-def plain(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a text that is shown literally; `@name` notifies no one, and `#1` is not a link."""
     escaped = _SPECIAL.sub(r"\\\1", text.translate(_CONTROL))
     # A zero-width space, because Markdown has no escape for mentions and addresses.
     return escaped.replace("@", "@\u200b").replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
-def code(text: str) -> str:
+def escape_code(text: str) -> str:
     """Return a text as code, for a line or a cell of a table."""
     line = text.translate(_CONTROL).strip()
     if not line:
@@ -25,14 +25,14 @@ def code(text: str) -> str:
     return f"{ticks}{blank}{line}{blank}{ticks}".replace("|", "\\|")
 
 
-def sentence(text: str) -> str:
+def escape_sentence(text: str) -> str:
     """Return a sentence in which SQL and names are between backticks."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
-        return plain(text)  # a backtick is unpaired, so it is unclear which parts are code
-    return "".join(code(part) if index % 2 else plain(part) for index, part in enumerate(parts))
+        return escape_text(text)  # a backtick is unpaired, so it is unclear which parts are code
+    return "".join(escape_code(part) if index % 2 else escape_text(part) for index, part in enumerate(parts))
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence_code(text: str, language: str = "") -> str:
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence}{language}\n{text}\n{fence}"

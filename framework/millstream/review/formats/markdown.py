@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from millstream.explain.savings import shown
-from millstream.review.formats.escape import code, fenced, plain, sentence
-from millstream.review.outputs import plain as named
-from millstream.review.summary import changed, count, headline, lines, seconds
+from millstream.explain.savings import format_number
+from millstream.review.formats.escape import escape_code, escape_sentence, escape_text, fence_code
+from millstream.review.outputs import plain_names
+from millstream.review.summary import count_changed, count_of, find_lines, format_seconds, write_headline
 from millstream.review.values import (
     ColumnChange,
     ContractChange,
     Level,
     NodeChange,
     QueryChange,
-    Replay,
+    QueryRebuild,
     Review,
     RuleChange,
 )
@@ -40,7 +40,7 @@ _MOST_LINES = 12
 _UNKNOWN = "contents unknown without `--ask-kafka`"
 
 
-def markdown(review: Review) -> str:
+def write_comment(review: Review) -> str:
     """Return the comment; its first line is a marker by which a bot finds it."""
     head = [*_head(review), ""]
     folded = [(title, text) for title, text in _sections(review) if text]
@@ -62,18 +62,18 @@ def markdown(review: Review) -> str:
 def _head(review: Review) -> Iterator[str]:
     yield f"<!-- millstream-review {_marker(review.project)} {_marker(review.target)} -->"
     mark = _MARKS[review.levels[0]].partition(" ")[0] if review.levels else "✅"
-    yield f"### {mark} Millstream: {headline(review)}"
+    yield f"### {mark} Millstream: {write_headline(review)}"
     yield ""
-    commit = f" ({code(review.against.commit)})" if review.against.commit else ""
-    what = plain(changed(review))
-    yield f"{what[:1].upper()}{what[1:]}, compared with {code(review.against.name)}{commit}."
+    commit = f" ({escape_code(review.against.commit)})" if review.against.commit else ""
+    what = escape_text(count_changed(review))
+    yield f"{what[:1].upper()}{what[1:]}, compared with {escape_code(review.against.name)}{commit}."
     for limit in review.limits:
-        yield f"\n> {sentence(limit)}"
-    rows = list(lines(review))
+        yield f"\n> {escape_sentence(limit)}"
+    rows = list(find_lines(review))
     if rows:
         yield "\n| | | why |\n|---|---|---|"
         for line in rows[:_MOST_LINES]:
-            yield f"| {_MARKS[line.level]} | {sentence(line.what)} | {sentence(line.why)} |"
+            yield f"| {_MARKS[line.level]} | {escape_sentence(line.what)} | {escape_sentence(line.why)} |"
         if len(rows) > _MOST_LINES:
             yield f"| | {len(rows) - _MOST_LINES} more below | |"
 
@@ -87,7 +87,7 @@ def _sections(review: Review) -> Iterator[tuple[str, str]]:
     yield _state_title(review), "\n\n".join(map(_query, review.queries))
     yield _contract_title(review), "\n\n".join(map(_contract, review.contracts))
     yield "Cost and plan", "\n\n".join(filter(None, (_costs(review), _rules(review.rules))))
-    yield "Drawing", fenced(review.diagram, "mermaid") if review.diagram else ""
+    yield "Drawing", fence_code(review.diagram, "mermaid") if review.diagram else ""
 
 
 def _state_title(review: Review) -> str:
@@ -100,25 +100,27 @@ def _state_title(review: Review) -> str:
 
 
 def _query(query: QueryChange) -> str:
-    models = f" ({', '.join(map(code, query.models))})" if query.models else ""
-    parts = [f"**{code(query.name)}: {query.status}**{models}\n"]
-    parts += [f"- {sentence(text)}" for text in (*query.reasons, *query.notes)]
+    models = f" ({', '.join(map(escape_code, query.models))})" if query.models else ""
+    parts = [f"**{escape_code(query.name)}: {query.status}**{models}\n"]
+    parts += [f"- {escape_sentence(text)}" for text in (*query.reasons, *query.notes)]
     if query.stages:
         parts.append(f"- `millstream apply`: {', '.join(query.stages)}")
     if query.command:
-        parts.append(f"\nContinue with existing state:\n\n{fenced(query.command, 'sh')}")
+        parts.append(f"\nContinue with existing state:\n\n{fence_code(query.command, 'sh')}")
     if query.replay:
         parts.append(_replay(query.replay, "Or rebuild it" if query.command else "Rebuild it"))
     return "\n".join(parts)
 
 
-def _replay(replay: Replay, title: str) -> str:
-    estimate = f", about {seconds(replay.seconds)}" if replay.seconds else ""
-    parts = [f"\n{title}{estimate}:\n\n{fenced(replay.command, 'sh')}\n"]
+def _replay(replay: QueryRebuild, title: str) -> str:
+    estimate = f", about {format_seconds(replay.seconds)}" if replay.seconds else ""
+    parts = [f"\n{title}{estimate}:\n\n{fence_code(replay.command, 'sh')}\n"]
     for read in replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
-        holds = f"which holds {plain(read.holds)}" if read.holds else _UNKNOWN
-        parts.append(f"- reads topic {code(read.topic)} from {plain(read.start)}, {holds}{records}")
+        holds = f"which holds {escape_text(read.holds)}" if read.holds else _UNKNOWN
+        parts.append(
+            f"- reads topic {escape_code(read.topic)} from {escape_text(read.start)}, {holds}{records}"
+        )
     if replay.tables:
         parts.append(f"- rebuilds and swaps the rows of {_codes(replay.tables)}")
     if replay.sent_again:
@@ -129,11 +131,11 @@ def _replay(replay: Replay, title: str) -> str:
 
 def _topic(text: str) -> str:
     name, _, rest = text.partition(" ")
-    return f"{code(name)} {plain(rest)}".rstrip()
+    return f"{escape_code(name)} {escape_text(rest)}".rstrip()
 
 
 def _codes(names: Iterable[str]) -> str:
-    return ", ".join(map(code, names))
+    return ", ".join(map(escape_code, names))
 
 
 def _contract_title(review: Review) -> str:
@@ -142,32 +144,37 @@ def _contract_title(review: Review) -> str:
 
 
 def _contract(contract: ContractChange) -> str:
-    by = named((contract.model,))[0]
-    parts = [f"**{contract.kind} {code(contract.name)}** {contract.status} ({code(by)})\n"]
-    parts += [f"- ❌ {sentence(reason)}" for reason in contract.breaking]
-    parts += [f"- {sentence(note)}" for note in contract.notes]
-    parts += [f"- to do: {sentence(step)}" for step in contract.todo]
+    by = plain_names((contract.model,))[0]
+    parts = [f"**{contract.kind} {escape_code(contract.name)}** {contract.status} ({escape_code(by)})\n"]
+    parts += [f"- ❌ {escape_sentence(reason)}" for reason in contract.breaking]
+    parts += [f"- {escape_sentence(note)}" for note in contract.notes]
+    parts += [f"- to do: {escape_sentence(step)}" for step in contract.todo]
     return "\n".join(parts).rstrip()
 
 
 def _costs(review: Review) -> str:
     if not review.costs:
         return ""
-    rows = "\n".join(f"| {plain(r.name)} | {shown(r.before)} | {shown(r.after)} |" for r in review.costs)
+    rows = "\n".join(
+        f"| {escape_text(r.name)} | {format_number(r.before)} | {format_number(r.after)} |"
+        for r in review.costs
+    )
     return f"| | before | after |\n|---|--:|--:|\n{rows}"
 
 
 def _rules(rules: Iterable[RuleChange]) -> str:
     items: list[str] = []
     for rule in rules:
-        models = f" ({_codes(named(rule.models))})" if rule.models else ""
-        line = f"- {code(rule.rule)} {rule.status}: {plain(rule.what)}{models}"
+        models = f" ({_codes(plain_names(rule.models))})" if rule.models else ""
+        line = f"- {escape_code(rule.rule)} {rule.status}: {escape_text(rule.what)}{models}"
         if edited := rule.edited_line:
-            line += f", since {code(f'{edited.path}:{edited.line}')} {code(edited.text)}".rstrip()
+            line += (
+                f", since {escape_code(f'{edited.path}:{edited.line}')} {escape_code(edited.text)}".rstrip()
+            )
         items.append(line)
     most = 20
     if len(items) > most:
-        items = [*items[:most], f"- and {count(len(items) - most, 'more', 'more')}"]
+        items = [*items[:most], f"- and {count_of(len(items) - most, 'more', 'more')}"]
     return "\n".join(items)
 
 
@@ -185,9 +192,9 @@ def node_details(review: Review) -> str:
 
 def _node(node: NodeChange) -> str:
     kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
-    was = f" (was {code(_plain(node.old_id))})" if node.old_id else ""
-    parts = [f"**{kind}{code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
-    parts += [f"- {sentence(text)}" for text in node.what]
+    was = f" (was {escape_code(_plain(node.old_id))})" if node.old_id else ""
+    parts = [f"**{kind}{escape_code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
+    parts += [f"- {escape_sentence(text)}" for text in node.what]
     if node.rows and node.kind == "model":
         parts.append("- so its rows change, and all of its columns")
     if node.because:
@@ -200,10 +207,10 @@ def _node(node: NodeChange) -> str:
 def _where(node: NodeChange) -> str:
     """Return the file, and the first edited line, which may be in another file (a macro, a variable)."""
     if not node.edited_lines:
-        return code(node.path)
+        return escape_code(node.path)
     first = node.edited_lines[0]
-    location = code(f"{first.path}:{first.line}")
-    return location if first.path == node.path else f"{code(node.path)}, edited in {location}"
+    location = escape_code(f"{first.path}:{first.line}")
+    return location if first.path == node.path else f"{escape_code(node.path)}, edited in {location}"
 
 
 def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
@@ -221,9 +228,9 @@ def _columns(columns: tuple[ColumnChange, ...]) -> Iterator[str]:
         if not before and not after and first.because:
             after_text = f"through {_names(map(_plain, first.because))}"
         else:
-            after_text = code(after)
-        name = f"{code(first.name)} {kinds}"
-        rows.append((name, code(before), after_text, _readers(first), _tests(first)))
+            after_text = escape_code(after)
+        name = f"{escape_code(first.name)} {kinds}"
+        rows.append((name, escape_code(before), after_text, _readers(first), _tests(first)))
     # A comment is narrow: omit columns that are empty in all rows.
     shown = [n for n in range(len(_TITLES)) if n == 0 or any(row[n] for row in rows)]
     yield f"| {' | '.join(_TITLES[n] for n in shown)} |\n|{'---|' * len(shown)}"
@@ -244,7 +251,7 @@ def _readers(column: ColumnChange) -> str:
 
 
 def _tests(column: ColumnChange) -> str:
-    return count(len(column.tests), "test") if column.tests else "none"
+    return count_of(len(column.tests), "test") if column.tests else "none"
 
 
 def _affected(nodes: Iterable[NodeChange]) -> Iterator[str]:
@@ -260,13 +267,13 @@ def _affected(nodes: Iterable[NodeChange]) -> Iterator[str]:
 def _quiet(nodes: Iterable[NodeChange]) -> Iterator[str]:
     yield "Also changed:\n"
     for node in nodes:
-        yield f"- {node.kind.replace('_', ' ')} {code(_plain(node.id))} {node.status}"
+        yield f"- {node.kind.replace('_', ' ')} {escape_code(_plain(node.id))} {node.status}"
 
 
 def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
     unique = list(dict.fromkeys(names))
     more = f" and {len(unique) - most} more" if len(unique) > most else ""
-    return ", ".join(code(name) for name in unique[:most]) + plain(more)
+    return ", ".join(escape_code(name) for name in unique[:most]) + escape_text(more)
 
 
 def _plain(id_: str) -> str:

@@ -7,13 +7,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.explain.savings import shown
-from millstream.review.outputs import plain
-from millstream.review.summary import changed, count, headline, lines, seconds
+from millstream.explain.savings import format_number
+from millstream.review.outputs import plain_names
+from millstream.review.summary import count_changed, count_of, find_lines, format_seconds, write_headline
 from millstream.review.values import ColumnChange, EditedLine, NodeChange, QueryChange, Review
 
 
-class Line(Struct, frozen=True):
+class ReviewLine(Struct, frozen=True):
     text: str
     kind: Literal["title", "bad", "warning", "good", "quiet", "plain"] = "plain"
 
@@ -24,41 +24,41 @@ _KINDS: dict[str, Literal["bad", "warning"]] = {
 _MOST = 60
 
 
-def text_lines(review: Review) -> Iterator[Line]:
-    summary = list(lines(review))
+def text_lines(review: Review) -> Iterator[ReviewLine]:
+    summary = list(find_lines(review))
     worst = _KINDS[review.levels[0]] if review.levels else "good"
-    yield Line(headline(review)[:1].upper() + headline(review)[1:], worst)
+    yield ReviewLine(write_headline(review)[:1].upper() + write_headline(review)[1:], worst)
     commit = f" ({review.against.commit})" if review.against.commit else ""
-    yield Line(f"{changed(review)}, compared with {review.against.name}{commit}", "quiet")
+    yield ReviewLine(f"{count_changed(review)}, compared with {review.against.name}{commit}", "quiet")
     for limit in review.limits:
-        yield Line(limit, "warning")
+        yield ReviewLine(limit, "warning")
     if summary:
-        yield Line("")
+        yield ReviewLine("")
     for line in summary:
         kind = _KINDS[line.level] if line.level else "plain"
-        yield Line(f"{line.level or 'rows':>8}  {line.what}: {line.why}", kind)
+        yield ReviewLine(f"{line.level or 'rows':>8}  {line.what}: {line.why}", kind)
     yield from _nodes(review)
     yield from _queries(review)
     yield from _contracts(review)
     yield from _plan(review)
 
 
-def _nodes(review: Review) -> Iterator[Line]:
+def _nodes(review: Review) -> Iterator[ReviewLine]:
     if not review.nodes:
         return
-    yield Line("")
-    yield Line("WHAT CHANGED", "title")
+    yield ReviewLine("")
+    yield ReviewLine("WHAT CHANGED", "title")
     for node in review.nodes[:_MOST]:
         location = f"  {_where(node, node.edited_lines[0])}" if node.edited_lines else ""
-        through = f" through {', '.join(plain(node.because))}" if node.because else ""
+        through = f" through {', '.join(plain_names(node.because))}" if node.because else ""
         kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
-        yield Line(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
-        yield from (Line(f"    {text}") for text in node.what)
+        yield ReviewLine(f"{_MARKS[node.status]} {kind}{_name(node)} {node.status}{through}{location}")
+        yield from (ReviewLine(f"    {text}") for text in node.what)
         if node.rows and node.status != "affected" and node.kind == "model":
-            yield Line("    so its rows change, and all of its columns")
+            yield ReviewLine("    so its rows change, and all of its columns")
         yield from map(_column, node.columns)
     if len(review.nodes) > _MOST:
-        yield Line(f"  … {len(review.nodes) - _MOST} more, see --output json", "quiet")
+        yield ReviewLine(f"  … {len(review.nodes) - _MOST} more, see --output json", "quiet")
 
 
 def _where(node: NodeChange, first: EditedLine) -> str:
@@ -71,72 +71,77 @@ _MARKS = {"added": "+", "removed": "-", "renamed": "~", "changed": "~", "affecte
 
 
 def _name(node: NodeChange) -> str:
-    was = f" (was {plain((node.old_id,))[0]})" if node.old_id else ""
+    was = f" (was {plain_names((node.old_id,))[0]})" if node.old_id else ""
     return node.id.partition(".")[2] + was
 
 
-def _column(column: ColumnChange) -> Line:
-    read = [f"{plain((r.id,))[0]}.{r.column}" if r.column else plain((r.id,))[0] for r in column.readers]
+def _column(column: ColumnChange) -> ReviewLine:
+    read = [
+        f"{plain_names((r.id,))[0]}.{r.column}" if r.column else plain_names((r.id,))[0]
+        for r in column.readers
+    ]
     direct_ids = {reader.id for reader in column.readers}
-    below = plain(id_ for id_ in column.downstream if id_ not in direct_ids)
+    below = plain_names(id_ for id_ in column.downstream if id_ not in direct_ids)
     read += [*below, *column.exposures]
     readers = f"; read by {', '.join(dict.fromkeys(read))}" if read else ""
-    tests = f"; {count(len(column.tests), 'test')}" if column.tests else ""
-    through = f" through {', '.join(plain(column.because))}" if column.because else ""
+    tests = f"; {count_of(len(column.tests), 'test')}" if column.tests else ""
+    through = f" through {', '.join(plain_names(column.because))}" if column.because else ""
     change = " → ".join(filter(None, (column.before, column.after)))
-    return Line(f"    {column.name}: {column.kind}{through}{f' {change}' if change else ''}{readers}{tests}")
+    return ReviewLine(
+        f"    {column.name}: {column.kind}{through}{f' {change}' if change else ''}{readers}{tests}"
+    )
 
 
-def _queries(review: Review) -> Iterator[Line]:
+def _queries(review: Review) -> Iterator[ReviewLine]:
     if not review.queries:
         return
-    yield Line("")
-    yield Line(f"STATE  {count(review.same_queries, 'query', 'queries')} unchanged", "title")
+    yield ReviewLine("")
+    yield ReviewLine(f"STATE  {count_of(review.same_queries, 'query', 'queries')} unchanged", "title")
     for query in review.queries:
         models = f" ({', '.join(query.models)})" if query.models else ""
-        yield Line(f"{query.name}: {query.status}{models}")
-        yield from (Line(f"    {text}") for text in (*query.reasons, *query.notes))
+        yield ReviewLine(f"{query.name}: {query.status}{models}")
+        yield from (ReviewLine(f"    {text}") for text in (*query.reasons, *query.notes))
         if query.stages:
-            yield Line(f"    apply: {', '.join(query.stages)}", "quiet")
+            yield ReviewLine(f"    apply: {', '.join(query.stages)}", "quiet")
         yield from _commands(query)
 
 
-def _commands(query: QueryChange) -> Iterator[Line]:
+def _commands(query: QueryChange) -> Iterator[ReviewLine]:
     if query.command:
-        yield Line(f"    to continue with existing state: {query.command}")
+        yield ReviewLine(f"    to continue with existing state: {query.command}")
     if query.replay is None:
         return
-    estimate = f", about {seconds(query.replay.seconds)}" if query.replay.seconds else ""
-    yield Line(f"    to rebuild it{estimate}: {query.replay.command}")
+    estimate = f", about {format_seconds(query.replay.seconds)}" if query.replay.seconds else ""
+    yield ReviewLine(f"    to rebuild it{estimate}: {query.replay.command}")
     for read in query.replay.reads:
         records = f", about {read.records:,} records" if read.records is not None else ""
         holds = f"which holds {read.holds}" if read.holds else "contents unknown without --ask-kafka"
-        yield Line(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
+        yield ReviewLine(f"      reads topic {read.topic} from {read.start}, {holds}{records}")
     if query.replay.tables:
-        yield Line(f"      rebuilds and swaps the rows of {', '.join(query.replay.tables)}")
+        yield ReviewLine(f"      rebuilds and swaps the rows of {', '.join(query.replay.tables)}")
     if query.replay.sent_again:
-        yield Line(f"      sends records again to {', '.join(query.replay.sent_again)}")
+        yield ReviewLine(f"      sends records again to {', '.join(query.replay.sent_again)}")
 
 
-def _contracts(review: Review) -> Iterator[Line]:
+def _contracts(review: Review) -> Iterator[ReviewLine]:
     if not review.contracts:
         return
-    yield Line("")
-    yield Line("TOPICS AND TABLES", "title")
+    yield ReviewLine("")
+    yield ReviewLine("TOPICS AND TABLES", "title")
     for contract in review.contracts:
-        yield Line(f"{contract.kind} {contract.name} {contract.status}")
-        yield from (Line(f"    {text}", "bad") for text in contract.breaking)
-        yield from (Line(f"    {text}") for text in contract.notes)
-        yield from (Line(f"    to do: {text}") for text in contract.todo)
+        yield ReviewLine(f"{contract.kind} {contract.name} {contract.status}")
+        yield from (ReviewLine(f"    {text}", "bad") for text in contract.breaking)
+        yield from (ReviewLine(f"    {text}") for text in contract.notes)
+        yield from (ReviewLine(f"    to do: {text}") for text in contract.todo)
 
 
-def _plan(review: Review) -> Iterator[Line]:
+def _plan(review: Review) -> Iterator[ReviewLine]:
     if not (review.costs or review.rules):
         return
-    yield Line("")
-    yield Line("COST AND PLAN", "title")
+    yield ReviewLine("")
+    yield ReviewLine("COST AND PLAN", "title")
     for row in review.costs:
-        yield Line(f"{row.name}: {shown(row.before)} → {shown(row.after)}")
+        yield ReviewLine(f"{row.name}: {format_number(row.before)} → {format_number(row.after)}")
     for rule in review.rules:
         location = f"  {rule.edited_line.path}:{rule.edited_line.line}" if rule.edited_line else ""
-        yield Line(f"{rule.rule} {rule.status}: {rule.what}{location}")
+        yield ReviewLine(f"{rule.rule} {rule.status}: {rule.what}{location}")

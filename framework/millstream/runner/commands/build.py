@@ -15,31 +15,46 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.checkpoints.applied import Applied
+from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.checkpoints.files import write_record
 from millstream.deploy.checkpoints.state_stats import write_figures
-from millstream.deploy.engine import Engine, engine
-from millstream.deploy.live.order import needs, run_in_order
-from millstream.deploy.planning.choosing import choose_queries
-from millstream.deploy.planning.stages import Continue, Create, Reset, Stage, Start, Swap, chain, rebuilt
-from millstream.deploy.stages.execute import begin, end, planned, resumed
-from millstream.deploy.stages.failed_models import isolate, without
-from millstream.deploy.stages.prepare import prepare
-from millstream.deploy.stages.rebuild import swap
-from millstream.deploy.values import Ended, Going, Job, LeftOut, Started, Tell
+from millstream.deploy.engine import Engine, start_engine
+from millstream.deploy.live.query_order import run_in_order, upstream_queries
+from millstream.deploy.planning.query_selection import choose_queries
+from millstream.deploy.planning.stages import (
+    Continue,
+    Create,
+    Reset,
+    Stage,
+    Start,
+    Swap,
+    rebuilt_queries,
+    stages_of_query,
+)
+from millstream.deploy.stages.execute import begin_stages, end_stages, stages_of_queries, stages_of_restart
+from millstream.deploy.stages.failed_models import isolate_failures, leave_out
+from millstream.deploy.stages.prepare import prepare_query
+from millstream.deploy.stages.rebuild import swap_rebuilt
+from millstream.deploy.values import Job, LeftOut, QueryProgress, QueryStarted, RunEnded, Tell
 from millstream.engine.queries.batches import batch_of
 from millstream.engine.queries.failures import is_slow_start
-from millstream.engine.queries.results import Counts, QueryResult, rows_of_states, sum_of_states
+from millstream.engine.queries.results import QueryResult, RecordCounts, rows_of_states, sum_of_states
 from millstream.engine.queries.row_tests import CountsByBatch
 from millstream.engine.queries.shared_reads import SharedRead
-from millstream.engine.queries.start import start
+from millstream.engine.queries.start import start_query
 from millstream.queries.values import Query
 from millstream.results.results import RunResults, TableChanges
-from millstream.runner.commands.interrupted import unfinished
-from millstream.runner.commands.model_results import Began, Done, nothing_built, results_of, topics
+from millstream.runner.commands.interrupted import unfinished_batch
+from millstream.runner.commands.model_results import (
+    BuildOutcome,
+    BuildStart,
+    nothing_built,
+    results_of,
+    single_writer_topics,
+)
 from millstream.runner.commands.read_together import shared_reads, side_by_side
-from millstream.runner.commands.watch import Seen, watch
+from millstream.runner.commands.watch import BatchProgress, watch_query
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
@@ -47,7 +62,7 @@ _STARTS = 3
 """How often a query is started if the machine is too busy for its Python workers."""
 
 
-class Tests(Protocol):
+class BuildTests(Protocol):
     """What is tested around a build, while its Spark runs."""
 
     def before(self) -> bool:
@@ -70,26 +85,26 @@ class _NoTests:
         pass
 
 
-def build(
-    job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None, tests: Tests | None = None
+def build_models(
+    job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None, tests: BuildTests | None = None
 ) -> RunResults:
     """Build the models of a job, in a given Spark session or a new one; logs go to `folder`."""
     tests = tests or _NoTests()
-    began = Began.now()
+    began = BuildStart.now()
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
-        running = stack.enter_context(engine(job, requested, folder, tell, spark))
+        running = stack.enter_context(start_engine(job, requested, folder, tell, spark))
         queries = choose_queries(running.job.physical.queries, job.models)
         if not tests.before():
             return results_of(job, began, queries, nothing_built(queries))
-        deployment = planned(running, queries)
-        applied = begin(running, queries, deployment)
-        queries = [query for query in queries if chain(deployment, query.name)]
+        deployment = stages_of_queries(running, queries)
+        applied = begin_stages(running, queries, deployment)
+        queries = [query for query in queries if stages_of_query(deployment, query.name)]
         started: list[StreamingQuery] = []
-        ends = running.kafka.ends(topics(queries))
+        ends = running.kafka.ends(single_writer_topics(queries))
         failed: set[str] = set()
-        waits = needs(queries)
-        plain = [query for query in queries if _is_plain(chain(deployment, query.name))]
+        waits = upstream_queries(queries)
+        plain = [query for query in queries if _is_plain(stages_of_query(deployment, query.name))]
         ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
         together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
 
@@ -104,13 +119,13 @@ def build(
         def run_and_test(query: Query, pair: SharedRead | None) -> QueryResult:
             if causes := sorted(failed.intersection(source.relation for source in query.sources)):
                 return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
-            stages = chain(deployment, query.name)
+            stages = stages_of_query(deployment, query.name)
             result = _run(running, query, stages, started, applied, pair)
             failed.update(result.left_out)
             # What is swapped together with others is not there yet.
-            if result.status == "success" and (not rebuilt(stages) or Swap((query.name,)) in stages):
+            if result.status == "success" and (not rebuilt_queries(stages) or Swap((query.name,)) in stages):
                 tests.built(query.name, frozenset(query.stored) - result.left_out.keys())
-            running.tell(Ended(result))
+            running.tell(RunEnded(result))
             return result
 
         def skip(query: Query, causes: frozenset[str]) -> QueryResult:
@@ -134,7 +149,7 @@ def build(
             stop,
         )
         succeeded = all(result.status == "success" for result in outcomes.values())
-        end(
+        end_stages(
             running,
             deployment,
             [name for name, result in outcomes.items() if result.status != "skipped"],
@@ -144,37 +159,37 @@ def build(
             write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)
         # Without tests, and without the class cache for the next start.
-        results = results_of(job, began, queries, Done(outcomes, written))
+        results = results_of(job, began, queries, BuildOutcome(outcomes, written))
         tests.after(results)
         return results
 
 
-def _written(running: Engine, before: Mapping[str, int]) -> dict[str, int]:
+def _written(engine: Engine, before: Mapping[str, int]) -> dict[str, int]:
     """Return how many records each topic received; empty if Kafka does not answer, since all work is done."""
     try:
-        written = {topic: end - before[topic] for topic, end in running.kafka.ends(before).items()}
+        written = {topic: end - before[topic] for topic, end in engine.kafka.ends(before).items()}
     except MillstreamError:
         return {}
     # The ends of transactions have offsets, too.
-    return written | {topic: count for topic, count in running.sent_exactly_once().items() if topic in before}
+    return written | {topic: count for topic, count in engine.sent_exactly_once().items() if topic in before}
 
 
 def _is_plain(stages: Sequence[Stage]) -> bool:
     return all(isinstance(stage, Reset | Create | Continue | Start) for stage in stages)
 
 
-def _stop(running: Engine, started: list[StreamingQuery]) -> None:
+def _stop(engine: Engine, started: list[StreamingQuery]) -> None:
     for streaming in list(started):
         streaming.stop()
-    running.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
+    engine.spark.sparkContext.cancelAllJobs()  # a backfill is not a streaming query that can be stopped
 
 
 class _Try:
     """What one attempt to run a query has done, also if it failed."""
 
     def __init__(self, query: Query) -> None:
-        self.seen = Seen({read.topic: read.relation for read in query.topic_reads})
-        self.counts = Counts()
+        self.seen = BatchProgress({read.topic: read.relation for read in query.topic_reads})
+        self.counts = RecordCounts()
         self.changes = TableChanges()
         self.checkpoint = ""
         self.backfilled: dict[str, dict[str, int]] = {}
@@ -195,15 +210,15 @@ def _sum(query: Query, total: QueryResult, tried: _Try) -> QueryResult:
 
 
 def _run(
-    running: Engine,
+    engine: Engine,
     query: Query,
     stages: Sequence[Stage],
     started: list[StreamingQuery],
-    applied: Applied | None,
+    applied: LastApply | None,
     shared: SharedRead | None,
 ) -> QueryResult:
     """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
-    running.tell(Started(query))
+    engine.tell(QueryStarted(query))
     began = time.monotonic()
     left_out: dict[str, Diagnostic] = {}
     total = QueryResult(query.name, "success")
@@ -211,24 +226,32 @@ def _run(
     while True:
         tried = _Try(query)
         try:
-            result = _once(running, query, stages, started, left_out, applied, tried, shared)
+            result = _once(engine, query, stages, started, left_out, applied, tried, shared)
             break
         except Exception as error:  # noqa: BLE001 -- whatever fails in a query, the others go on
             if shared is not None:
                 shared.part()
-            if is_slow_start(error) and not rebuilt(stages) and (slow_starts := slow_starts + 1) < _STARTS:
-                total, stages = _sum(query, total, tried), resumed(running, query)
+            if (
+                is_slow_start(error)
+                and not rebuilt_queries(stages)
+                and (slow_starts := slow_starts + 1) < _STARTS
+            ):
+                total, stages = _sum(query, total, tried), stages_of_restart(engine, query)
                 continue
-            failing = {} if rebuilt(stages) else isolate(running, without(running, query, left_out))
+            failing = (
+                {}
+                if rebuilt_queries(stages)
+                else isolate_failures(engine, leave_out(engine, query, left_out))
+            )
             for model, diagnostic in failing.items():
-                running.tell(LeftOut(query.name, model, diagnostic))
+                engine.tell(LeftOut(query.name, model, diagnostic))
             if not failing:
-                failed = unfinished(running, query, tried.checkpoint) if tried.checkpoint else {}
+                failed = unfinished_batch(engine, query, tried.checkpoint) if tried.checkpoint else {}
                 result = QueryResult(
                     query.name,
                     "error",
                     tried.seen.rows,
-                    diagnostic=running.diagnostic(query, error),
+                    diagnostic=engine.diagnostic(query, error),
                     reads=tried.seen.reads,
                     counts=tried.counts,
                     failed=failed,
@@ -240,7 +263,7 @@ def _run(
                 break
             total = _sum(query, total, tried)
             left_out |= failing
-            stages = resumed(running, query)
+            stages = stages_of_restart(engine, query)
     if total.rows:
         result = replace(
             result,
@@ -255,22 +278,22 @@ def _run(
 
 
 def _once(
-    running: Engine,
+    engine: Engine,
     query: Query,
     stages: Sequence[Stage],
     started: list[StreamingQuery],
     left_out: dict[str, Diagnostic],
-    applied: Applied | None,
+    applied: LastApply | None,
     tried: _Try,
     shared: SharedRead | None,
 ) -> QueryResult:
-    prepared, context = prepare(running, query, stages, left_out, applied)
+    prepared, context = prepare_query(engine, query, stages, left_out, applied)
     context = replace(context, shared=shared)
     tried.checkpoint, tried.backfilled = context.checkpoint, dict(context.backfilled)
-    streaming = start(running.spark, prepared, context, availableNow=True)
+    streaming = start_query(engine.spark, prepared, context, availableNow=True)
     started.append(streaming)
     try:
-        watch(streaming, tried.seen, lambda rows: running.tell(Going(query.name, rows)))
+        watch_query(streaming, tried.seen, lambda rows: engine.tell(QueryProgress(query.name, rows)))
     except PySparkException:
         if context.stores.raised:  # Spark passes on only its text
             raise context.stores.raised[-1] from None
@@ -282,14 +305,14 @@ def _once(
             shared.part()
         streaming.stop()
     if Swap((query.name,)) in stages:
-        swap(running, query)
-    record = running.record(query)
-    if record is not None and record.tombstones == "first" and not rebuilt(stages):
+        swap_rebuilt(engine, query)
+    record = engine.record(query)
+    if record is not None and record.tombstones == "first" and not rebuilt_queries(stages):
         record = replace(record, tombstones="needed")
-        write_record(running.files, running.checkpoint(query), record)
+        write_record(engine.files, engine.checkpoint(query), record)
     if (last := streaming.lastProgress) is not None and record is not None:
         batch = batch_of(last, CountsByBatch())
-        write_figures(running.files, running.checkpoint(query), record, batch, tried.seen.restored)
+        write_figures(engine.files, engine.checkpoint(query), record, batch, tried.seen.restored)
     return QueryResult(
         query.name,
         "success",
@@ -305,7 +328,7 @@ def _once(
     )
 
 
-def _skipped(running: Engine, query: Query, causes: Iterable[str]) -> QueryResult:
+def _skipped(engine: Engine, query: Query, causes: Iterable[str]) -> QueryResult:
     result = QueryResult(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
-    running.tell(Ended(result))
+    engine.tell(RunEnded(result))
     return result

@@ -11,13 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.deploy.checkpoints import environments as recorded
-from millstream.deploy.checkpoints.environments import Recorded, files_at
+from millstream.deploy.checkpoints.environments import RecordedEnvironment, files_at
 from millstream.engine.spark.target_lock import target_lock
 from millstream.kafka.clients import Admin
+from millstream.kafka.environment_removal import groups_with, remove_groups, remove_topics, topics_with
 from millstream.kafka.registry.client import Registry
 from millstream.kafka.registry.local import has_data
 from millstream.kafka.registry.target import has_local_registry, reachable_registry
-from millstream.kafka.removing import groups_with, remove_groups, remove_topics, topics_with
 from millstream.kafka.topics import user_topics
 from millstream.project.folders import checkpoints_of, folder_in, own_folder
 from millstream.project.names import Environment, environment_in, is_environments
@@ -26,11 +26,11 @@ from millstream.stores.files import Files
 from millstream.stores.local import LocalTables, all_local_tables
 
 
-class Contents(Struct, frozen=True):
+class EnvironmentContents(Struct, frozen=True):
     """All that an environment consists of."""
 
     environment: str
-    recorded: Recorded | None
+    recorded: RecordedEnvironment | None
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     subjects: tuple[str, ...]
@@ -58,14 +58,14 @@ def names_of(project: Project, admin: Admin) -> tuple[str, ...]:
     return tuple(sorted(environment for environment in environments if environment is not None))
 
 
-def contents(project: Project, admin: Admin, name: str) -> Contents:
+def environment_contents(project: Project, admin: Admin, name: str) -> EnvironmentContents:
     """Return what an environment consists of; what is production's is never part of it."""
     target, root = _within(project, name), Path(project.root)
     environment = target.environment
     assert environment is not None
     checkpoints, target_folder = checkpoints_of(target, root), folder_in(own_folder(root), target)
     with files_at(target, checkpoints, own_folder(root)) as files:
-        record = recorded.read(files, checkpoints)
+        record = recorded.read_environment(files, checkpoints)
         folders = [checkpoints] if files.names(checkpoints) else []
     tables: list[str] = []
     for store, stored in _opened_stores(target, root):
@@ -75,7 +75,7 @@ def contents(project: Project, admin: Admin, name: str) -> Contents:
             tables += sorted(names)
             folders.append(store.folder)
     folders += [str(target_folder)] if target_folder.is_dir() else []
-    return Contents(
+    return EnvironmentContents(
         name,
         record,
         tuple(topics_with(admin, environment.prefix)),
@@ -86,7 +86,7 @@ def contents(project: Project, admin: Admin, name: str) -> Contents:
     )
 
 
-def drop(project: Project, admin: Admin, contents: Contents) -> None:
+def drop_environment(project: Project, admin: Admin, contents: EnvironmentContents) -> None:
     """Remove an environment; whatever is left after a failure is removed by the next call."""
     target, root = _within(project, contents.environment), Path(project.root)
     target_folder = folder_in(own_folder(root), target)

@@ -16,18 +16,18 @@ from millstream.queries.values import ModelOutput, Query
 from millstream.results.results import ModelResult, RunResults, TableChanges
 
 
-class Began(Struct, frozen=True):
+class BuildStart(Struct, frozen=True):
     """When a build began."""
 
     time: datetime
     clock: float
 
     @classmethod
-    def now(cls) -> Began:
+    def now(cls) -> BuildStart:
         return cls(datetime.now(timezone.utc), time.monotonic())
 
 
-class Done(Struct, frozen=True):
+class BuildOutcome(Struct, frozen=True):
     """What a build did."""
 
     outcomes: Mapping[str, QueryResult]
@@ -36,7 +36,7 @@ class Done(Struct, frozen=True):
     """How many records each topic with a single writer received, if that is known."""
 
 
-def nothing_new(queries: Sequence[Query]) -> Done:
+def nothing_new(queries: Sequence[Query]) -> BuildOutcome:
     """Return what a build does if all is up to date."""
     outcomes = {
         query.name: QueryResult(
@@ -44,24 +44,24 @@ def nothing_new(queries: Sequence[Query]) -> Done:
         )
         for query in queries
     }
-    return Done(outcomes, dict.fromkeys(topics(queries), 0))
+    return BuildOutcome(outcomes, dict.fromkeys(single_writer_topics(queries), 0))
 
 
-def nothing_built(queries: Iterable[Query]) -> Done:
+def nothing_built(queries: Iterable[Query]) -> BuildOutcome:
     """Return what a build does if a unit test fails."""
-    return Done(
+    return BuildOutcome(
         {query.name: QueryResult(query.name, "skipped", message="a unit test failed") for query in queries},
         {},
     )
 
 
-def topics(queries: Iterable[Query]) -> list[str]:
+def single_writer_topics(queries: Iterable[Query]) -> list[str]:
     """Return the topics with a single writer."""
     topics = [sink.topic for query in queries for sink in query.sinks]
     return [topic for topic in topics if topics.count(topic) == 1]
 
 
-def results_of(job: Job, began: Began, queries: Iterable[Query], done: Done) -> RunResults:
+def results_of(job: Job, began: BuildStart, queries: Iterable[Query], done: BuildOutcome) -> RunResults:
     return RunResults(
         "build",
         job.project.settings.name,
@@ -73,7 +73,7 @@ def results_of(job: Job, began: Began, queries: Iterable[Query], done: Done) -> 
     )
 
 
-def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
+def _results(queries: Iterable[Query], done: BuildOutcome) -> Iterable[ModelResult]:
     for query in queries:
         result = done.outcomes[query.name]
         for target in query.model_outputs:
@@ -111,7 +111,7 @@ def _results(queries: Iterable[Query], done: Done) -> Iterable[ModelResult]:
             )
 
 
-def _written(target: ModelOutput, query: Query, result: QueryResult, done: Done) -> int | None:
+def _written(target: ModelOutput, query: Query, result: QueryResult, done: BuildOutcome) -> int | None:
     match target.written_as:
         case "record":
             return done.written.get(target.topic)

@@ -20,9 +20,9 @@ from millstream.deploy.values import Job
 from millstream.engine.spark.target_lock import checkpoints_lock, target_lock
 from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import is_embedded
+from millstream.kafka.connection import connect_kafka
+from millstream.kafka.environment_removal import groups_with, remove_groups
 from millstream.kafka.groups import group_of
-from millstream.kafka.opening import connected
-from millstream.kafka.removing import groups_with, remove_groups
 from millstream.local.jars import Progress
 from millstream.project.folders import broker_folder, checkpoints_of, folder_in, own_folder
 from millstream.project.values import Project
@@ -63,7 +63,7 @@ class Orphans:
 
 
 @contextmanager
-def orphans(job: Job, progress: Progress | None = None) -> Iterator[Orphans]:
+def open_orphans(job: Job, progress: Progress | None = None) -> Iterator[Orphans]:
     target, root = job.project.target, Path(job.project.root)
     checkpoints = checkpoints_of(target, root)
     with (
@@ -81,7 +81,7 @@ def _connected(project: Project, progress: Progress | None) -> Iterator[Admin | 
     if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
         yield None
         return
-    with connected(project, progress) as admin:
+    with connect_kafka(project, progress) as admin:
         yield admin
 
 

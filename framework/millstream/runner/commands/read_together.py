@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from millstream.deploy.backlog import unread
+from millstream.deploy.backlog import count_unread
 from millstream.deploy.values import Job
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.kafka.logs import existing_logs
@@ -52,7 +52,7 @@ def _can_be_guest(query: Query) -> bool:
 
 def is_worth_it(job: Job, guest: Query, cores: int) -> bool:
     """Whether there is enough to read, and all cores have a part of it: two reads have twice the tasks."""
-    if unread(job, [guest]) < ENOUGH:
+    if count_unread(job, [guest]) < ENOUGH:
         return False
     (topic,) = guest.topics_read
     logs = existing_logs(job.project, {topic})

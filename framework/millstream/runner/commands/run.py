@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 
 from millstream.core.errors import MillstreamError
 from millstream.deploy.checkpoints.deployed import write_manifest
-from millstream.deploy.engine import Engine, engine
-from millstream.deploy.handover.channel import listening
-from millstream.deploy.handover.handling import Handling
-from millstream.deploy.live.function_logs import driver_addresses, receiving
+from millstream.deploy.engine import Engine, start_engine
+from millstream.deploy.handover.channel import listen_for_requests
+from millstream.deploy.handover.request_handler import RequestHandler
+from millstream.deploy.live.function_logs import driver_addresses, receive_logs
 from millstream.deploy.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
-from millstream.deploy.planning.choosing import choose_queries
+from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import Refuse, Reset, Stage, Start
-from millstream.deploy.stages.execute import begin, planned, update_lock
+from millstream.deploy.stages.execute import begin_stages, stages_of_queries, update_lock
 from millstream.deploy.stages.prepare import check_record
-from millstream.deploy.values import Ends, Job, Machine, Setup, Tell
+from millstream.deploy.values import Job, MachineUsage, SetupStep, Tell, TopicEnds
 from millstream.engine.spark.jvm_process import end_jvm
-from millstream.engine.spark.machine import collections, heap, resident
-from millstream.engine.spark.session import jvm_lost, lost
+from millstream.engine.spark.machine import gc_collections, heap_bytes, resident_bytes
+from millstream.engine.spark.session import jvm_lost, lost_jvm
 from millstream.kafka.registry.local import revive_registry
 from millstream.local.broker import revive_broker
 from millstream.project.contents import with_contents
@@ -47,7 +47,7 @@ Alongside = Callable[[SparkSession], None]
 """Work in a thread of its own while queries run, until the run stops."""
 
 
-def run(
+def run_models(
     job: Job,
     folder: Path,
     tell: Tell,
@@ -62,8 +62,8 @@ def run(
     owned = spark is None and is_local(job.project.target)
     with (
         _ending_in_time(stopping) if owned else nullcontext(),
-        engine(job, requested, folder, tell, spark, endless=True) as running,
-        receiving(*driver_addresses(running.spark), tell) as log,
+        start_engine(job, requested, folder, tell, spark, endless=True) as running,
+        receive_logs(*driver_addresses(running.spark), tell) as log,
     ):
         live = LiveQueries(replace(running, function_log=log))
         _keep_running(live, stopping, alongside)
@@ -97,11 +97,11 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
     queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
     if sharing is not None:
         sharing.take(queries)
-    deployment = planned(running, queries)
+    deployment = stages_of_queries(running, queries)
     if sharing is not None:
         sharing.check(deployment)
     _check(running, queries, deployment)
-    begin(running, queries, deployment)
+    begin_stages(running, queries, deployment)
     update_lock(running, {query.name for query in queries})
     if job.models is None:
         write_manifest(running.files, running.checkpoints, job.manifest)
@@ -110,9 +110,9 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
         for work in alongside
     ]
     # An apply would change a deployment that other runs share.
-    handle = Handling(live, stopping)
+    handle = RequestHandler(live, stopping)
     target, root = job.project.target, Path(job.project.root)
-    with listening(target, root, handle) if sharing is None else nullcontext():
+    with listen_for_requests(target, root, handle) if sharing is None else nullcontext():
         try:
             live.start(queries, deployment)
             if sharing is not None:
@@ -123,7 +123,9 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
         finally:
             stopping.set()
             deadline = time.monotonic() + DRAIN
-            running.tell(Setup("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True))
+            running.tell(
+                SetupStep("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True)
+            )
             live.end()
             for thread in threads:
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -135,7 +137,7 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
     root = Path(running.job.project.root)
     clock, checked = Clock(partial(spark_time, running.spark)), 0.0
     while not stopping.wait(CHECK):
-        if (code := lost()) is not None:
+        if (code := lost_jvm()) is not None:
             live.lose()
             raise MillstreamError(jvm_lost(code, running.log))
         if live.failure is not None:
@@ -143,42 +145,46 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
         try:
             back = clock.went_back()
         except (Py4JError, OSError) as error:
-            if lost(error) is None:
+            if lost_jvm(error) is None:
                 raise
             continue  # the JVM died since
         if back:
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
-            running.tell(Setup("clock", note, done=True))
+            running.tell(SetupStep("clock", note, done=True))
             threading.Thread(target=live.pause, name="clock", daemon=True).start()
         if running.kafka.cluster.embedded and revive_broker(root):
-            running.tell(Setup("broker", "died; restarted", done=True))
+            running.tell(SetupStep("broker", "died; restarted", done=True))
         if running.registry is not None and running.registry.local and revive_registry(root):
-            running.tell(Setup("registry", "died; restarted", done=True))
+            running.tell(SetupStep("registry", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
             _tell_ends(running, live.queries)
             _tell_machine(running)
             checked = time.monotonic()
 
 
-def _tell_machine(running: Engine) -> None:
+def _tell_machine(engine: Engine) -> None:
     try:
-        at_once = running.turns.at_once if running.turns is not None else 0
-        cores = running.spark.sparkContext.defaultParallelism
-        running.tell(Machine(heap(running.spark), collections(running.spark), resident(), at_once, cores))
+        at_once = engine.turns.at_once if engine.turns is not None else 0
+        cores = engine.spark.sparkContext.defaultParallelism
+        engine.tell(
+            MachineUsage(
+                heap_bytes(engine.spark), gc_collections(engine.spark), resident_bytes(), at_once, cores
+            )
+        )
     except (Py4JError, OSError) as error:
-        if lost(error) is None:  # otherwise the next check reports it
+        if lost_jvm(error) is None:  # otherwise the next check reports it
             raise
 
 
-def _tell_ends(running: Engine, queries: Sequence[Query]) -> None:
+def _tell_ends(engine: Engine, queries: Sequence[Query]) -> None:
     try:
-        running.tell(Ends(running.ends(queries)))
+        engine.tell(TopicEnds(engine.ends(queries)))
     except MillstreamError as error:
         # If Kafka does not answer, the queries report it.
         _log.debug("could not read where topics end: %s", error)
 
 
-def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
+def _check(engine: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
     """Refuse to start before anything runs, and report all problems."""
     problems = [stage.diagnostic for stage in deployment if isinstance(stage, Refuse)]
     continuing = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
@@ -186,7 +192,7 @@ def _check(running: Engine, queries: Sequence[Query], deployment: Sequence[Stage
     for query in queries:
         if query.name in continuing - fresh:
             try:
-                check_record(running, query, running.record(query))
+                check_record(engine, query, engine.record(query))
             except MillstreamError as error:
                 problems += error.diagnostics
     if problems:

@@ -21,11 +21,11 @@ from millstream.deploy.checkpoints.files import (
     read_up_to,
     table_offsets,
 )
-from millstream.deploy.fit_to_deployment import fitted
-from millstream.deploy.planning.choosing import choose_queries
+from millstream.deploy.fit_to_deployment import fit_job
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.planning.records import Deployed, Record
-from millstream.deploy.planning.stages import Continue, Start, chain, stages
+from millstream.deploy.planning.query_selection import choose_queries
+from millstream.deploy.planning.records import Deployed, QueryRecord
+from millstream.deploy.planning.stages import Continue, Start, plan_stages, stages_of_query
 from millstream.deploy.values import Job
 from millstream.engine.spark.target_lock import target_lock
 from millstream.kafka.cluster import is_embedded
@@ -33,7 +33,7 @@ from millstream.kafka.logs import logs_of
 from millstream.project.folders import checkpoints_of, folder_in, local_path
 from millstream.queries.values import ChangesRead, Query
 from millstream.results.results import RunResults
-from millstream.runner.commands.model_results import Began, nothing_new, results_of
+from millstream.runner.commands.model_results import BuildStart, nothing_new, results_of
 from millstream.sources.positions import ends_of
 from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import LocalFiles
@@ -42,7 +42,7 @@ from millstream.stores.local import local_tables, store_of
 
 def results_if_up_to_date(job: Job, folder: Path) -> RunResults | None:
     """Return the results of a build that has nothing to do; None if it may have."""
-    began = Began.now()
+    began = BuildStart.now()
     queries = up_to_date(job, folder) if choose_queries(job.physical.queries, job.models) else []
     return None if queries is None else results_of(job, began, queries, nothing_new(queries))
 
@@ -60,7 +60,7 @@ def up_to_date(job: Job, folder: Path) -> list[Query] | None:
         files = LocalFiles()
         if splitting.has_begun(files, checkpoints) or joined_swap.has_begun(files, checkpoints):
             return None
-        if (last := applied.read(files, checkpoints)) is not None and not last.done:
+        if (last := applied.read_apply(files, checkpoints)) is not None and not last.done:
             return None
         deployed = deployed_at(files, checkpoints)
         queries = _continuing(job, deployed)
@@ -75,18 +75,22 @@ def _continuing(job: Job, deployed: Deployed) -> list[Query]:
     """Return the queries of a build, if all of them would just continue."""
     if deployed.manifest != job.manifest:
         return []
-    fitted_job = fitted(job, deployed)
+    fitted_job = fit_job(job, deployed)
     physical = fitted_job.job.physical
     if fitted_job.changes(deployed) or physical.lock != deployed.lock:
         return []
     queries = choose_queries(physical.queries, job.models)
-    planned = stages(queries, deployed, job.intent, physical.queries, physical.lock, fitted_job.job.misfits)
-    usual = all(chain(planned, query.name) == (Continue(query.name), Start(query.name)) for query in queries)
+    planned = plan_stages(
+        queries, deployed, job.intent, physical.queries, physical.lock, fitted_job.job.misfits
+    )
+    usual = all(
+        stages_of_query(planned, query.name) == (Continue(query.name), Start(query.name)) for query in queries
+    )
     return queries if usual and not any(deployed.records[query.name].left_out for query in queries) else []
 
 
 def _have_read_all(
-    job: Job, queries: Sequence[Query], records: Mapping[str, Record], checkpoints: str
+    job: Job, queries: Sequence[Query], records: Mapping[str, QueryRecord], checkpoints: str
 ) -> bool:
     files = LocalFiles()
     batches: dict[str, tuple[str, int]] = {}

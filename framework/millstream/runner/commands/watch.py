@@ -10,10 +10,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.engine.queries.batches import records_of_topics, state_of
-from millstream.engine.queries.counts import Observed, observed
-from millstream.engine.queries.counts import counts as sum_of
-from millstream.engine.queries.results import Counts
-from millstream.results.state_stats import Restored, latest
+from millstream.engine.queries.counts import Observed, observe_counts, sum_counts
+from millstream.engine.queries.results import RecordCounts
+from millstream.results.state_stats import RestoredState, last_restored
 
 _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""
@@ -27,7 +26,7 @@ class _Rows(NamedTuple):
     duplicates: int
 
 
-class Seen:
+class BatchProgress:
     """What the completed batches of a query have read, and left out.
 
     `relations` has the relation of each topic. Spark drops the oldest batches of a long query, so they are
@@ -40,19 +39,19 @@ class Seen:
         self._reads: dict[int, dict[str, int]] = {}
         self._observed: Observed = {}
         self._states: dict[int, list[_Rows]] = {}
-        self.restored: tuple[Restored | None, ...] = ()
+        self.restored: tuple[RestoredState | None, ...] = ()
         """How the state of each operator was loaded."""
 
     def add(self, batches: Iterable[StreamingQueryProgress]) -> None:
         for batch in batches:
             self._rows[batch.batchId] = batch.numInputRows
             self._reads[batch.batchId] = records_of_topics(batch)
-            self._observed |= observed([batch])
+            self._observed |= observe_counts([batch])
             states = [state_of(state) for state in batch.stateOperators]
             self._states[batch.batchId] = [
                 _Rows(state.expired, state.late, state.duplicates) for state in states
             ]
-            self.restored = latest(self.restored, states)
+            self.restored = last_restored(self.restored, states)
 
     @property
     def rows(self) -> int:
@@ -78,8 +77,8 @@ class Seen:
         return tuple(map(sum, zip_longest(*batches, fillvalue=0)))
 
     @property
-    def counts(self) -> Counts:
-        return sum_of(self._observed.values())
+    def counts(self) -> RecordCounts:
+        return sum_counts(self._observed.values())
 
     @property
     def reads(self) -> dict[str, int]:
@@ -91,7 +90,7 @@ class Seen:
         return records
 
 
-def watch(query: StreamingQuery, seen: Seen, report: Callable[[int], None]) -> None:
+def watch_query(query: StreamingQuery, seen: BatchProgress, report: Callable[[int], None]) -> None:
     """Wait for a query's end, and report how many rows it has read."""
     try:
         while not query.awaitTermination(_INTERVAL):  # type: ignore[arg-type]  # fractions are allowed

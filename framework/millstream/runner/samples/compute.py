@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.python import functions
 from millstream.engine.queries import maintained
 from millstream.engine.queries.failures import reporting_spark_errors
@@ -23,34 +23,34 @@ from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import use_registry, used_registry
 from millstream.engine.spark.session import running_spark
 from millstream.kafka.clients import Admin
-from millstream.kafka.cluster import revealed
-from millstream.kafka.offsets import bounds
+from millstream.kafka.cluster import reveal_options
+from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.settings import source_options
 from millstream.local.jars import Progress
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Maintained, Output, Plan, reads_of
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import chosen
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import select_rules
 from millstream.plan.traits import KnownTraits
 from millstream.project.values import Project
-from millstream.queries.emit.error_places import nested_calls
+from millstream.queries.emit.error_locations import nested_calls
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
-from millstream.queries.format_functions import decoders
+from millstream.queries.format_functions import decoding_calls
 from millstream.queries.maintaining import maintaining_functions
 from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings, written_plan
 from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead
-from millstream.queries.view_names import Views, sources, static_reads
+from millstream.queries.view_names import Views, source_reads, static_reads
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.sources.spark import spark_source
 from millstream.sources.topic import spark as topic_reads
 from millstream.stores.tables.values import Answer
 
 
-class Question(Struct, frozen=True):
+class SampleRequest(Struct, frozen=True):
     project: Project
     catalog: Catalog
     """The catalog of the model and its ancestors."""
@@ -62,7 +62,7 @@ class Question(Struct, frozen=True):
     """The path of Spark's log, for errors."""
 
 
-def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
+def compute_rows(question: SampleRequest, admin: Admin, spark: SparkSession) -> Answer:
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
@@ -71,17 +71,19 @@ def compute(question: Question, admin: Admin, spark: SparkSession) -> Answer:
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
-            rows = rows.orderBy(*(rows[quoted(time)].desc_nulls_last() for time in times))
+            rows = rows.orderBy(*(rows[quote_name(time)].desc_nulls_last() for time in times))
         return _answer(rows, question.limit)
 
 
-def source_rows(question: Question, spark: SparkSession) -> Answer:
+def source_rows(question: SampleRequest, spark: SparkSession) -> Answer:
     """Return rows of a source that is no topic."""
     with reporting_spark_errors(question.model.partition(".")[2], question.log):
         rows = spark_source(spark, question.project, question.model).rows()
         declared = question.catalog.row_sources[question.model].columns
         names = {column.name for column in declared}.intersection(rows.columns)
-        return _answer(rows.select(*(quoted(c.name) for c in declared if c.name in names)), question.limit)
+        return _answer(
+            rows.select(*(quote_name(c.name) for c in declared if c.name in names)), question.limit
+        )
 
 
 def _answer(rows: DataFrame, limit: int | None) -> Answer:
@@ -92,7 +94,7 @@ def _answer(rows: DataFrame, limit: int | None) -> Answer:
     return Answer(tuple(table.column_names), row_values[:limit], more)
 
 
-def _check_streaming(question: Question, spark: SparkSession, output: Output) -> None:
+def _check_streaming(question: SampleRequest, spark: SparkSession, output: Output) -> None:
     """Refuse what a build would refuse, since Spark allows more in a batch."""
     plan, settings = Plan((output,)), physical_settings(question.catalog)
     references = reference_outputs(plan, question.catalog.topics)
@@ -101,12 +103,12 @@ def _check_streaming(question: Question, spark: SparkSession, output: Output) ->
             check_streaming(spark, question.project, question.catalog, plan, query, question.log)
 
 
-def frame(question: Question, admin: Admin, session: SparkSession) -> DataFrame:
+def model_frame(question: SampleRequest, admin: Admin, session: SparkSession) -> DataFrame:
     """Return a model's rows as an unordered DataFrame."""
     return _frame(question, admin, session, _output(question))
 
 
-def _frame(question: Question, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
+def _frame(question: SampleRequest, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
     views, fails_by = Views(), reads_of((output,))
     how = EmitOptions(locate_calls=True, fails_by=fails_by)
     emission = in_steps((output,), views.leaf, reads=views.of, how=how)
@@ -114,9 +116,9 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     called = (name for node in order for expression in node.expressions for name in expression.functions)
     maintaining = maintaining_functions(order)
     names = dict.fromkeys((*called, *maintaining))
-    functions.register(session, question.project, names, (*nested_calls(order), *maintaining))
-    functions.register_decoders(session, question.project, decoders(order, fails_by))
-    for source in sources(order, views):
+    functions.register_functions(session, question.project, names, (*nested_calls(order), *maintaining))
+    functions.register_decoders(session, question.project, decoding_calls(order, fails_by))
+    for source in source_reads(order, views):
         _source(session, source, question, admin)
     for read in static_reads(order, views):
         _at_rest(session, read, question)
@@ -129,18 +131,18 @@ def _frame(question: Question, admin: Admin, session: SparkSession, output: Outp
     rows = session.sql(emission.emitted.statement())
     # Versions are made of the rows when these are stored.
     columns = question.catalog.models[question.model].given_columns
-    return rows.select(*(quoted(column.name) for column in columns))
+    return rows.select(*(quote_name(column.name) for column in columns))
 
 
-def _output(question: Question) -> Output:
+def _output(question: SampleRequest) -> Output:
     """Return the model's part of the plan, over sources instead of topics of other models."""
-    plan = optimize(
-        written_plan(question.catalog), chosen("all"), hints_of(question.catalog, one_query=True)
+    plan = optimize_plan(
+        written_plan(question.catalog), select_rules("all"), hints_of(question.catalog, one_query=True)
     ).plan
     return next(output for output in plan.outputs if output.model == question.model)
 
 
-def _source(session: SparkSession, source: StreamRead, question: Question, admin: Admin) -> None:
+def _source(session: SparkSession, source: StreamRead, question: SampleRequest, admin: Admin) -> None:
     match source:
         case ChangesRead():
             # The changes of a table so far are its rows.
@@ -152,8 +154,8 @@ def _source(session: SparkSession, source: StreamRead, question: Question, admin
             _records(session, source, question, admin)
 
 
-def _records(session: SparkSession, source: TopicRead, question: Question, admin: Admin) -> None:
-    offsets = bounds(admin, [source.topic])
+def _records(session: SparkSession, source: TopicRead, question: SampleRequest, admin: Admin) -> None:
+    offsets = topic_bounds(admin, [source.topic])
     if not offsets:
         message = f"the topic '{source.topic}' does not exist yet"
         remedy = "create and fill it with `millstream build`"
@@ -168,11 +170,11 @@ def read_records(
 ) -> None:
     topic = project.topic(source.relation)
     reader_options = topic.options.get("options") if topic else None
-    options = revealed(source_options(admin.cluster, reader_options or {}, "available_now"))
-    topic_reads.bounded(session, source, options, ranges)
+    options = reveal_options(source_options(admin.cluster, reader_options or {}, "available_now"))
+    topic_reads.read_ranges(session, source, options, ranges)
 
 
-def _at_rest(session: SparkSession, read: StaticRead, question: Question) -> None:
+def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -> None:
     kind, _, name = read.relation.partition(".")
     if kind == "seed":
         view_seed(session, read.view, question.project, question.project.seeds[name])
@@ -186,7 +188,9 @@ def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
 
 
 @contextmanager
-def spark_for(question: Question, folder: Path, progress: Progress | None = None) -> Iterator[SparkSession]:
+def spark_for(
+    question: SampleRequest, folder: Path, progress: Progress | None = None
+) -> Iterator[SparkSession]:
     """Start Spark for one question; its log goes to `folder`."""
     target = question.project.target
     jars = jars_for(target, question.catalog.jars, progress)

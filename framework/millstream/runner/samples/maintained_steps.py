@@ -7,18 +7,18 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.queries import maintained
 from millstream.engine.queries.differences import STORED
 from millstream.plan.nodes.maintenance import view_of
-from millstream.queries.values import Maintaining
+from millstream.queries.values import TableMaintenance
 
 _WITHOUT_EQUALITY = ("map<", "variant")
 """Spark compares no rows with such types."""
 
 
 def step_differences(
-    session: SparkSession, plan: Maintaining, earlier: Callable[[], None], newest: Callable[[], None]
+    session: SparkSession, plan: TableMaintenance, earlier: Callable[[], None], newest: Callable[[], None]
 ) -> None:
     """Create the view of the differences that a step makes.
 
@@ -35,14 +35,14 @@ def step_differences(
     for index, (read, old) in enumerate(zip(plan.inputs, before, strict=True)):
         feed = _feed(old, session.table(view_of("now", index))).localCheckpoint()
         old.createOrReplaceTempView(view_of("before", index))
-        maintained.views(session, index, feed)
+        maintained.create_views(session, index, feed)
         if read.relation.startswith("seed."):
             continue
         first = first and old.isEmpty()
         if not feed.isEmpty():
             changed.add(read.relation)
     in_full = first or plan.maintenance.changing
-    with maintained.differences(session, plan, None if in_full else changed) as difference:
+    with maintained.open_differences(session, plan, None if in_full else changed) as difference:
         difference.rows.localCheckpoint().createOrReplaceTempView(plan.view)
 
 
@@ -50,7 +50,7 @@ def _feed(before: DataFrame, now: DataFrame) -> DataFrame:
     """Return the rows that were removed and added, as the change feed of a table has them."""
     removed, added = before, now
     if not any(kind in now.schema.simpleString() for kind in _WITHOUT_EQUALITY):
-        columns = [f.col(quoted(name)) for name in now.columns]
+        columns = [f.col(quote_name(name)) for name in now.columns]
         removed, added = before.select(*columns).exceptAll(now), now.exceptAll(before.select(*columns))
     kind = "_change_type"
     return removed.withColumn(kind, f.lit("delete")).unionByName(added.withColumn(kind, f.lit("insert")))

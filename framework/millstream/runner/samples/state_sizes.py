@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, last_done, records_in
 from millstream.deploy.checkpoints.state_stats import read_figures
-from millstream.deploy.planning.records import Record
+from millstream.deploy.planning.records import QueryRecord
 from millstream.project.folders import local_path
-from millstream.queries.values import Operator
-from millstream.results.state_stats import Restored, restore_seconds
+from millstream.queries.values import StatefulOperator
+from millstream.results.state_stats import RestoredState, restore_seconds
 from millstream.stores.files import Files, LocalFiles
 
 
@@ -31,7 +31,7 @@ class OperatorSize(Struct, frozen=True):
     """When rows and memory were measured."""
     restore_seconds: float | None = None
     """How long all stores together take to load it after a restart, by how long it took before."""
-    restored: Restored | None = None
+    restored: RestoredState | None = None
     """How it was loaded last."""
     keys: int | None = None
     """How many keys the state has; only known once it is read."""
@@ -39,15 +39,15 @@ class OperatorSize(Struct, frozen=True):
     """The oldest time among keys that are windows, or that expire."""
 
 
-class State(Struct, frozen=True):
+class StoredState(Struct, frozen=True):
     query: str
     id: int
-    operator: Operator
+    operator: StatefulOperator
     folder: str
-    record: Record
+    record: QueryRecord
 
 
-def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
+def measure_states(files: Files, checkpoints: str) -> list[OperatorSize]:
     """Return the sizes of all states, as deployed."""
     operator_sizes = []
     for state in states_of(files, checkpoints):
@@ -75,7 +75,7 @@ def sizes(files: Files, checkpoints: str) -> list[OperatorSize]:
     return operator_sizes
 
 
-def states_of(files: Files, checkpoints: str) -> Iterator[State]:
+def states_of(files: Files, checkpoints: str) -> Iterator[StoredState]:
     """Yield the operators that have state, besides those of former models."""
     for name, record in sorted(records_in(files, checkpoints).items()):
         folder = checkpoint_folder(checkpoints, name).spark(record)
@@ -83,7 +83,7 @@ def states_of(files: Files, checkpoints: str) -> Iterator[State]:
             numbers = files.names(f"{folder}/state")
             for number, operator in enumerate(record.signature.numbered):
                 if operator in record.signature.operators and str(number) in numbers:
-                    yield State(name, number, operator, folder, record)
+                    yield StoredState(name, number, operator, folder, record)
 
 
 def _no_epoch(watermark: str) -> str:

@@ -15,18 +15,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, DataType, StructType, TimestampType
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.python.keyed import STATE
 from millstream.engine.python.stored_states import state_in
 from millstream.engine.queries.deduplicated import PASSED
-from millstream.engine.queries.sent_again import POSITIONS
+from millstream.engine.queries.repeated_records import POSITIONS
 from millstream.engine.queries.temporal import VERSIONS
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import running_spark
 from millstream.local.jars import Progress
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.project.values import Target
-from millstream.runner.samples.state_sizes import OperatorSize, State, sizes, states_of
+from millstream.runner.samples.state_sizes import OperatorSize, StoredState, measure_states, states_of
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.tables.values import Answer
@@ -51,7 +51,9 @@ _OVERFLOW = "isEmpty"
 
 
 @contextmanager
-def reading(target: Target, checkpoints: str, log: Path, progress: Progress | None) -> Iterator[StateReader]:
+def read_states(
+    target: Target, checkpoints: str, log: Path, progress: Progress | None
+) -> Iterator[StateReader]:
     """Start Spark to read states; a run of the target can continue."""
     jars = jars_for(target, (), progress)
     with running_spark("millstream state", target, jars, log) as spark:
@@ -66,13 +68,13 @@ class StateReader(Struct, frozen=True, eq=False):
     checkpoints: str
 
     def sizes(self) -> list[OperatorSize]:
-        return sizes(self.files, self.checkpoints)
+        return measure_states(self.files, self.checkpoints)
 
     def counted(self, size: OperatorSize) -> OperatorSize:
         """Read a state to count its keys, and to find the oldest of those with a time."""
         states = {(state.query, state.id): state for state in states_of(self.files, self.checkpoints)}
         rows = self._rows(states[size.query, size.id])
-        columns = [f.count_distinct(*(rows[quoted(name)] for name in _key_names(rows))).alias("keys")]
+        columns = [f.count_distinct(*(rows[quote_name(name)] for name in _key_names(rows))).alias("keys")]
         if times := [time for name in rows.columns if (time := _time(rows, name)) is not None]:
             columns.append(f.min(f.least(*times, *times)).cast("string").alias("oldest"))
         (counts,) = rows.agg(*columns).collect()
@@ -99,7 +101,7 @@ class StateReader(Struct, frozen=True, eq=False):
             answers.append((size, Answer(tuple(table.column_names), row_values[:limit], more)))
         return answers
 
-    def _rows(self, state: State) -> DataFrame:
+    def _rows(self, state: StoredState) -> DataFrame:
         """Return the rows of a state, with the user's names: the columns of keys first."""
         # Only a StreamingQueryManager starts the coordinator that Spark's readers of states ask.
         _ = self.spark.streams
@@ -120,7 +122,7 @@ class StateReader(Struct, frozen=True, eq=False):
                 return _flat(pages.agg(f.struct(f.count("*").alias("pages")).alias("value")), ())
             case "dedupe" if "exact" in dict(state.operator.facts):
                 passed = reader.option("stateVarName", PASSED).load(state.folder)
-                within = milliseconds(dict(state.operator.facts)["within"]) * 1000
+                within = duration_millis(dict(state.operator.facts)["within"]) * 1000
                 expires = f.timestamp_micros(f.col("value.last") + within)
                 value = f.struct(_times().alias("passed"), expires.alias("expires")).alias("value")
                 return _flat(passed.select("key", value), ())
@@ -198,8 +200,8 @@ def _time(rows: DataFrame, name: str) -> Column | None:
     if name == "expires":
         return rows[name]
     if isinstance(kind, StructType) and kind.fieldNames() == ["start", "end"]:
-        return rows[quoted(name)].getField("start")
-    return rows[quoted(name)] if isinstance(kind, TimestampType) and name in _key_names(rows) else None
+        return rows[quote_name(name)].getField("start")
+    return rows[quote_name(name)] if isinstance(kind, TimestampType) and name in _key_names(rows) else None
 
 
 def _as_text(rows: DataFrame, name: str) -> Column:
@@ -207,5 +209,5 @@ def _as_text(rows: DataFrame, name: str) -> Column:
     time = _time(rows, name)
     if time is not None:
         return time.cast("string")
-    column = rows[quoted(name)]
+    column = rows[quote_name(name)]
     return column if isinstance(rows.schema[name].dataType, BinaryType) else column.cast("string")

@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import MillstreamError
 from millstream.engine.python import functions
-from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
 from millstream.kafka.clients import Admin
-from millstream.kafka.offsets import Bounds, PartitionKey, bounds
+from millstream.kafka.offsets import OffsetBounds, PartitionKey, topic_bounds
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import sink_node, topic_node
@@ -27,10 +27,10 @@ from millstream.plan.traits import Traits, traits_of
 from millstream.project.values import Project
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
-from millstream.queries.format_functions import decoders
+from millstream.queries.format_functions import decoding_calls
 from millstream.queries.values import StaticRead, TopicRead
-from millstream.queries.view_names import Views, sources
-from millstream.runner.samples.compute import Question, frame, read_records, with_ancestors
+from millstream.queries.view_names import Views, source_reads
+from millstream.runner.samples.compute import SampleRequest, model_frame, read_records, with_ancestors
 from millstream.sources.spark import spark_source
 
 _TRIES = 10
@@ -43,7 +43,7 @@ class NotBuiltError(Exception):
     """A relation that was never built, and so has no rows."""
 
 
-class StoredRelations(Struct, frozen=True):
+class StoredRows(Struct, frozen=True):
     project: Project
     catalog: Catalog
     traits: dict[str, Traits]
@@ -79,8 +79,8 @@ class StoredRelations(Struct, frozen=True):
             return rows
         if model.materialization.inlined:
             catalog = with_ancestors(self.catalog, self.above(relation))
-            question = Question(self.project, catalog, relation, None, _ALL, self.log)
-            return frame(question, self.admin(), session)
+            question = SampleRequest(self.project, catalog, relation, None, _ALL, self.log)
+            return model_frame(question, self.admin(), session)
         traits = self.traits[relation]
         return self._topic(session, sink_node(model, traits), traits.keys)
 
@@ -90,8 +90,8 @@ class StoredRelations(Struct, frozen=True):
         emission = in_steps(
             (node,), views.leaf, deletes=changing, reads=views.of, how=EmitOptions(locate_calls=True)
         )
-        functions.register_decoders(session, self.project, decoders(in_order((node,)), {}))
-        for source in sources(in_order((node,)), views):
+        functions.register_decoders(session, self.project, decoding_calls(in_order((node,)), {}))
+        for source in source_reads(in_order((node,)), views):
             assert isinstance(source, TopicRead), "tables are read at rest"
             self._records(session, source)
         for step in emission.steps:
@@ -99,13 +99,13 @@ class StoredRelations(Struct, frozen=True):
         rows = session.sql(emission.emitted.statement())
         return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
-    def _bounds(self, topic: str) -> dict[PartitionKey, Bounds]:
+    def _bounds(self, topic: str) -> dict[PartitionKey, OffsetBounds]:
         """Return the bounds of a topic; a broker that has just started may not know them yet."""
         for _ in range(_TRIES):
             with suppress(MillstreamError):
-                return bounds(self.admin(), [topic])
+                return topic_bounds(self.admin(), [topic])
             time.sleep(_PAUSE)
-        return bounds(self.admin(), [topic])
+        return topic_bounds(self.admin(), [topic])
 
     def _records(self, session: SparkSession, source: TopicRead) -> None:
         offsets = self._bounds(source.topic)

@@ -21,7 +21,7 @@ from millstream.project.values import Project
 from millstream.queries.references import reference_outputs
 from millstream.queries.values import ChangesRead, OutputMode, Query, SourceRead, StreamRead, TopicRead
 from millstream.runner.samples import trial
-from millstream.runner.samples.trial import RECORDS, Feed, OwnSeed, Rows, Trial, ddl
+from millstream.runner.samples.trial import RECORDS, LookupRows, OwnSeed, Trial, ViewFeed, columns_to_ddl
 
 _DELETED = "_deleted boolean"
 
@@ -56,21 +56,23 @@ def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
     checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
 
 
-def _feed(source: StreamRead, catalog: Catalog) -> Feed:
+def _feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
     match source:
         case TopicRead():
-            return Feed(source.view, RECORDS, ())
+            return ViewFeed(source.view, RECORDS, ())
         case SourceRead():
-            return Feed(source.view, ddl(source.columns), ())
+            return ViewFeed(source.view, columns_to_ddl(source.columns), ())
         case ChangesRead():
-            return Feed(source.view, f"{ddl(catalog.models[source.relation].columns)}, {_DELETED}", ())
+            return ViewFeed(
+                source.view, f"{columns_to_ddl(catalog.models[source.relation].columns)}, {_DELETED}", ()
+            )
 
 
 def _at_rest(
     view: str, relation: str, catalog: Catalog, references: Mapping[str, Sequence[Column]]
-) -> Rows | OwnSeed:
+) -> LookupRows | OwnSeed:
     kind, _, name = relation.partition(".")
     if kind == "seed":
         return OwnSeed(view, name)
     columns = references[relation] if kind == "source" else catalog.models[relation].columns
-    return Rows(view, ddl(columns), ())
+    return LookupRows(view, columns_to_ddl(columns), ())

@@ -20,12 +20,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries.batches import state_of
 from millstream.engine.queries.failures import reporting_spark_errors
-from millstream.engine.queries.latest import latest_rows
+from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
@@ -43,7 +43,7 @@ RECORDS = (
 """The columns of a topic's records in Spark's Kafka source."""
 
 
-class Feed(Struct, frozen=True):
+class ViewFeed(Struct, frozen=True):
     """The rows of a source's view, micro-batch by micro-batch."""
 
     view: str
@@ -52,7 +52,7 @@ class Feed(Struct, frozen=True):
     batches: tuple[tuple[Row, ...], ...]
 
 
-class Rows(Struct, frozen=True):
+class LookupRows(Struct, frozen=True):
     """The rows of a table or a seed that is looked up."""
 
     view: str
@@ -60,7 +60,7 @@ class Rows(Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
-class Reference(Struct, frozen=True):
+class ReferenceTopic(Struct, frozen=True):
     """The records of a reference topic that is looked up, and the query that stores the newest of them."""
 
     view: str
@@ -75,13 +75,13 @@ class OwnSeed(Struct, frozen=True):
     name: str
 
 
-AtRest = Rows | Reference | OwnSeed
+AtRest = LookupRows | ReferenceTopic | OwnSeed
 
 
 class Trial(Struct, frozen=True):
     project: Project
     query: Query
-    feeds: tuple[Feed, ...]
+    feeds: tuple[ViewFeed, ...]
     at_rest: tuple[AtRest, ...] = ()
     earlier: tuple[AtRest, ...] = ()
     """For a maintained table: the rows of `at_rest` before the batch."""
@@ -128,7 +128,7 @@ def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None 
         session = spark.newSession()
         for feed in trial.feeds:
             rows = [row for batch in feed.batches for row in batch]
-            frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+            rows_to_frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
         return TrialResult(
             tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if stored is None else stored))
         )
@@ -202,7 +202,7 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
     for name, value in trial.settings.items():
         session.conf.set(name, value)
     query = trial.query
-    functions.register(session, trial.project, query.functions, query.nested_calls, query.encoders)
+    functions.register_functions(session, trial.project, query.functions, query.nested_calls, query.encoders)
     functions.register_decoders(session, trial.project, query.decoders)
     _all_at_rest(session, trial.project, trial.at_rest)
     if query.maintaining is not None:
@@ -222,7 +222,7 @@ def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]
 
 def _stream(
     session: SparkSession,
-    feeds: Iterable[Feed],
+    feeds: Iterable[ViewFeed],
     folder: Path,
     numbers: Iterable[int] | None = None,
     began: float | None = None,
@@ -245,15 +245,15 @@ def _stream(
 
 def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
     match relation:
-        case Rows(view=view, columns=columns, rows=rows):
-            frame(session, rows, columns).createOrReplaceTempView(view)
-        case Reference(view=view):
+        case LookupRows(view=view, columns=columns, rows=rows):
+            rows_to_frame(session, rows, columns).createOrReplaceTempView(view)
+        case ReferenceTopic(view=view):
             _newest(session, project, relation).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):
             view_seed(session, view, project, project.seeds[name])
 
 
-def _newest(session: SparkSession, project: Project, reference: Reference) -> DataFrame:
+def _newest(session: SparkSession, project: Project, reference: ReferenceTopic) -> DataFrame:
     """Return the rows that the query of a reference topic stores; its views are in a separate session."""
     query, delivery_plan, reference_session = (
         reference.stored_by,
@@ -263,25 +263,25 @@ def _newest(session: SparkSession, project: Project, reference: Reference) -> Da
     assert isinstance(delivery_plan, PerBatch)
     (source,), (delivery,) = query.sources, delivery_plan.deliveries
     assert delivery.table is not None
-    frame(reference_session, reference.records, RECORDS).createOrReplaceTempView(source.view)
+    rows_to_frame(reference_session, reference.records, RECORDS).createOrReplaceTempView(source.view)
     for step in query.steps:
         make_view(reference_session, step, project, query.output_mode)
     reference_session.sql(query.sql).createOrReplaceTempView(delivery_plan.view)
     rows = latest_rows(reference_session.sql(delivery.sql), delivery.table.keys, None)
     rows = rows.where("not _deleted").drop("_deleted") if delivery.deletes else rows
-    return values(session, rows.toArrow(), rows.schema)
+    return table_to_frame(session, rows.toArrow(), rows.schema)
 
 
-def frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
+def rows_to_frame(session: SparkSession, rows: Sequence[Row], columns: str) -> DataFrame:
     """Return rows as a DataFrame; `columns` are DDL."""
-    return values(session, _table(rows, _arrow(columns)), StructType.fromDDL(columns))
+    return table_to_frame(session, _table(rows, _arrow(columns)), StructType.fromDDL(columns))
 
 
-def ddl(columns: Iterable[Column]) -> str:
-    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+def columns_to_ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"{quote_name(column.name)} {column.type}" for column in columns)
 
 
-def values(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
+def table_to_frame(session: SparkSession, table: pa.Table, schema: Any) -> DataFrame:
     untyped: Any = session
     return untyped.createDataFrame(table, schema=schema)  # type: ignore[no-any-return]  # lacks Arrow's tables
 
@@ -326,7 +326,7 @@ def _versions(
     rows: DataFrame, table: TableOutput, versions: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return what new rows change in the versions of a table, and change these."""
-    stored = frame(rows.sparkSession, list(versions.values()), ddl(table.columns))
+    stored = rows_to_frame(rows.sparkSession, list(versions.values()), columns_to_ddl(table.columns))
     with version_differences(rows, stored, table) as differences:
         changed = differences.rows.toArrow()
     for row in changed.to_pylist():

@@ -17,9 +17,9 @@ from millstream.core.types import (
 )
 from millstream.formats.registry import Encoding, format_of, function_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
-from millstream.project.columns import ColumnReader, names
-from millstream.project.kafka_places import check_source
-from millstream.project.values import Column, Key, Topic
+from millstream.project.columns import ColumnReader, column_names
+from millstream.project.kafka_option_errors import check_source
+from millstream.project.values import DeclaredColumn, Topic, TopicKey
 from millstream.sources.declaration import Declaration, MetadataColumn
 from millstream.sources.topic.encodings import read_encoding, read_key, read_schema_use
 from millstream.sources.topic.shapes import NO_CONFIG, TopicDefaults, TopicShape
@@ -78,7 +78,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
         deduplicate=_deduplicate(reader, source, shape),
         description=shape.description,
-        tags=tuple(dict.fromkeys((*names(source.tags), *names(shape.tags)))),
+        tags=tuple(dict.fromkeys((*column_names(source.tags), *column_names(shape.tags)))),
         owner=shape.owner or source.owner,
         meta=source.meta | shape.meta,
         tests=reader.tests(shape.tests, shape.data_tests),
@@ -93,7 +93,7 @@ def _deduplicate(reader: ColumnReader, source: Any, shape: TopicShape) -> bool:
     return bool(shape.deduplicate or source.deduplicate) and not shape.table
 
 
-def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column | Key]) -> str:
+def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[DeclaredColumn | TopicKey]) -> str:
     if not shape.versions:
         return ""
     location = reader.location(shape, "versions")
@@ -104,7 +104,7 @@ def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Column 
     for column in columns:
         if (name := column.name.lower()) in {VALID_FROM, VALID_TO}:
             message = f"a topic with `versions` gets a column '{name}', and declares another one"
-            at_column = column.location if isinstance(column, Column) else location
+            at_column = column.location if isinstance(column, DeclaredColumn) else location
             reader.report_at(at_column, "MS682", message, RENAMED_IN_TABLE)
     return shape.versions
 
@@ -117,7 +117,7 @@ def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
 
 
 def _check_columns(
-    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
+    reader: ColumnReader, shape: TopicShape, columns: tuple[DeclaredColumn, ...], format_: Encoding
 ) -> None:
     if format_of(format_).columns or function_of(format_.name) or "schema" in shape.locations:
         return
@@ -141,7 +141,7 @@ def _check_columns(
 
 
 def _check_single(
-    reader: ColumnReader, shape: TopicShape, columns: tuple[Column, ...], format_: Encoding
+    reader: ColumnReader, shape: TopicShape, columns: tuple[DeclaredColumn, ...], format_: Encoding
 ) -> None:
     """Report columns that a value which is one column can't have."""
     decoded = [

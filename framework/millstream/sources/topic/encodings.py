@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.core.text import Location
 from millstream.core.types import STRING
-from millstream.formats.keys import KeyFormat, any_value, misfit
+from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.formats.registry import (
     DEFAULT,
@@ -23,7 +23,7 @@ from millstream.formats.registry import (
 )
 from millstream.project.columns import ColumnReader
 from millstream.project.shapes import KeyShape, SubjectShape
-from millstream.project.values import FunctionUse, Key, RegistryUse, SchemaUse
+from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, TopicKey
 from millstream.sources.topic.shapes import TopicDefaults, TopicShape
 
 _Parts = Sequence[TopicDefaults | KeyShape]
@@ -52,10 +52,10 @@ def _usual_framing(shape: TopicShape | KeyShape) -> Framing:
 
 def read_key(
     reader: ColumnReader, shape: KeyShape | str | None, decoding: Decoding, topic: str
-) -> Key | None:
+) -> TopicKey | None:
     """Return the key of a topic; it is decoded as strictly as the values."""
     if not isinstance(shape, KeyShape):
-        return Key(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
+        return TopicKey(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
     reader.check_column(shape, shape.name)
     name = shape.format or KEY.name
     encoding = Encoding(
@@ -68,7 +68,7 @@ def read_key(
         _check_framing(reader, (shape,), encoding, "keys")
     encoding = any_value(encoding)
     type_, columns = reader.type(shape.type), format_of(encoding).columns
-    key = Key(
+    key = TopicKey(
         shape.name,
         type_ or (columns[0].type if columns else STRING),
         encoding,
@@ -80,7 +80,7 @@ def read_key(
     return key
 
 
-def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
+def _check_type(reader: ColumnReader, shape: KeyShape, key: TopicKey) -> None:
     """Report a key whose type is missing, or is not one of its format."""
     format_, written = format_of(key.format), "type" in shape.locations
     if format_.schemas is not None and format_.schemas.required:
@@ -91,7 +91,7 @@ def _check_type(reader: ColumnReader, shape: KeyShape, key: Key) -> None:
         message = f"key '{key.name}' has no type"
         remedy = f"add `type: …`: {key.format} values have no types"
         reader.report_at(reader.location(shape), "MS108", message, remedy)
-    elif (key.type_location or not written) and (why := misfit(KeyFormat(key.format, key.type))):
+    elif (key.type_location or not written) and (why := key_misfit(KeyFormat(key.format, key.type))):
         location = key.type_location or reader.location(shape, "format")
         reader.report_at(
             location, "MS107", f"key '{key.name}' can't be read: {why}", "change its type or its format"

@@ -22,7 +22,7 @@ from millstream.project.shapes import (
     Tests,
     TopicName,
     WatermarkShape,
-    about,
+    describe_key,
 )
 
 
@@ -30,54 +30,65 @@ class TopicDefaults(Shape):
     """Keys that a source can set once for all of its topics."""
 
     key: Annotated[
-        KeyShape | str | None, about("the record's key as a column: a name, or {name, type, format, …}")
+        KeyShape | str | None,
+        describe_key("the record's key as a column: a name, or {name, type, format, …}"),
     ] = None
-    format: Annotated[FormatName | None, about(f"how values are encoded, by default {DEFAULT_FORMAT}")] = None
+    format: Annotated[
+        FormatName | None, describe_key(f"how values are encoded, by default {DEFAULT_FORMAT}")
+    ] = None
     format_options: Annotated[
-        dict[str, str | bool], about("options of the format: csv has delimiter, quote, escape and header")
+        dict[str, str | bool],
+        describe_key("options of the format: csv has delimiter, quote, escape and header"),
     ] = {}
     framing: Annotated[
         Framing | None,
-        about("confluent: a schema's id precedes each value; plain, the default: no id"),
+        describe_key("confluent: a schema's id precedes each value; plain, the default: no id"),
     ] = None
     decoding: Annotated[
         Decoding | None,
-        about(
+        describe_key(
             "strict, the default: a value is never changed or invented; lenient: as Spark's functions decode"
         ),
     ] = None
-    watermark: Annotated[WatermarkShape | None, about("the event time column, and how late rows may be")] = (
-        None
-    )
-    on_bad_record: Annotated[OnBadRecord | None, about("what happens to a record that can't be decoded")] = (
-        None
-    )
+    watermark: Annotated[
+        WatermarkShape | None, describe_key("the event time column, and how late rows may be")
+    ] = None
+    on_bad_record: Annotated[
+        OnBadRecord | None, describe_key("what happens to a record that can't be decoded")
+    ] = None
     deduplicate: Annotated[
         Literal["position"] | None,
-        about("position: drop records that another project's sink sent again after a failure"),
+        describe_key("position: drop records that another project's sink sent again after a failure"),
     ] = None
-    partitions: Annotated[Positive | None, about("partitions of a new topic")] = None
-    replication: Annotated[Positive | None, about("replication factor of a new topic")] = None
-    topic_config: Annotated[dict[str, Any], about("settings of a new topic")] = {}
+    partitions: Annotated[Positive | None, describe_key("partitions of a new topic")] = None
+    replication: Annotated[Positive | None, describe_key("replication factor of a new topic")] = None
+    topic_config: Annotated[dict[str, Any], describe_key("settings of a new topic")] = {}
     options: Annotated[
         dict[str, Any],
-        about("options of Kafka's consumer, such as fetch.max.bytes, and of Spark's reader: minPartitions"),
+        describe_key(
+            "options of Kafka's consumer, such as fetch.max.bytes, and of Spark's reader: minPartitions"
+        ),
     ] = {}
-    starting: Annotated[Starting | None, about("where a new query starts: earliest, latest or a time")] = None
-    max_rows_per_trigger: Annotated[Positive | None, about("read at most this many records in a batch")] = (
-        None
-    )
-    min_rows_per_trigger: Annotated[
-        Positive | None, about("records that a batch of `run` waits for, if its trigger is an interval")
+    starting: Annotated[
+        Starting | None, describe_key("where a new query starts: earliest, latest or a time")
     ] = None
-    max_trigger_delay: Annotated[Duration | None, about("the maximum wait for `min_rows_per_trigger`")] = None
-    rows_per_second: Annotated[Rate | None, about("hint: the approximate number of records per second")] = (
-        None
-    )
-    hints: Annotated[HintsShape | None, about("hints for the optimizer")] = None
-    tags: Annotated[Names, about("labels to select by")] = []
-    owner: Annotated[str | None, about("who to contact")] = None
-    meta: Annotated[dict[str, Any], about("free-form data for other tools")] = {}
+    max_rows_per_trigger: Annotated[
+        Positive | None, describe_key("read at most this many records in a batch")
+    ] = None
+    min_rows_per_trigger: Annotated[
+        Positive | None,
+        describe_key("records that a batch of `run` waits for, if its trigger is an interval"),
+    ] = None
+    max_trigger_delay: Annotated[
+        Duration | None, describe_key("the maximum wait for `min_rows_per_trigger`")
+    ] = None
+    rows_per_second: Annotated[
+        Rate | None, describe_key("hint: the approximate number of records per second")
+    ] = None
+    hints: Annotated[HintsShape | None, describe_key("hints for the optimizer")] = None
+    tags: Annotated[Names, describe_key("labels to select by")] = []
+    owner: Annotated[str | None, describe_key("who to contact")] = None
+    meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
 
 
 NO_CONFIG = "write the keys inside it one level higher, without config:"
@@ -92,24 +103,26 @@ class TopicShape(TopicDefaults, kw_only=True):
         "config": NO_CONFIG,
     }
 
-    name: Annotated[str, about("the name in source('source', 'name')")]
-    topic: Annotated[TopicName | None, about("the Kafka topic, by default the name")] = None
+    name: Annotated[str, describe_key("the name in source('source', 'name')")]
+    topic: Annotated[TopicName | None, describe_key("the Kafka topic, by default the name")] = None
     description: Description = ""
-    table: Annotated[bool, about("a reference topic: the latest value per key; null deletes")] = False
+    table: Annotated[bool, describe_key("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[
         DurationOrAll | None,
-        about(
+        describe_key(
             "a reference topic: keeps versions of rows, this long after they were superseded: 30 days, or all"
         ),
     ] = None
     schema: Annotated[
         SubjectShape | str | None,
-        about("what describes its values: a file such as schemas/x.json, registry, or a subject"),
+        describe_key("what describes its values: a file such as schemas/x.json, registry, or a subject"),
     ] = None
-    message: Annotated[str | None, about("the message, if a Protobuf schema has several: shop.Order")] = None
+    message: Annotated[
+        str | None, describe_key("the message, if a Protobuf schema has several: shop.Order")
+    ] = None
     columns: Annotated[
         list[ColumnShape],
-        about("the columns of its values; with a schema, what it doesn't say"),
+        describe_key("the columns of its values; with a schema, what it doesn't say"),
     ] = []
     tests: Tests = None
     data_tests: Tests = None

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.queries.values import TopicRead
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -22,26 +22,26 @@ OLDEST = "oldest of "
 """The prefix of an observation's name: when the oldest record of a batch arrived in its topic."""
 
 
-def sizes(options: Mapping[str, Any]) -> dict[str, str]:
+def size_options(options: Mapping[str, Any]) -> dict[str, str]:
     """Return Spark's options for the number of a topic's records in a batch."""
     limits = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
     if delay := options.get("max_trigger_delay"):
-        limits[_PATIENCE] = f"{milliseconds(delay)}ms"
+        limits[_PATIENCE] = f"{duration_millis(delay)}ms"
     return {name: str(value) for name, value in limits.items() if value is not None}
 
 
-def largest(options: Mapping[str, str]) -> int | None:
+def largest_batch(options: Mapping[str, str]) -> int | None:
     """Return how many records a batch reads at most, by Spark's options of a topic."""
     return int(options[_LARGEST]) if _LARGEST in options else None
 
 
 def at_most(records: int, options: Mapping[str, str]) -> dict[str, str]:
     """Return Spark's options of a topic with a limit, unless theirs is lower."""
-    return {**options, _LARGEST: str(min(records, largest(options) or records))}
+    return {**options, _LARGEST: str(min(records, largest_batch(options) or records))}
 
 
 def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the options of `sizes` that don't apply to a trigger.
+    """Return the options of `size_options` that don't apply to a trigger.
 
     With `availableNow`, a minimum size would leave the last records unread; real-time mode has no batches.
     """
@@ -58,7 +58,7 @@ class Host(Protocol):
     def load(self, session: SparkSession, reader: DataStreamReader, *, headers: bool) -> DataFrame: ...
 
 
-def records(
+def read_stream(
     session: SparkSession,
     source: TopicRead,
     options: Mapping[str, str],
@@ -86,7 +86,7 @@ def records(
     stream.createOrReplaceTempView(source.view)
 
 
-def bounded(session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Ranges) -> None:
+def read_ranges(session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Ranges) -> None:
     """Read the records of a topic between two offsets of each partition, as a batch."""
     batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
     batch_options["startingOffsets"] = offsets_of(

@@ -7,10 +7,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from millstream.core.durations import PATTERN
-from millstream.stores.declaration import Declaration
+from millstream.stores.declaration import StoreDeclaration
 
 
-class Options(Struct):
+class DeltaOptions(Struct):
     path: Annotated[str | None, Meta(description="where Delta tables are")] = None
     old_files: Annotated[
         Annotated[str, Meta(pattern=f"^{PATTERN}$", title="a duration")] | None,
@@ -28,9 +28,9 @@ class Options(Struct):
     ] = None
 
 
-DECLARATION = Declaration(
+DECLARATION = StoreDeclaration(
     title="Delta",
-    options=Options,
+    options=DeltaOptions,
     location=("path",),
     change_feed=True,
     unstored=frozenset(("interval",)),

@@ -16,7 +16,7 @@ from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ class LocalDelta(Struct, frozen=True):
         raise NotImplementedError("tables are folders")
 
     def answer(
-        self, _sql: str, _relations: Mapping[str, Relation], *, zone: str, limit: int | None
+        self, _sql: str, _relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
     ) -> Answer | None:
         """Return None, since DataFusion runs all queries of Delta tables."""
 
-    def open(self, table: Relation, opened: OpenedTables) -> None:
+    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from millstream.stores.tables.mistakes import clean
+        from millstream.stores.tables.datafusion_errors import clean_error
 
         path = self.tables.read(table.id)
         try:
@@ -56,7 +56,7 @@ class LocalDelta(Struct, frozen=True):
             remedy = "check that the storage is reachable and its credentials are in the environment"
             if local_path(path) and (code := re.search("%[0-9A-Fa-f]{2}", path)):
                 remedy = f"rename the folder that has '{code.group()}' in its name, which delta-rs decodes"
-            message = f"the table '{table.name}' can't be read: {clean(str(error))[:300]}"
+            message = f"the table '{table.name}' can't be read: {clean_error(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
     def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]]) -> bool:

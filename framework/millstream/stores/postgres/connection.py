@@ -10,11 +10,11 @@ import psycopg
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.tables.words import quoted
+from millstream.stores.tables.words import quote_standard
 
 
 @contextmanager
-def connected(
+def open_transaction(
     schema: PostgresSchema, *, zone: str = "UTC", read_only: bool = False
 ) -> Iterator[psycopg.Connection[Any]]:
     """Open one transaction, which is committed unless an exception is raised."""
@@ -25,7 +25,7 @@ def connected(
     with opened as connection:
         connection.read_only = read_only
         connection.execute("select set_config('timezone', %s, true)", (zone,))
-        path = schema.search_path if read_only else quoted(schema.schema)
+        path = schema.search_path if read_only else quote_standard(schema.schema)
         connection.execute("select set_config('search_path', %s, true)", (path,))
         yield connection
 

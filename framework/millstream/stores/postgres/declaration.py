@@ -6,21 +6,21 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from millstream.stores.declaration import Declaration
+from millstream.stores.declaration import StoreDeclaration
 
 
-class Options(Struct):
+class PostgresOptions(Struct):
     url: Annotated[str | None, Meta(description="a PostgreSQL database")] = None
     username: str | None = None
     password: Annotated[str | None, Meta(description="a secret: use env_var()")] = None
     database_schema: Annotated[str | None, Meta(description="the schema of PostgreSQL tables")] = None
 
 
-DECLARATION = Declaration(
+DECLARATION = StoreDeclaration(
     title="PostgreSQL",
     sends_rows=True,
     unstored=frozenset(("interval",)),
-    options=Options,
+    options=PostgresOptions,
     location=("url", "database_schema"),
     required={"url": "postgresql://host:5432/name"},
     words={"schema": "write database_schema: …", "user": "write username: …"},

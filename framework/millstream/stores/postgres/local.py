@@ -11,7 +11,7 @@ from msgspec import Struct
 from millstream.core.types import STRING, parse_type
 from millstream.project.values import Target
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, postgres_schema
-from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class LocalPostgres(Struct, frozen=True):
     schema: PostgresSchema
 
-    def answer(self, sql: str, relations: Mapping[str, Relation], *, zone: str, limit: int | None) -> Answer:
+    def answer(
+        self, sql: str, relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
+    ) -> Answer:
         from millstream.stores.postgres import query
 
-        return query.answer(sql, self.schema, relations, zone=zone, limit=limit)
+        return query.run_query(sql, self.schema, relations, zone=zone, limit=limit)
 
-    def open(self, table: Relation, opened: OpenedTables) -> None:
+    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
         from millstream.stores.postgres.query import read_table
 
         columns = [(name, parse_type(kind)) for name, kind in table.columns]
@@ -39,9 +41,9 @@ class LocalPostgres(Struct, frozen=True):
         return ""
 
     def names(self) -> list[str]:
-        from millstream.stores.postgres.environments import names
+        from millstream.stores.postgres.environments import environment_tables
 
-        return names(self.schema)
+        return environment_tables(self.schema)
 
     def drop_all(self) -> None:
         from millstream.stores.postgres.environments import drop_all
@@ -55,9 +57,9 @@ class LocalPostgres(Struct, frozen=True):
         return None
 
     def reached(self) -> str:
-        from millstream.stores.postgres.connection import connected
+        from millstream.stores.postgres.connection import open_transaction
 
-        with connected(self.schema, read_only=True) as connection:
+        with open_transaction(self.schema, read_only=True) as connection:
             version = connection.info.server_version // 10_000
         return f"version {version} at {self.schema.url}, schema {self.schema.schema}"
 

@@ -10,20 +10,25 @@ from psycopg import sql
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.types import Type
-from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.stores.tables.mistakes import query_error
-from millstream.stores.tables.relations import Relation, missing_table
+from millstream.stores.tables.datafusion_errors import query_error
+from millstream.stores.tables.relations import StoredRelation, missing_table
 from millstream.stores.tables.values import Answer
 
 _DECLARE = "declare millstream_query no scroll cursor for "
 
 
-def answer(
-    query: str, schema: PostgresSchema, relations: Mapping[str, Relation], *, zone: str, limit: int | None
+def run_query(
+    query: str,
+    schema: PostgresSchema,
+    relations: Mapping[str, StoredRelation],
+    *,
+    zone: str,
+    limit: int | None,
 ) -> Answer:
     """Run a query in the database. A cursor only allows queries, and a prepared one a single statement."""
-    with connected(schema, zone=zone, read_only=True) as connection:
+    with open_transaction(schema, zone=zone, read_only=True) as connection:
         try:
             # The user's own text, in a transaction that can't write.
             connection.execute(_DECLARE + query, prepare=True)
@@ -42,14 +47,14 @@ def answer(
 
 
 def read_table(
-    schema: PostgresSchema, table: Relation, columns: Sequence[tuple[str, Type]]
+    schema: PostgresSchema, table: StoredRelation, columns: Sequence[tuple[str, Type]]
 ) -> list[tuple[Any, ...]] | None:
     """Return all rows of a table, nested values as JSON; None if the table does not exist yet."""
     chosen = sql.SQL(", ").join(
         sql.SQL("{}::text" if isinstance(kind, NESTED) else "{}").format(sql.Identifier(stored_name(name)))
         for name, kind in columns
     )
-    with connected(schema, read_only=True) as connection:
+    with open_transaction(schema, read_only=True) as connection:
         try:
             text = sql.SQL("select {} from {}").format(chosen, sql.Identifier(stored_name(table.name)))
             return connection.execute(text).fetchall()

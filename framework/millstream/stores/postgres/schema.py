@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from millstream.core.types import Array, Map, Row
-from millstream.project.names import Environment, named
-from millstream.project.secrets import Secret, mask, revealed_text
+from millstream.project.names import Environment, environment_name
+from millstream.project.secrets import Secret, mask_secrets, revealed_text
 from millstream.project.values import Target
 
 _TIMEOUT = 10
@@ -61,7 +61,7 @@ class PostgresSchema(Struct, frozen=True):
     def masked(self, text: str) -> str:
         """Return a text on one line, without the password."""
         password = self.clear_password
-        return mask(" ".join(text.split()), [Secret(password)] if password else [])
+        return mask_secrets(" ".join(text.split()), [Secret(password)] if password else [])
 
 
 def postgres_schema(target: Target) -> PostgresSchema:
@@ -74,7 +74,7 @@ def postgres_schema(target: Target) -> PostgresSchema:
         Secret(revealed_text(settings["password"]))
         if "password" in settings
         else password and Secret(password),
-        named(target.environment, schema),
+        environment_name(target.environment, schema),
         target.environment,
         schema if target.environment else "",
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from psycopg import sql
 
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.postgres.table import forget_records, shape, table_name
+from millstream.stores.postgres.table import forget_records, table_name, table_shape
 
 
-def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
+def swap_tables(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
     """Replace the rows of `table` by those of `new`, with its recorded batches, and drop `new`."""
-    with connected(schema) as connection:
-        new_shape = shape(connection, new)
+    with open_transaction(schema) as connection:
+        new_shape = table_shape(connection, new)
         if not new_shape[0]:
             return  # an earlier attempt did it
         names = {"new": table_name(new), "table": table_name(table)}
-        if new_shape == shape(connection, table):
+        if new_shape == table_shape(connection, table):
             # This keeps the table's permissions and the views over it.
             columns = sql.SQL(", ").join(map(sql.Identifier, new_shape[0]))
             connection.execute(sql.SQL("delete from {table}").format(**names))
@@ -32,9 +32,9 @@ def swap(schema: PostgresSchema, new: TableOutput, table: TableOutput) -> None:
             connection.execute(sql.SQL(text).format(records), (table.model, new.model))
 
 
-def copy(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
-    with connected(schema) as connection:
-        columns, _ = shape(connection, table)
+def copy_table(schema: PostgresSchema, table: TableOutput, to: TableOutput) -> None:
+    with open_transaction(schema) as connection:
+        columns, _ = table_shape(connection, table)
         if not columns:
             return
         names = {"table": table_name(table), "copy": table_name(to)}

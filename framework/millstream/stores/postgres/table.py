@@ -29,7 +29,7 @@ from millstream.core.types import (
 from millstream.plan.nodes import Column
 from millstream.queries.commands import full_refresh
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 
 BATCHES = sql.Identifier("millstream_batches")
@@ -64,12 +64,12 @@ _TYPES: dict[Type, str] = {
 Connection = psycopg.Connection[Any]
 
 
-def create(schema: PostgresSchema, table: TableOutput) -> None:
+def create_table(schema: PostgresSchema, table: TableOutput) -> None:
     """Create the table, or add missing columns."""
     _check_names(table)
     types = {stored_name(column.name): column_type(table, column) for column in table.columns}
     try:
-        with connected(schema) as connection:
+        with open_transaction(schema) as connection:
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             _create_schema(connection, schema)
             existing = _columns(connection, table)
@@ -104,8 +104,8 @@ def create_notes(connection: Connection) -> None:
         connection.execute(sql.SQL(text).format(NOTES))
 
 
-def drop(schema: PostgresSchema, table: TableOutput) -> None:
-    with connected(schema) as connection:
+def drop_table(schema: PostgresSchema, table: TableOutput) -> None:
+    with open_transaction(schema) as connection:
         connection.execute(sql.SQL("drop table if exists {}").format(table_name(table)))
         forget_records(connection, table.model)
 
@@ -120,13 +120,13 @@ def forget_records(connection: Connection, relation: str) -> list[sql.Identifier
     return existing
 
 
-def exists(schema: PostgresSchema, table: TableOutput) -> bool:
-    with connected(schema) as connection:
+def table_exists(schema: PostgresSchema, table: TableOutput) -> bool:
+    with open_transaction(schema) as connection:
         return bool(_columns(connection, table))
 
 
 def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
-    with connected(schema) as connection:
+    with open_transaction(schema) as connection:
         if not _columns(connection, table):
             return False
         exists = sql.SQL("select exists (select from {})").format(table_name(table))
@@ -134,7 +134,7 @@ def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
         return row == (True,)
 
 
-def shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
+def table_shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
     """Return a table's columns with their types, empty if it does not exist, and its keys."""
     return _columns(connection, table), sorted(row[0] for row in _keys(connection, table))
 

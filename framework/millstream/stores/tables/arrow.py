@@ -25,7 +25,7 @@ from millstream.core.types import (
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class Columns(Struct, frozen=True, eq=False):
+class ArrowRows(Struct, frozen=True, eq=False):
     """An Arrow table, and casts to types that it can't hold directly."""
 
     table: Table
@@ -33,7 +33,7 @@ class Columns(Struct, frozen=True, eq=False):
     """The Arrow type for DataFusion's `arrow_cast`, by column."""
 
 
-def to_arrow(columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]], zone: str) -> Columns:
+def to_arrow(columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]], zone: str) -> ArrowRows:
     """Return rows by column; dates, timestamps and decimals are integers or texts until they are cast."""
     arrays: dict[str, Any] = {}
     casts: dict[str, str] = {}
@@ -43,7 +43,7 @@ def to_arrow(columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]],
         arrays[name] = Array([None if value is None else convert(value) for value in values], kind)
         if cast:
             casts[name] = cast
-    return Columns(Table.from_pydict(arrays), casts)
+    return ArrowRows(Table.from_pydict(arrays), casts)
 
 
 def _conversion(type_: Type, zone: str) -> tuple[DataType, Any, str]:
@@ -72,18 +72,18 @@ def _micros(value: datetime) -> int:
 def rows_of(batch: RecordBatch) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a batch; maps, which Arrow returns as pairs, become dicts."""
     columns = [batch.column(index) for index in range(batch.num_columns)]
-    converted = [[plain(value, column.type) for value in column.to_pylist()] for column in columns]
+    converted = [[plain_value(value, column.type) for value in column.to_pylist()] for column in columns]
     return zip(*converted, strict=True)
 
 
-def plain(value: Any, kind: Any) -> Any:
+def plain_value(value: Any, kind: Any) -> Any:
     """Return a value with maps as dicts. Arrow doesn't expose the value types of maps, so values decide."""
     if isinstance(value, dict):
         types = {} if kind is None else {field.name: field.type for field in kind.fields}
-        return {name: plain(nested, types.get(name)) for name, nested in value.items()}
+        return {name: plain_value(nested, types.get(name)) for name, nested in value.items()}
     if not isinstance(value, list):
         return value
     pairs = DataType.is_map(kind) if kind else bool(value) and all(isinstance(e, tuple) for e in value)
     if pairs:
-        return {key: plain(nested, None) for key, nested in value}
-    return [plain(nested, kind.value_type if kind else None) for nested in value]
+        return {key: plain_value(nested, None) for key, nested in value}
+    return [plain_value(nested, kind.value_type if kind else None) for nested in value]

@@ -11,10 +11,10 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from millstream.core.types import Type
 from millstream.stores.tables.arrow import rows_of, to_arrow
-from millstream.stores.tables.mistakes import problem_of
-from millstream.stores.tables.relations import Relation
+from millstream.stores.tables.datafusion_errors import problem_of
+from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
-from millstream.stores.tables.words import quoted, respell
+from millstream.stores.tables.words import quote_standard, respell_names
 
 
 class OpenedTables:
@@ -28,26 +28,26 @@ class OpenedTables:
         """Spellings of tables and columns, by their lower case form."""
         self.schemas: set[str] = set()
 
-    def add(self, relation: Relation, table: DeltaTable) -> None:
+    def add(self, relation: StoredRelation, table: DeltaTable) -> None:
         """Register a table that DataFusion reads directly, with the columns that its model has."""
         columns = {name.lower() for name, _ in relation.columns}
         fields = _schema(table)
         self._add(relation.name, table, {}, [f for f in fields if f.name.lower() in columns] or fields)
 
     def add_rows(
-        self, relation: Relation, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
+        self, relation: StoredRelation, columns: Sequence[tuple[str, Type]], rows: Sequence[Sequence[Any]]
     ) -> None:
         arrow, path = to_arrow(columns, rows, self.zone), str(self.folder / relation.name)
         write_deltalake(path, arrow.table)
         table = DeltaTable(path)
         self._add(relation.name, table, arrow.casts, _schema(table))
 
-    def answer(self, sql: str, relations: Mapping[str, Relation], limit: int | None) -> Answer:
+    def answer(self, sql: str, relations: Mapping[str, StoredRelation], limit: int | None) -> Answer:
         names = {
             lower: next(iter(spellings)) for lower, spellings in self.spellings.items() if len(spellings) == 1
         }
         try:
-            reader = self.builder.execute(respell(sql, names))
+            reader = self.builder.execute(respell_names(sql, names))
             rows = chain.from_iterable(map(rows_of, reader))
             fetched = list(rows if limit is None else islice(rows, limit + 1))
         except Exception as error:  # noqa: BLE001 - DataFusion's own come as bare exceptions
@@ -60,8 +60,8 @@ class OpenedTables:
         schema, _, short = name.rpartition(".")
         if schema and schema not in self.schemas:
             self.schemas.add(schema)
-            self._run(f"create schema {quoted(schema)}")
-        full_name = f"{quoted(schema)}.{quoted(short)}" if schema else quoted(short)
+            self._run(f"create schema {quote_standard(schema)}")
+        full_name = f"{quote_standard(schema)}.{quote_standard(short)}" if schema else quote_standard(short)
         fields = [(field.name, field.type) for field in columns]
         casts = dict(casts) | self._zoned(fields)
         for spelling in filter(None, (schema, short, *(field for field, _ in fields))):
@@ -69,12 +69,12 @@ class OpenedTables:
         if not casts and len(fields) == len(_schema(table)):
             self.builder.register(full_name, table)
             return
-        hidden = quoted(f"{name} at rest")
+        hidden = quote_standard(f"{name} at rest")
         self.builder.register(hidden, table)
         items = (
-            f"arrow_cast({quoted(field)}, '{casts[field]}') as {quoted(field)}"
+            f"arrow_cast({quote_standard(field)}, '{casts[field]}') as {quote_standard(field)}"
             if field in casts
-            else quoted(field)
+            else quote_standard(field)
             for field, _ in fields
         )
         self._run(f"create view {full_name} as select {', '.join(items)} from {hidden}")  # noqa: S608 - all quoted

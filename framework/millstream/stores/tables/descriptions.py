@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from millstream.core.errors import MillstreamError
-from millstream.stores.tables.relations import Relation, missing_table
+from millstream.stores.tables.relations import StoredRelation, missing_table
 from millstream.stores.tables.values import Answer
 
 _NAME = r"(?P<name>[\w.`\"]+)"
@@ -16,7 +16,7 @@ _COLUMNS = re.compile(
 )
 
 
-def description(sql: str, relations: Mapping[str, Relation]) -> Answer | None:
+def answer_description(sql: str, relations: Mapping[str, StoredRelation]) -> Answer | None:
     """Return the answer to a statement of this kind; None for all others."""
     text = sql.strip(" \t\r\n;")
     if _TABLES.fullmatch(text):

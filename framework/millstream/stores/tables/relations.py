@@ -10,10 +10,10 @@ from msgspec import Struct
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.outputs.registry import KINDS, Materialization
-from millstream.stores.tables.words import mentions
+from millstream.stores.tables.words import mentioned_names
 
 
-class Relation(Struct, frozen=True):
+class StoredRelation(Struct, frozen=True):
     id: str
     name: str
     """The name in SQL: `totals`, `shop.products`."""
@@ -34,11 +34,11 @@ class Relation(Struct, frozen=True):
         return self.stored.at_rest if self.stored is not None else self.kind in {"reference", "seed"}
 
 
-def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, Relation]:
+def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, StoredRelation]:
     """Return the relations of a project by their names in lower case."""
     by_id = {node.id: node for node in nodes}
     relations = [
-        Relation(
+        StoredRelation(
             node.id,
             node.id.partition(".")[2],
             kind,
@@ -77,15 +77,15 @@ def _kind(node: ManifestNode) -> str | None:
             return node.materialization.word if node.materialization else None
 
 
-def named_tables(sql: str, relations: Mapping[str, Relation]) -> list[Relation]:
+def named_tables(sql: str, relations: Mapping[str, StoredRelation]) -> list[StoredRelation]:
     """Return the tables and seeds that a query names, without duplicates; equal names of columns count."""
-    named = (relations.get(name.lower()) for name, _ in mentions(sql))
+    named = (relations.get(name.lower()) for name, _ in mentioned_names(sql))
     return list(
         {relation.id: relation for relation in named if relation is not None and relation.at_rest}.values()
     )
 
 
-def missing_table(name: str, relations: Mapping[str, Relation]) -> Diagnostic:
+def missing_table(name: str, relations: Mapping[str, StoredRelation]) -> Diagnostic:
     """Return why a query can't read a table of this name."""
     # `products` may mean `shop.products`.
     short = next(
@@ -115,7 +115,7 @@ def missing_table(name: str, relations: Mapping[str, Relation]) -> Diagnostic:
     return Diagnostic("MS844", f"'{relation.name}' is a Kafka topic, not a table", None, remedy)
 
 
-def _unstored_reference(relation: Relation) -> Diagnostic:
+def _unstored_reference(relation: StoredRelation) -> Diagnostic:
     """Return why a reference topic is not a table; a join as of the time of a stream makes none of it."""
     message = f"'{relation.name}' has not been built: no model that was built looks it up"
     if relation.options.get("versions"):

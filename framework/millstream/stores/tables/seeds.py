@@ -48,13 +48,13 @@ def reader_of(type_: Type, zone: str) -> Callable[[str], Any]:
         BOOLEAN: lambda text: text.lower() == "true",
         BINARY: str.encode,
         DATE: date.fromisoformat,
-        TIMESTAMP: lambda text: timestamp(text, time_zone),
-        TIMESTAMP_NTZ: lambda text: timestamp(text, timezone.utc).replace(tzinfo=None),
+        TIMESTAMP: lambda text: parse_timestamp(text, time_zone),
+        TIMESTAMP_NTZ: lambda text: parse_timestamp(text, timezone.utc).replace(tzinfo=None),
     }
     return readers.get(type_, str)
 
 
-def timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:
+def parse_timestamp(text: str, zone: ZoneInfo | timezone) -> datetime:
     """Parse a time of a seed; `fromisoformat` of older Python versions can't parse all forms."""
     match = _TIMESTAMP.fullmatch(text)
     assert match is not None

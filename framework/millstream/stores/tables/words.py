@@ -16,28 +16,28 @@ _TOKEN = re.compile(
 )
 
 
-class Word(Struct, frozen=True):
+class SqlWord(Struct, frozen=True):
     kind: Kind
     name: str
     start: int
     stop: int
 
 
-def words(sql: str) -> list[Word]:
+def read_words(sql: str) -> list[SqlWord]:
     """Return names and signs; texts, numbers and comments are skipped."""
-    tokens: list[Word] = []
+    tokens: list[SqlWord] = []
     for match in _TOKEN.finditer(sql):
         text, kind = match.group(), match.lastgroup
         if kind == "quoted":
             text = text[1:-1].replace(text[0] * 2, text[0])
         if kind != "skipped":
-            tokens.append(Word(cast("Kind", kind), text, match.start(), match.end()))
+            tokens.append(SqlWord(cast("Kind", kind), text, match.start(), match.end()))
     return tokens
 
 
-def mentions(sql: str) -> Iterator[tuple[str, Word]]:
+def mentioned_names(sql: str) -> Iterator[tuple[str, SqlWord]]:
     """Yield every name with its first word; `schema.table` is also yielded as one name."""
-    tokens = words(sql)
+    tokens = read_words(sql)
     for index, word in enumerate(tokens):
         if word.kind == "sign":
             continue
@@ -47,9 +47,9 @@ def mentions(sql: str) -> Iterator[tuple[str, Word]]:
             yield f"{word.name}.{following[1].name}", word
 
 
-def writing_word(sql: str) -> Word | None:
+def writing_word(sql: str) -> SqlWord | None:
     """Return the word by which a statement is not only a query, or None."""
-    tokens = [word for word in words(sql) if word.name not in {"(", ";"}]
+    tokens = [word for word in read_words(sql) if word.name not in {"(", ";"}]
     if not tokens:
         return None
     if tokens[0].kind != "name" or tokens[0].name.lower() not in {"select", "with", "values", "from"}:
@@ -58,14 +58,14 @@ def writing_word(sql: str) -> Word | None:
     return next((word for word in tokens if word.kind == "name" and word.name.lower() == "into"), None)
 
 
-def respell(sql: str, names: Mapping[str, str]) -> str:
+def respell_names(sql: str, names: Mapping[str, str]) -> str:
     """Spell names as they are defined; `names` has them by their lower case form.
 
     Names in Spark are case-insensitive, in DataFusion they are not. Aliases and functions stay unchanged.
     """
     parts: list[str] = []
     end = 0
-    tokens = words(sql)
+    tokens = read_words(sql)
     for before, word, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         defined = names.get(word.name.lower()) if word.kind == "name" else None
         alias = before is not None and before.name.lower() == "as"
@@ -76,6 +76,6 @@ def respell(sql: str, names: Mapping[str, str]) -> str:
     return "".join([*parts, sql[end:]])
 
 
-def quoted(name: str) -> str:
+def quote_standard(name: str) -> str:
     """Return a quoted name in standard SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -10,7 +10,7 @@ from msgspec import Struct
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\S", re.DOTALL)
 
 
-class Branch(Struct, frozen=True):
+class SqlBranch(Struct, frozen=True):
     label: str
     """For people, such as `when type = 'purchase'`."""
     condition: str
@@ -29,7 +29,7 @@ class _Case(Struct):
     depth: int = 0
 
 
-def find_branches(sql: str) -> Iterator[tuple[Branch, ...]]:
+def find_branches(sql: str) -> Iterator[tuple[SqlBranch, ...]]:
     """Yield the branches of each CASE and each IF, the inner ones first."""
     stack: list[_Case] = []
     depth = 0
@@ -57,14 +57,14 @@ def find_branches(sql: str) -> Iterator[tuple[Branch, ...]]:
             yield _branches(case.conditions, start if case.otherwise < 0 else case.otherwise)
 
 
-def _branches(conditions: list[tuple[str, int]], otherwise: int) -> tuple[Branch, ...]:
-    branches: list[Branch] = []
+def _branches(conditions: list[tuple[str, int]], otherwise: int) -> tuple[SqlBranch, ...]:
+    branches: list[SqlBranch] = []
     negated: list[str] = []
     for condition, start in conditions:
         is_true = f"coalesce({condition}, false)"
-        branches.append(Branch(f"when {condition}", " and ".join([*negated, is_true]), start))
+        branches.append(SqlBranch(f"when {condition}", " and ".join([*negated, is_true]), start))
         negated.append(f"not {is_true}")
-    branches.append(Branch(f"else of {conditions[0][0]}", " and ".join(negated), otherwise))
+    branches.append(SqlBranch(f"else of {conditions[0][0]}", " and ".join(negated), otherwise))
     return tuple(branches)
 
 

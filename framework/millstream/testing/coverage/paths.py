@@ -11,20 +11,20 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, quoted, render
+from millstream.core.expressions import Expression, quote_name, render_sql
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
 from millstream.plan.nodes.order import in_order
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
 from millstream.queries.values import Query
-from millstream.queries.view_names import Views, sources, static_reads
-from millstream.testing.coverage.branches import Branch, find_branches
+from millstream.queries.view_names import Views, source_reads, static_reads
+from millstream.testing.coverage.branches import SqlBranch, find_branches
 from millstream.testing.coverage.source_lines import SourceLines
 
 _LONGEST = 90
 
 
-class Way(Struct, frozen=True):
+class CoveragePath(Struct, frozen=True):
     """A branch of a filter, a CASE or an IF that a row can take."""
 
     model: str
@@ -38,13 +38,13 @@ class Way(Struct, frozen=True):
 class RowCoverage(Struct, frozen=True):
     models: frozenset[str]
     """The models whose SQL was run."""
-    ways: Mapping[Way, int]
+    ways: Mapping[CoveragePath, int]
     """How many rows took each branch."""
 
 
-def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Way]]]:
+def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[CoveragePath]]]:
     """Return the nodes of a plan as written that have branches, with their branches."""
-    node_ways: list[tuple[Node, list[Way]]] = []
+    node_ways: list[tuple[Node, list[CoveragePath]]] = []
     for node in in_order((output,)):
         model = node.models[0] if node.models else ""
         match node:
@@ -61,27 +61,27 @@ def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Way]]
     return node_ways
 
 
-def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[Way]:
+def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
     if condition.reads or condition.functions or not condition.deterministic:
         return
-    sql, label = _sql(condition), _short(render(condition))
+    sql, label = _sql(condition), _short(render_sql(condition))
     line = lines.line(model, condition)
-    yield Way(model, "filter", f"no row passes: {label}", f"coalesce({sql}, false)", line)
-    yield Way(model, "filter", f"no row is dropped: {label}", f"not coalesce({sql}, false)", line)
+    yield CoveragePath(model, "filter", f"no row passes: {label}", f"coalesce({sql}, false)", line)
+    yield CoveragePath(model, "filter", f"no row is dropped: {label}", f"not coalesce({sql}, false)", line)
 
 
-def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterable[Way]:
+def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
     # A branch that depends on a lambda's variable or a subquery can't be evaluated outside of it.
     if expression.variables or expression.reads or expression.functions:
         return
     branches = [branch for one in find_branches(_sql(expression)) for branch in one]
     for branch, line in zip(branches, _lines(model, expression, branches, lines), strict=True):
         label = f"no row: {_short(branch.label.replace('`', ''))}"
-        yield Way(model, "branch", label, branch.condition, line)
+        yield CoveragePath(model, "branch", label, branch.condition, line)
 
 
 def _lines(
-    model: str, expression: Expression, branches: Sequence[Branch], lines: SourceLines
+    model: str, expression: Expression, branches: Sequence[SqlBranch], lines: SourceLines
 ) -> Iterator[int]:
     """Yield the line of each branch; the SQL as written usually has the same branches in the same order."""
     written = [branch for one in find_branches(lines.text(model, expression)) for branch in one]
@@ -92,7 +92,7 @@ def _lines(
 
 
 def _sql(expression: Expression) -> str:
-    return render(expression, ref=lambda ref: quoted(ref.column))
+    return render_sql(expression, ref=lambda ref: quote_name(ref.column))
 
 
 def _short(text: str) -> str:
@@ -100,9 +100,11 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[tuple[Query, list[Way]]]:
+def coverage_queries(
+    query: Query, output: Output, lines: SourceLines
+) -> list[tuple[Query, list[CoveragePath]]]:
     """Return a query for each node, whose single row has a count for each branch."""
-    queries: list[tuple[Query, list[Way]]] = []
+    queries: list[tuple[Query, list[CoveragePath]]] = []
     for node, ways in find_ways(output, lines):
         views = Views()
         stepped = in_steps((node,), views.leaf, reads=views.of, how=EmitOptions())
@@ -111,7 +113,7 @@ def coverage_queries(query: Query, output: Output, lines: SourceLines) -> list[t
         sql = f"select {counts} from (\n{stepped.emitted.statement()}\n)"  # noqa: S608 - of the project
         count_query = replace(
             query,
-            sources=sources(order, views),
+            sources=source_reads(order, views),
             reads=static_reads(order, views),
             steps=stepped.steps,
             sql=sql,

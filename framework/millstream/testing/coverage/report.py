@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from millstream.compile.manifest import ManifestNode
-from millstream.results.test_results import Missed, ModelCoverage
-from millstream.testing.coverage.paths import RowCoverage, Way
+from millstream.results.test_results import MissedPath, ModelCoverage
+from millstream.testing.coverage.paths import CoveragePath, RowCoverage
 
 
 def summarize_coverage(
     runs: Sequence[tuple[str, RowCoverage]], nodes: Mapping[str, ManifestNode]
 ) -> tuple[ModelCoverage, ...]:
     """Add up the runs for each model; each run comes with the id of the tested model."""
-    ways: dict[Way, int] = {}
+    ways: dict[CoveragePath, int] = {}
     for _, run in runs:
         for way, rows in run.ways.items():
             ways[way] = ways.get(way, 0) + rows
@@ -22,7 +22,7 @@ def summarize_coverage(
         if node.kind != "model":
             continue
         model_ways = {way: rows for way, rows in ways.items() if way.model == node.id}
-        missed = tuple(Missed(way.label, way.line) for way, rows in model_ways.items() if not rows)
+        missed = tuple(MissedPath(way.label, way.line) for way, rows in model_ways.items() if not rows)
         models.append(
             ModelCoverage(
                 node.id,

@@ -6,7 +6,7 @@ import msgspec
 
 from millstream.core.expressions import Expression
 from millstream.project.config import resolve_config
-from millstream.project.load import folders
+from millstream.project.load import model_folders
 from millstream.project.templates import Rendered, Renderer
 from millstream.project.values import Project, SqlFile
 
@@ -46,7 +46,9 @@ class SourceLines:
             project, file = self._project, self._file(model)
             self._renderer = self._renderer or Renderer(project)
             properties = project.properties.get(file.name)
-            config, _ = resolve_config(project.settings, folders(file, project.settings), properties, {})
+            config, _ = resolve_config(
+                project.settings, model_folders(file, project.settings), properties, {}
+            )
             rendered = self._renderer.render(file, dict(msgspec.to_builtins(config)))
             self._rendered_models[model] = None if rendered.failed else rendered
         return self._rendered_models[model]

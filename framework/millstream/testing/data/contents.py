@@ -14,13 +14,13 @@ from millstream.compile.data_tests import DataTest, data_test, relations_of
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import Compiled
 from millstream.kafka.logs import logs_of
-from millstream.local.broker.log_bounds import Logs
+from millstream.local.broker.log_bounds import BrokerLogs
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
-from millstream.sql.changing import changing_function
+from millstream.sql.changing_functions import changing_function
 from millstream.stores.local import local_tables, store_of
-from millstream.testing.digests import digest
+from millstream.testing.digests import digest_values
 
 
 def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
@@ -32,7 +32,7 @@ def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dic
     reads = {id_: _Read(compiled, catalog, above, data_test(nodes[id_], compiled.tests)) for id_ in ids}
     settled = {id_: read for id_, read in reads.items() if not read.changes_by_itself()}
     topics = {topic for read in settled.values() for topic in read.topics()}
-    logs = logs_of(project, topics) if topics else Logs()
+    logs = logs_of(project, topics) if topics else BrokerLogs()
     tables = {table for read in settled.values() for table in read.tables()}
     versions = {table: _version(project, catalog, table) for table in tables}
     digests = {id_: read.digest(logs, versions) for id_, read in settled.items()}
@@ -76,7 +76,7 @@ class _Read(Struct, frozen=True):
         models = self.catalog.models
         return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.at_rest]
 
-    def digest(self, logs: Logs | None, versions: Mapping[str, str | None]) -> str | None:
+    def digest(self, logs: BrokerLogs | None, versions: Mapping[str, str | None]) -> str | None:
         """Return the digest of all that decides; None if something stored is unknown."""
         topics = [
             (topic, logs and (logs.ids[topic], sorted(logs.topics[topic].items()))) for topic in self.topics()
@@ -84,7 +84,7 @@ class _Read(Struct, frozen=True):
         tables = [(table, versions[table]) for table in self.tables()]
         if any(version is None for _, version in (*topics, *tables)):
             return None
-        return digest((str(type(self.test)), self.test, topics, tables, *self._definitions()))
+        return digest_values((str(type(self.test)), self.test, topics, tables, *self._definitions()))
 
     def _definitions(self) -> Iterator[Any]:
         """Yield how stored rows are read, and what views make of them."""

@@ -16,13 +16,13 @@ from millstream.compile.data_tests import RowTest, data_test
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import MillstreamError
 from millstream.deploy.values import DataTested
-from millstream.engine.spark.session import lost
+from millstream.engine.spark.session import lost_jvm
 from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
 from millstream.testing.data.result import NotBuilt, is_tolerated
 from millstream.testing.data.run import DataTests
 from millstream.testing.data.stored import StoredRelations
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 
 _NEWEST = 1000
 """Records of each partition among which the newest time of a topic is searched."""
@@ -48,7 +48,7 @@ class RepeatedTests(Struct, frozen=True):
     def _run(
         self, spark: SparkSession, nodes: Collection[ManifestNode], newest: int | None
     ) -> Iterator[DataTested]:
-        relations = Relations(read_catalog(self.compiled))
+        relations = UnitRelations(read_catalog(self.compiled))
         all_nodes = self.compiled.manifest.nodes
         stored = StoredRelations(self.project, all_nodes, relations, lambda: spark, self.log, newest)
         tests = DataTests(self.compiled, stored)
@@ -104,6 +104,6 @@ def keep_testing(
                     return
                 tell(result)
         except (Py4JError, OSError) as error:
-            if not stopping.is_set() and lost(error) is None:
+            if not stopping.is_set() and lost_jvm(error) is None:
                 raise
             return  # the run reports that the JVM ended

@@ -13,7 +13,7 @@ from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.testing.data.result import DataTestResult, NotBuilt
 from millstream.testing.data.stored import StoredRelations
-from millstream.testing.styled_text import Line, styled
+from millstream.testing.styled_text import Line, styled_line
 from millstream.testing.value_text import format_value
 
 _SHOWN = 5
@@ -106,8 +106,8 @@ class DataTests:
         body, limit = sql.strip().rstrip(";"), max(_MOST, at_most) + 1
         limited = self._stored.session.sql(f"select * from (\n{body}\n) limit {limit}")  # noqa: S608
         rows = limited.toArrow().to_pylist()
-        lines = tuple(styled(f"    {_row(row)}") for row in rows[:_SHOWN])
-        more = (styled(f"    … and {len(rows) - _SHOWN:,} more"),) if len(rows) > _SHOWN else ()
+        lines = tuple(styled_line(f"    {_row(row)}") for row in rows[:_SHOWN])
+        more = (styled_line(f"    … and {len(rows) - _SHOWN:,} more"),) if len(rows) > _SHOWN else ()
         return DataTestResult(len(rows), lines=(*lines, *more))
 
 

@@ -15,7 +15,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import broker_folder
 from millstream.project.values import Project
 from millstream.testing.data.result import NotBuilt
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,7 @@ class StoredRelations:
         self,
         project: Project,
         nodes: Mapping[str, ManifestNode],
-        relations: Relations,
+        relations: UnitRelations,
         spark: Callable[[], SparkSession],
         log: str,
         newest: int | None = None,
@@ -87,10 +87,10 @@ class StoredRelations:
         return view if isinstance(view, str) else match[0]
 
     def _create_view(self, relation: str) -> str | NotBuilt:
-        from millstream.runner.samples.stored_rows import NotBuiltError, StoredRelations
+        from millstream.runner.samples.stored_rows import NotBuiltError, StoredRows
 
         catalog, traits = self._relations.catalog, self._relations.traits
-        relations = StoredRelations(
+        relations = StoredRows(
             self._project,
             catalog,
             traits,
@@ -115,12 +115,12 @@ class StoredRelations:
         """Return the target's Kafka; the local broker is started only if it has topics."""
         if self._admin is None:
             from millstream.kafka.cluster import is_embedded
-            from millstream.kafka.opening import connected
+            from millstream.kafka.connection import connect_kafka
             from millstream.runner.samples.stored_rows import NotBuiltError
 
             project = self._project
             if is_embedded(project.target) and not broker_folder(Path(project.root)).is_dir():
                 raise NotBuiltError(project.settings.name)
-            self._admin = self._stack.enter_context(connected(project))
+            self._admin = self._stack.enter_context(connect_kafka(project))
             self._stack.enter_context(self._used_registry())
         return self._admin

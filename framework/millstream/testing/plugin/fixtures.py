@@ -11,7 +11,7 @@ from msgspec import Struct
 from millstream.core.errors import MillstreamError
 from millstream.core.text import Location
 from millstream.plan.nodes import Column
-from millstream.project.references import reference
+from millstream.project.references import parse_reference
 from millstream.project.values import UnitTest
 from millstream.testing.data.result import NotBuilt
 from millstream.testing.session import TestSession
@@ -72,13 +72,13 @@ class RunModel(Struct, frozen=True):
         return Rows(rows, lambda: self._frame(columns, rows))
 
     def _frame(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        from millstream.runner.samples.trial import ddl, frame
+        from millstream.runner.samples.trial import columns_to_ddl, rows_to_frame
 
         values = [
             {column.name: arrow_value(row.get(column.name), column.type) for column in columns}
             for row in rows
         ]
-        return frame(self.session.spark(), values, ddl(columns))
+        return rows_to_frame(self.session.spark(), values, columns_to_ddl(columns))
 
 
 class ReadTopic(Struct, frozen=True):
@@ -87,11 +87,11 @@ class ReadTopic(Struct, frozen=True):
     session: TestSession
 
     def __call__(self, name: str) -> Rows:
-        from millstream.runner.samples.trial import values
+        from millstream.runner.samples.trial import table_to_frame
 
         self.session.needs_jars = True
-        stored = self.session.stored.frame(reference(name) or name)
+        stored = self.session.stored.frame(parse_reference(name) or name)
         if isinstance(stored, NotBuilt):
             pytest.skip(f"'{stored.name}' has not been built")
         table, schema = stored.toArrow(), stored.schema.toNullable()
-        return Rows(table.to_pylist(), lambda: values(stored.sparkSession, table, schema))
+        return Rows(table.to_pylist(), lambda: table_to_frame(stored.sparkSession, table, schema))

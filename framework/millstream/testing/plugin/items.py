@@ -12,7 +12,7 @@ from millstream.testing.outcomes import data_outcome
 from millstream.testing.plugin.failure import FailureReport, TestFailedError, failure_report
 from millstream.testing.plugin.project_tests import ProjectTests
 from millstream.testing.units.expectations import update_expectations
-from millstream.testing.units.verdict import Verdict
+from millstream.testing.units.verdict import UnitVerdict
 
 
 class ProjectFile(pytest.File):
@@ -64,7 +64,7 @@ class UnitItem(ProjectItem):
         if not verdict.passed:
             raise TestFailedError(verdict.problems, verdict.lines)
 
-    def _update(self, verdict: Verdict) -> bool:
+    def _update(self, verdict: UnitVerdict) -> bool:
         """Replace the expected rows by the actual ones, if only rows differ."""
         if len(verdict.differences) < len(verdict.problems):
             return False

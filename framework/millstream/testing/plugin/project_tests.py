@@ -18,8 +18,8 @@ from millstream.results.test_results import ModelCoverage
 from millstream.testing.coverage.report import coverage_lines, summarize_coverage
 from millstream.testing.plugin.failure import FailureReport
 from millstream.testing.session import TestSession
-from millstream.testing.units.verdict import Verdict
-from millstream.testing.variants import Options
+from millstream.testing.units.verdict import UnitVerdict
+from millstream.testing.variants import ProjectOptions
 
 AT_ONCE = 3
 """Unit tests that run concurrently: while Spark plans one, the tasks of others use the cores."""
@@ -30,7 +30,7 @@ AHEAD = 5
 class TestRequest(Struct, frozen=True):
     """What `millstream test` requests from a run of pytest."""
 
-    options: Options = Options()
+    options: ProjectOptions = ProjectOptions()
     ids: frozenset[str] | None = None
     """The tests to run; None: all, including those in Python."""
     strict: bool = False
@@ -55,7 +55,7 @@ class ProjectTests:
         self._folders = [root / path for paths in kinds for path in paths]
         self._sql = [root / path for path in settings.test_paths]
         self._units: list[tuple[str, UnitTest]] = []
-        self._running: dict[str, Future[Verdict]] = {}
+        self._running: dict[str, Future[UnitVerdict]] = {}
         self._pool = ThreadPoolExecutor(AT_ONCE, "unit-test")
 
     def has(self, file: Path) -> bool:
@@ -84,7 +84,7 @@ class ProjectTests:
         self._units = list(units)
         self.session.needs_jars = with_data
 
-    def verdict(self, nodeid: str, unit: UnitTest) -> Verdict:
+    def verdict(self, nodeid: str, unit: UnitTest) -> UnitVerdict:
         """Return the verdict of a unit test; start some of the following tests."""
         index = next((i for i, (id_, _) in enumerate(self._units) if id_ == nodeid), len(self._units))
         for id_, test in ((nodeid, unit), *self._units[index + 1 : index + AHEAD]):

@@ -11,7 +11,7 @@ from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.read import read_overrides, read_unit_test
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 
 
 def unit_test_problems(project: Project, compiled: Compiled) -> list[Diagnostic]:
@@ -19,7 +19,7 @@ def unit_test_problems(project: Project, compiled: Compiled) -> list[Diagnostic]
 
     Tests that override variables are left out: with these, models may have other columns.
     """
-    relations, files = Relations(read_catalog(compiled)), YamlFiles(Path(project.root))
+    relations, files = UnitRelations(read_catalog(compiled)), YamlFiles(Path(project.root))
     zone = ZoneInfo(str(project.target.settings.get("timezone", "UTC")))
     diagnostics: list[Diagnostic] = []
     for unit in project.unit_tests:

@@ -15,8 +15,8 @@ from millstream.compile.snapshot import inputs_digest
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project, UnitTest
 from millstream.queries.topology import read_catalog
-from millstream.sql.changing import changing_function
-from millstream.testing.digests import digest
+from millstream.sql.changing_functions import changing_function
+from millstream.testing.digests import digest_values
 from millstream.testing.units.rows import fixture_file
 
 _OVERRIDES = ("vars", "env_vars")
@@ -61,7 +61,7 @@ class _Dependencies:
             return None
         files = [fixture_file(self._root, name) for name in _fixtures(unit.body)]
         contents = (file and file.read_bytes() for file in files)
-        return digest([unit.model, unit.chain, repr(unit.body), *made_from, *contents])
+        return digest_values([unit.model, unit.chain, repr(unit.body), *made_from, *contents])
 
     def _relations(self, relations: Iterable[str]) -> list[Any] | None:
         """Return what relations are made from; None if their SQL depends on the clock or on chance."""
@@ -74,7 +74,7 @@ class _Dependencies:
             spec = (id_, catalog.sources.get(id_), catalog.seeds.get(id_), catalog.models.get(id_))
             # Expressions are also in data tests and options.
             texts = (self._compiled.sql.get(id_, ""), str(spec).translate(_UNQUOTED))
-            self._digests[id_] = None if any(map(changing_function, texts)) else digest(spec)
+            self._digests[id_] = None if any(map(changing_function, texts)) else digest_values(spec)
         return self._digests[id_]
 
     @cached_property

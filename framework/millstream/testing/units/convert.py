@@ -46,7 +46,7 @@ class WrongValueError(ValueError):
         self.path = path
 
 
-def convert(value: Any, type_: Type, zone: ZoneInfo, *, partial: bool = False) -> Any:
+def convert_value(value: Any, type_: Type, zone: ZoneInfo, *, partial: bool = False) -> Any:
     """Convert a value to a type; times without a zone are in `zone`, results are in UTC.
 
     Fields that a struct lacks are NULL in it, unless it may be `partial`.
@@ -75,14 +75,14 @@ def convert(value: Any, type_: Type, zone: ZoneInfo, *, partial: bool = False) -
 
 def _within(step: str | int, value: Any, type_: Type, zone: ZoneInfo, partial: bool) -> Any:
     try:
-        return convert(value, type_, zone, partial=partial)
+        return convert_value(value, type_, zone, partial=partial)
     except WrongValueError as error:
         raise WrongValueError(str(error), error.remedy, (step, *error.path)) from None
 
 
 def _key(text: Any, type_: Type, zone: ZoneInfo) -> Any:
     """Convert the key of a map, which may be text in YAML and JSON."""
-    return convert_text(text, type_, zone) if isinstance(text, str) else convert(text, type_, zone)
+    return convert_text(text, type_, zone) if isinstance(text, str) else convert_value(text, type_, zone)
 
 
 def _struct(value: Any, type_: Row, zone: ZoneInfo, partial: bool) -> dict[str, Any]:
@@ -209,16 +209,16 @@ def convert_text(text: str, type_: Type, zone: ZoneInfo) -> Any:
     try:
         match type_:
             case Array() | Map() | Row():
-                return convert(json.loads(text), type_, zone)
+                return convert_value(json.loads(text), type_, zone)
             case _ if type_ in INTEGERS:
-                return convert(int(text), type_, zone)
+                return convert_value(int(text), type_, zone)
             case _ if type_ in {FLOAT, DOUBLE}:
-                return convert(float(text), type_, zone)
+                return convert_value(float(text), type_, zone)
             case _ if type_ == BOOLEAN:
                 return {"true": True, "false": False}[text.lower()]
     except (ValueError, KeyError):
         raise WrongValueError(f"'{text}' is not a valid {type_}", "write a valid value") from None
-    return convert(text, type_, zone)
+    return convert_value(text, type_, zone)
 
 
 def _wrong(value: Any, type_: Type, remedy: str) -> WrongValueError:

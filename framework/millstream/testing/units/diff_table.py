@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from millstream.core.bipartite_matching import largest_matching
-from millstream.testing.styled_text import Line, Piece, Style, styled
+from millstream.testing.styled_text import Line, Style, StyledPiece, styled_line
 from millstream.testing.units.row_diff import RowDiff, RowPair, equal_values
 from millstream.testing.value_text import format_value
 
@@ -26,14 +26,14 @@ def diff_lines(diff: RowDiff) -> list[Line]:
         for i, name in enumerate(columns)
     ]
     header = "  ".join(_cut(name, width) for name, width in zip(columns, widths, strict=True))
-    lines = [styled(f"    {header}", "bold")]
+    lines = [styled_line(f"    {header}", "bold")]
     for pair, row in zip(pairs, cells, strict=True):
         lines += _pair_lines(pair, columns, row, widths)
     if len(diff.pairs) > len(pairs):
-        lines.append(styled(f"    … and {len(diff.pairs) - len(pairs)} more"))
+        lines.append(styled_line(f"    … and {len(diff.pairs) - len(pairs)} more"))
     reordered = dict.fromkeys(name for pair in pairs for name in pair.wrong if _reordered(pair, name))
     return lines + [
-        styled(f"    only the order of {name} differs; {_NO_ORDER}", "cyan") for name in reordered
+        styled_line(f"    only the order of {name} differs; {_NO_ORDER}", "cyan") for name in reordered
     ]
 
 
@@ -53,26 +53,26 @@ def _pair_lines(
     pair: RowPair, columns: Sequence[str], cells: Sequence[tuple[str, str]], widths: Sequence[int]
 ) -> list[Line]:
     lines: list[Line] = []
-    marks: list[Piece] = []
+    marks: list[StyledPiece] = []
     for index, sign in enumerate("-+"):
         row = pair.expected if index == 0 else pair.actual
         if row is None:
             continue
         base: Style = "green" if index == 0 else "red"
-        pieces: list[Piece] = [Piece(f"  {sign} ", base)]
+        pieces: list[StyledPiece] = [StyledPiece(f"  {sign} ", base)]
         for position, (name, both, width) in enumerate(zip(columns, cells, widths, strict=True)):
             strong: Style = "good" if index == 0 else "bad"
             pieces += [
-                Piece("  " if position else ""),
-                Piece(_cut(both[index], width), strong if name in pair.wrong else base),
+                StyledPiece("  " if position else ""),
+                StyledPiece(_cut(both[index], width), strong if name in pair.wrong else base),
             ]
         label = "expected" if index == 0 else "actual"
         location = f", {pair.location.path}:{pair.location.line}" if index == 0 and pair.location else ""
-        lines.append((*pieces, Piece(f"   {label}{location}", "dim")))
+        lines.append((*pieces, StyledPiece(f"   {label}{location}", "dim")))
     if pair.wrong and pair.expected is not None and pair.actual is not None:
         for position, (name, width) in enumerate(zip(columns, widths, strict=True)):
-            marks.append(Piece("  " if position else "    "))
-            marks.append(Piece(("~" * width) if name in pair.wrong else " " * width, "cyan"))
+            marks.append(StyledPiece("  " if position else "    "))
+            marks.append(StyledPiece(("~" * width) if name in pair.wrong else " " * width, "cyan"))
         lines.append(tuple(marks))
     return lines + [_nested(pair, name) for name in pair.wrong if _long(pair, name)]
 
@@ -97,7 +97,7 @@ def _nested(pair: RowPair, name: str) -> Line:
     text = "; ".join(
         f"{path}: expected {format_value(one)}, got {format_value(other)}" for path, one, other in paths[:3]
     )
-    return styled(f"    {text}", "cyan")
+    return styled_line(f"    {text}", "cyan")
 
 
 def _paths(one: Any, other: Any, path: str) -> Iterable[tuple[str, Any, Any]]:

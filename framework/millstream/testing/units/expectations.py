@@ -12,9 +12,9 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.values import UnitTest
-from millstream.project.yaml import entries, span
+from millstream.project.yaml import mapping_entries, node_span
 from millstream.testing.units.files import YamlFiles
 from millstream.testing.units.row_diff import RowDiff, RowPair
 from millstream.testing.units.values import DELETED
@@ -51,15 +51,15 @@ def _rows_node(files: YamlFiles, unit: UnitTest, step: int | None) -> SequenceNo
     """Return the list of expected rows; None if they are CSV."""
     node: Node | None = files.node(unit)
     if node is not None and step is not None:
-        node = entries(node)["steps"][1].value[step]
-    node = entries(node)["expect"][1] if node is not None else None
+        node = mapping_entries(node)["steps"][1].value[step]
+    node = mapping_entries(node)["expect"][1] if node is not None else None
     if isinstance(node, MappingNode):
-        node = entries(node)["rows"][1] if "rows" in entries(node) else None
+        node = mapping_entries(node)["rows"][1] if "rows" in mapping_entries(node) else None
     return node if isinstance(node, SequenceNode) else None
 
 
-def _edits(text: Text, rows: SequenceNode, diff: RowDiff) -> list[Edit]:
-    by_line = {span(text, node)[0]: node for node in rows.value}
+def _edits(text: FileText, rows: SequenceNode, diff: RowDiff) -> list[Edit]:
+    by_line = {node_span(text, node)[0]: node for node in rows.value}
     missing = [pair for pair in diff.pairs if pair.actual is None]
     extra = [pair.actual for pair in diff.pairs if pair.expected is None and pair.actual is not None]
     changed = [pair for pair in diff.pairs if pair.expected is not None and pair.actual is not None]
@@ -71,12 +71,12 @@ def _edits(text: Text, rows: SequenceNode, diff: RowDiff) -> list[Edit]:
         removed = {id(_node(text, by_line, pair)) for pair in missing}
         return [_flow_list(text, rows, edits, removed, new)]
     for pair in missing:
-        start, stop = span(text, _node(text, by_line, pair))
+        start, stop = node_span(text, _node(text, by_line, pair))
         first = text.content.rfind("\n", 0, start) + 1
         end = text.content.find("\n", stop)
         edits.append((first, len(text.content) if end < 0 else end + 1, ""))
     if new:
-        start, stop = span(text, rows.value[-1])
+        start, stop = node_span(text, rows.value[-1])
         dash = text.content.rfind("-", 0, start)
         indent = dash - (text.content.rfind("\n", 0, dash) + 1)
         end = text.content.find("\n", stop)
@@ -85,38 +85,38 @@ def _edits(text: Text, rows: SequenceNode, diff: RowDiff) -> list[Edit]:
     return edits
 
 
-def _node(text: Text, by_line: Mapping[int, Node], pair: RowPair) -> Node:
+def _node(text: FileText, by_line: Mapping[int, Node], pair: RowPair) -> Node:
     assert pair.location is not None
     return by_line[text.offset(pair.location.line, pair.location.column)]
 
 
-def _row(text: Text, node: Node, pair: RowPair) -> list[Edit]:
+def _row(text: FileText, node: Node, pair: RowPair) -> list[Edit]:
     """Return the edits of one row, for each value that differs."""
     assert pair.expected is not None
     assert pair.actual is not None
     if DELETED in pair.wrong:
         names = [name for name in pair.actual if name in pair.expected or name == DELETED]
-        return [(*span(text, node), _flow({name: pair.actual[name] for name in names}))]
-    cells = {name.lower(): flow_value for name, (_, flow_value) in entries(node).items()}
-    return [(*span(text, cells[name.lower()]), flow_value(pair.actual.get(name))) for name in pair.wrong]
+        return [(*node_span(text, node), _flow({name: pair.actual[name] for name in names}))]
+    cells = {name.lower(): flow_value for name, (_, flow_value) in mapping_entries(node).items()}
+    return [(*node_span(text, cells[name.lower()]), flow_value(pair.actual.get(name))) for name in pair.wrong]
 
 
 def _flow_list(
-    text: Text, rows: SequenceNode, edits: Sequence[Edit], removed: set[int], new: Sequence[str]
+    text: FileText, rows: SequenceNode, edits: Sequence[Edit], removed: set[int], new: Sequence[str]
 ) -> Edit:
     """Return the edit of a whole list in brackets."""
     items: list[str] = []
     for node in rows.value:
         if id(node) in removed:
             continue
-        start, stop = span(text, node)
+        start, stop = node_span(text, node)
         row = text.content[start:stop]
         for first, last, replacement in sorted(edits, reverse=True):
             if start <= first and last <= stop:
                 row = row[: first - start] + replacement + row[last - start :]
         items.append(row)
     items += new
-    start, stop = span(text, rows)
+    start, stop = node_span(text, rows)
     line = text.line(text.location(start).line)
     flow = f"[{', '.join(items)}]"
     if len(line) - (stop - start) + len(flow) > _WIDEST:

@@ -7,11 +7,11 @@ from pathlib import Path
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from millstream.core.errors import Diagnostic
-from millstream.core.text import Location, Text
+from millstream.core.text import FileText, Location
 from millstream.project.files import File, read_file
-from millstream.project.references import reference
+from millstream.project.references import parse_reference
 from millstream.project.values import UnitTest
-from millstream.project.yaml import entries, location_of, parse_yaml
+from millstream.project.yaml import location_of, mapping_entries, parse_yaml
 
 NodePath = tuple[str | int, ...]
 
@@ -21,14 +21,14 @@ class YamlFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._files: dict[str, tuple[Text, Node | None]] = {}
+        self._files: dict[str, tuple[FileText, Node | None]] = {}
         self._tests: dict[str, dict[tuple[str, str], Node]] = {}
         """For each file, the nodes of its tests by model and name."""
 
-    def file(self, path: str) -> tuple[Text, Node | None]:
+    def file(self, path: str) -> tuple[FileText, Node | None]:
         if path not in self._files:
             file = read_file(self.root, path)
-            text = Text(path, file.content if isinstance(file, File) else "")
+            text = FileText(path, file.content if isinstance(file, File) else "")
             self._files[path] = (text, parse_yaml(text)[0])
         return self._files[path]
 
@@ -45,10 +45,10 @@ class YamlFiles:
 
     def _tests_in(self, path: str) -> dict[tuple[str, str], Node]:
         _, root = self.file(path)
-        section = entries(root).get("unit_tests") if root is not None else None
+        section = mapping_entries(root).get("unit_tests") if root is not None else None
         tests: dict[tuple[str, str], Node] = {}
         for node in section[1].value if section and isinstance(section[1], SequenceNode) else ():
-            values = {name: value.value for name, (_, value) in entries(node).items()}
+            values = {name: value.value for name, (_, value) in mapping_entries(node).items()}
             tests[tested_model(str(values.get("model", ""))), str(values.get("name"))] = node
         return tests
 
@@ -64,7 +64,7 @@ class YamlFiles:
         nearest: Node = node
         for index, step in enumerate(path):
             last = index == len(path) - 1
-            if isinstance(nearest, MappingNode) and str(step) in (fields := entries(nearest)):
+            if isinstance(nearest, MappingNode) and str(step) in (fields := mapping_entries(nearest)):
                 nearest = fields[str(step)][0 if last and key else 1]
             elif isinstance(nearest, SequenceNode) and isinstance(step, int) and step < len(nearest.value):
                 nearest = nearest.value[step]
@@ -83,4 +83,4 @@ class YamlFiles:
 def tested_model(written: str) -> str:
     """Return the name of the tested model, without the `+` that also computes the models upstream."""
     bare = written.strip().removeprefix("+")
-    return (reference(bare) or bare).removeprefix("model.")
+    return (parse_reference(bare) or bare).removeprefix("model.")

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.rule_selection import chosen, switched_off
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.rule_selection import select_rules, switched_off
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 from millstream.plan.traits import Traits, traits_of
@@ -22,7 +22,7 @@ from millstream.queries.plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings
 from millstream.queries.values import Query
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.values import UnitTestCase
 
 
@@ -53,7 +53,7 @@ class UnitTestPlan(Struct, frozen=True):
 
 
 def plan_unit_test(
-    test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]
+    test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, ManifestNode]
 ) -> UnitTestPlan:
     """Return the query of the tested model over the test's rows, optimized as in production."""
     needed = _needed(test, relations, nodes)
@@ -65,10 +65,10 @@ def plan_unit_test(
     written, problems = build_plan(restricted, stand_ins)
     if problems:
         raise MillstreamError(_not_testable(test, f"planning failed: {problems[0].message}"))
-    selected = {bypass_topics, *chosen(catalog.target.get("optimization"))}
+    selected = {bypass_topics, *select_rules(catalog.target.get("optimization"))}
     rules = tuple(rule for rule in RULES if rule in selected)
     off = switched_off(((id_, model.options) for id_, model in restricted.models.items()), None)
-    optimized = optimize(written, rules, hints_of(restricted, one_query=True), off).plan
+    optimized = optimize_plan(written, rules, hints_of(restricted, one_query=True), off).plan
     output = next(output for output in optimized.outputs if output.model == test.model)
     order = in_order((output,))
     if topics := [node.relation for node in order if isinstance(node, TopicScan) and node.relation in needed]:
@@ -81,7 +81,7 @@ def plan_unit_test(
     settings = replace(physical_settings(restricted), shuffle_partitions=1)
     references = reference_outputs(plan, catalog.topics)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
-    delays = [milliseconds(node.delay) for node in order if isinstance(node, Watermark)]
+    delays = [duration_millis(node.delay) for node in order if isinstance(node, Watermark)]
     others = [query for query in queries if test.model not in query.stored]
     return UnitTestPlan(
         query=next(query for query in queries if test.model in query.stored),
@@ -96,7 +96,7 @@ def plan_unit_test(
     )
 
 
-def _needed(test: UnitTestCase, relations: Relations, nodes: Mapping[str, ManifestNode]) -> set[str]:
+def _needed(test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, ManifestNode]) -> set[str]:
     """Return the models whose SQL is run; raise if the test gives no rows for what they read."""
     needed, used, problems = {test.model}, set[str](), list[Diagnostic]()
     waiting = [test.model]

@@ -8,20 +8,20 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.project.references import reference
+from millstream.project.references import parse_reference
 from millstream.project.values import UnitTest
-from millstream.testing.units.convert import WrongValueError, convert, to_bytes, to_timestamp
+from millstream.testing.units.convert import WrongValueError, convert_value, to_bytes, to_timestamp
 from millstream.testing.units.files import NodePath, YamlFiles
-from millstream.testing.units.relations import Relation, Relations
+from millstream.testing.units.relations import UnitRelation, UnitRelations
 from millstream.testing.units.rows import RowReader
-from millstream.testing.units.values import ExpectedRow, Overrides, Step, StepInput, UnitTestCase
+from millstream.testing.units.values import ExpectedRow, Overrides, StepInput, UnitStep, UnitTestCase
 
 DEAD_LETTER = ("key", "value", "reason", "topic")
 """The fields of an expected dead letter."""
 
 
 def read_unit_test(
-    unit: UnitTest, relations: Relations, files: YamlFiles, zone: ZoneInfo
+    unit: UnitTest, relations: UnitRelations, files: YamlFiles, zone: ZoneInfo
 ) -> tuple[UnitTestCase | None, list[Diagnostic]]:
     """Return a test, or None and all of its problems."""
     reader = _Reader(files, unit, zone, relations)
@@ -40,7 +40,7 @@ def read_overrides(body: Mapping[str, Any]) -> Overrides:
 
 
 class _Reader(RowReader):
-    def __init__(self, files: YamlFiles, unit: UnitTest, zone: ZoneInfo, relations: Relations) -> None:
+    def __init__(self, files: YamlFiles, unit: UnitTest, zone: ZoneInfo, relations: UnitRelations) -> None:
         super().__init__(files, unit, zone)
         self.relations = relations
 
@@ -85,7 +85,7 @@ class _Reader(RowReader):
             error_location=self._location(("expect_error",)) if error else None,
         )
 
-    def _step(self, body: Mapping[str, Any], relation: Relation, path: NodePath) -> Step:
+    def _step(self, body: Mapping[str, Any], relation: UnitRelation, path: NodePath) -> UnitStep:
         inputs = [
             step_input
             for index, input_body in enumerate(body.get("given") or ())
@@ -93,7 +93,7 @@ class _Reader(RowReader):
         ]
         expect = body.get("expect")
         expect_path = (*path, "expect")
-        return Step(
+        return UnitStep(
             tuple(inputs),
             None if expect is None else self.expected(expect, relation, expect_path),
             self._time(body.get("at"), (*path, "at")),
@@ -101,7 +101,7 @@ class _Reader(RowReader):
         )
 
     def _input(self, body: Mapping[str, Any], path: NodePath) -> StepInput | None:
-        id_ = reference(str(body["input"]))
+        id_ = parse_reference(str(body["input"]))
         relation = self.relations.find(id_, f"model.{self.unit.model}") if id_ else None
         if relation is None:
             relations = [*self.relations.catalog.models, *self.relations.catalog.sources]
@@ -158,8 +158,8 @@ class _Reader(RowReader):
         function = self.relations.catalog.functions[name]
         try:
             if function.table:
-                return [convert(row, function.returns, self.zone) for row in value]
-            return convert(value, function.returns, self.zone)
+                return [convert_value(row, function.returns, self.zone) for row in value]
+            return convert_value(value, function.returns, self.zone)
         except (WrongValueError, TypeError) as error:
             remedy = getattr(error, "remedy", "write a list")
             self.report(path, "MS651", f"value of {name}(): {error}", remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from millstream.testing.units.schedule import Batch
+from millstream.testing.units.schedule import MicroBatch
 from millstream.testing.units.values import GivenRow, UnitTestCase
 
 Item = tuple[str, GivenRow]
@@ -14,7 +14,7 @@ Keys = Mapping[str, tuple[str, ...]]
 """The key columns of each relation; rows with the same key keep their order."""
 
 
-def rebatch(test: UnitTestCase, keys: Keys) -> Iterator[tuple[str, tuple[Batch, ...]]]:
+def rebatch_rows(test: UnitTestCase, keys: Keys) -> Iterator[tuple[str, tuple[MicroBatch, ...]]]:
     """Yield the same rows of each step in other batches and orders.
 
     Kafka keeps the order within a partition only, so rows with different keys may be reordered.
@@ -28,7 +28,7 @@ def rebatch(test: UnitTestCase, keys: Keys) -> Iterator[tuple[str, tuple[Batch, 
     yield "in halves", _batches(list(map(_halves, steps)))
 
 
-def split_once(test: UnitTestCase) -> Iterator[tuple[str, tuple[Batch, ...]]]:
+def split_once(test: UnitTestCase) -> Iterator[tuple[str, tuple[MicroBatch, ...]]]:
     """Yield two batches for one step, split after each row in turn."""
     steps = _items(test)
     for index, rows in enumerate(steps):
@@ -66,12 +66,12 @@ def _lane(relation: str, row: GivenRow, keys: Keys) -> str:
     return repr((relation, row.metadata.get("_partition"), row.metadata.get("_key"), key))
 
 
-def _batches(steps: Sequence[Sequence[list[Item]]]) -> tuple[Batch, ...]:
-    batches: list[Batch] = []
+def _batches(steps: Sequence[Sequence[list[Item]]]) -> tuple[MicroBatch, ...]:
+    batches: list[MicroBatch] = []
     for index, parts in enumerate(steps):
         for number, rows in enumerate(parts, start=1):
             by_relation: dict[str, tuple[GivenRow, ...]] = {}
             for relation, row in rows:
                 by_relation[relation] = (*by_relation.get(relation, ()), row)
-            batches.append(Batch(index, by_relation, last=number == len(parts)))
+            batches.append(MicroBatch(index, by_relation, last=number == len(parts)))
     return tuple(batches)

@@ -17,8 +17,8 @@ from millstream.formats.values import UnfitError, text_of
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
-from millstream.testing.units.convert import convert, convert_text
-from millstream.testing.units.relations import Relations
+from millstream.testing.units.convert import convert_text, convert_value
+from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.schema_ids import with_written_schema
 from millstream.testing.units.values import DELETED, GivenRow, UnitTestCase
 
@@ -29,7 +29,7 @@ START = datetime(2000, 1, 1, tzinfo=timezone.utc)
 class RecordEncoder:
     """Encodes rows as records; the offsets of a topic continue from step to step."""
 
-    def __init__(self, test: UnitTestCase, project: Project, relations: Relations) -> None:
+    def __init__(self, test: UnitTestCase, project: Project, relations: UnitRelations) -> None:
         self.test = test
         self.project = project
         self.relations = relations
@@ -167,7 +167,7 @@ def _keys(key: bytes | None, keys: Sequence[Column], sink: Sink, zone: ZoneInfo)
 
 
 def convert_json(value: Any, type_: Type, zone: ZoneInfo) -> Any:
-    return convert(_bytes(value, type_), type_, zone)
+    return convert_value(_bytes(value, type_), type_, zone)
 
 
 def _bytes(value: Any, type_: Type) -> Any:

@@ -15,7 +15,7 @@ RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
 """The metadata of a record; `_value` is its value in bytes, before decoding."""
 
 
-class Relation(Struct, frozen=True):
+class UnitRelation(Struct, frozen=True):
     id: str
     columns: dict[str, Type]
     """The columns that rows can give."""
@@ -32,7 +32,7 @@ class Relation(Struct, frozen=True):
         return next((column for column in self.columns if column.lower() == folded), None)
 
 
-class Relations:
+class UnitRelations:
     """The relations of a compiled project."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -44,28 +44,28 @@ class Relations:
     def stand_in(self, id_: str) -> StandIn:
         return StandIn(self.catalog.models[id_], self.traits[id_])
 
-    def find(self, id_: str, model: str = "") -> Relation | None:
+    def find(self, id_: str, model: str = "") -> UnitRelation | None:
         """Return a relation as a model reads it, by its id; `model.x` is a seed if no model has that name."""
         topic, streamed = self.catalog.topics.get(id_), id_ in self.streamed.get(model, ())
         if topic is not None and topic.versions and not streamed:
             versions = stored_versions(topic, at_rest=False)
-            return Relation(id_, _typed(versions.columns), metadata=(DELETED,))
+            return UnitRelation(id_, _typed(versions.columns), metadata=(DELETED,))
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
-            return Relation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
+            return UnitRelation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
         if (source := self.catalog.row_sources.get(id_)) is not None:
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in source.derived}
             read = (*source.columns, *source.metadata)
-            return Relation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
+            return UnitRelation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
         if id_ in self.catalog.models:
             metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             spec = self.catalog.models[id_]
             sent = (HEADERS,) if spec.materialization.sends_records else ()
-            return Relation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
+            return UnitRelation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
         seed = f"seed.{id_.partition('.')[2]}"
         if seed in self.catalog.seeds:
-            return Relation(seed, _typed(self.catalog.seeds[seed].columns))
+            return UnitRelation(seed, _typed(self.catalog.seeds[seed].columns))
         return None
 
     def stored(self, id_: str) -> tuple[tuple[Column, ...], tuple[str, ...]] | None:

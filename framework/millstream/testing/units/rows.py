@@ -11,9 +11,15 @@ from zoneinfo import ZoneInfo
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.text import Location
 from millstream.project.values import UnitTest
-from millstream.testing.units.convert import WrongValueError, convert, convert_text, to_bytes, to_timestamp
+from millstream.testing.units.convert import (
+    WrongValueError,
+    convert_text,
+    convert_value,
+    to_bytes,
+    to_timestamp,
+)
 from millstream.testing.units.files import NodePath, YamlFiles
-from millstream.testing.units.relations import Relation
+from millstream.testing.units.relations import UnitRelation
 from millstream.testing.units.values import DELETED, HEADERS, ExpectedRow, GivenRow
 
 Row = TypeVar("Row", GivenRow, ExpectedRow)
@@ -43,16 +49,16 @@ class RowReader:
     def report(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
         self.problems.append(self.files.diagnostic(self.unit, path, code, message, remedy, key=key))
 
-    def given_rows(self, body: Any, relation: Relation, path: NodePath) -> tuple[GivenRow, ...]:
+    def given_rows(self, body: Any, relation: UnitRelation, path: NodePath) -> tuple[GivenRow, ...]:
         return self._rows(body, path, relation, self._given_row)
 
-    def expected(self, body: Any, relation: Relation, path: NodePath) -> tuple[ExpectedRow, ...]:
+    def expected(self, body: Any, relation: UnitRelation, path: NodePath) -> tuple[ExpectedRow, ...]:
         return self._rows(body, path, relation, self._expected)
 
     # -- lists of rows
 
     def _rows(
-        self, body: Any, path: NodePath, relation: Relation, read: Callable[..., Row | None]
+        self, body: Any, path: NodePath, relation: UnitRelation, read: Callable[..., Row | None]
     ) -> tuple[Row, ...]:
         rows = [read(values, where, relation, texts) for values, where, texts in self._row_bodies(body, path)]
         return tuple(row for row in rows if row is not None)
@@ -107,7 +113,7 @@ class RowReader:
     # -- single rows
 
     def _given_row(
-        self, row: Mapping[str, Any], path: NodePath, relation: Relation, texts: bool
+        self, row: Mapping[str, Any], path: NodePath, relation: UnitRelation, texts: bool
     ) -> GivenRow | None:
         values, metadata, good = {}, {}, True
         for name, value in row.items():
@@ -122,7 +128,7 @@ class RowReader:
         return GivenRow(values, metadata) if good else None
 
     def _expected(
-        self, row: Mapping[str, Any], path: NodePath, relation: Relation, texts: bool
+        self, row: Mapping[str, Any], path: NodePath, relation: UnitRelation, texts: bool
     ) -> ExpectedRow | None:
         values, cells, good = {}, {}, True
         for name, value in row.items():
@@ -150,7 +156,7 @@ class RowReader:
     def _location(self, path: NodePath) -> Location:
         return self.files.location(self.unit, path)
 
-    def _column(self, name: str, path: NodePath, relation: Relation) -> str | None:
+    def _column(self, name: str, path: NodePath, relation: UnitRelation) -> str | None:
         column = relation.column(name)
         if column is not None:
             return column
@@ -174,7 +180,7 @@ class RowReader:
         name: str,
         value: Any,
         path: NodePath,
-        relation: Relation,
+        relation: UnitRelation,
         *,
         texts: bool,
         partial: bool = False,
@@ -187,7 +193,7 @@ class RowReader:
         try:
             if texts and value is not None:
                 return column, convert_text(value, type_, self.zone)
-            return column, convert(value, type_, self.zone, partial=partial)
+            return column, convert_value(value, type_, self.zone, partial=partial)
         except WrongValueError as error:
             self.report((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
             return column, _WRONG

@@ -12,11 +12,11 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.queries.values import ChangesRead, Query, TopicRead
 from millstream.testing.units.clock import freeze_clock
-from millstream.testing.units.convert import convert
+from millstream.testing.units.convert import convert_value
 from millstream.testing.units.plan import UnitTestPlan
 from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_record, sent_headers
-from millstream.testing.units.relations import Relations
-from millstream.testing.units.schedule import Batch, schedule
+from millstream.testing.units.relations import UnitRelations
+from millstream.testing.units.schedule import MicroBatch, schedule_batches
 from millstream.testing.units.stored_changes import stored_changes
 from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import DELETED, HEADERS, GivenRow, UnitTestCase
@@ -45,7 +45,7 @@ class RunContext(Struct, frozen=True):
     """What all unit tests of a project share."""
 
     project: Project
-    relations: Relations
+    relations: UnitRelations
     zone: ZoneInfo
     spark: Callable[[], SparkSession]
     log: str
@@ -56,7 +56,7 @@ def run_unit_test(
     context: RunContext,
     test: UnitTestCase,
     plan: UnitTestPlan,
-    batches: Sequence[Batch],
+    batches: Sequence[MicroBatch],
     *,
     each_step: bool = True,
 ) -> ComputedRows:
@@ -67,7 +67,7 @@ def run_unit_test(
     if plan.stateful:
         # A window that closes in a later step would look up the rows of that step.
         each_step = each_step or run.looks_up_later_rows
-        scheduled = schedule(batches, test, plan, each_step=each_step)
+        scheduled = schedule_batches(batches, test, plan, each_step=each_step)
         streamed = as_stream(context.spark(), run.streamed_trial(scheduled), context.log)
         output, late, expired = run.rows(streamed, scheduled), streamed.late, streamed.expired
     else:
@@ -123,7 +123,7 @@ class UnitTestRun:
             for step_input in step.inputs
         )
 
-    def streamed_trial(self, batches: Sequence[Batch]) -> Trial:
+    def streamed_trial(self, batches: Sequence[MicroBatch]) -> Trial:
         """Return a trial of all batches; lookups of each see the rows up to the end of its step."""
         read = {static_read.relation for static_read in self.plan.query.reads}
         later = {}
@@ -136,7 +136,9 @@ class UnitTestRun:
         first = [other for other in batches if other.step == batches[0].step]
         return structs.replace(self.trial(batches, first), later=later)
 
-    def trial(self, batches: Sequence[Batch], visible: Sequence[Batch], other: Query | None = None) -> Trial:
+    def trial(
+        self, batches: Sequence[MicroBatch], visible: Sequence[MicroBatch], other: Query | None = None
+    ) -> Trial:
         """Return a trial of the batches; lookups see the rows of `known`.
 
         It runs the query of the tested model, or another one over the same inputs.
@@ -155,8 +157,8 @@ class UnitTestRun:
             reached=tuple(batch.reached for batch in batches),
         )
 
-    def _feeds(self, query: Query, batches: Sequence[Batch]) -> Any:
-        from millstream.runner.samples.trial import RECORDS, Feed, ddl
+    def _feeds(self, query: Query, batches: Sequence[MicroBatch]) -> Any:
+        from millstream.runner.samples.trial import RECORDS, ViewFeed, columns_to_ddl
 
         feeds = []
         for source in query.sources:
@@ -165,21 +167,21 @@ class UnitTestRun:
                 records = [
                     self.encoder.records(source.relation, source.topic, batch_rows) for batch_rows in rows
                 ]
-                feeds.append(Feed(source.view, RECORDS, tuple(records)))
+                feeds.append(ViewFeed(source.view, RECORDS, tuple(records)))
                 continue
             stored = self.context.relations.stored(source.relation)
             assert stored is not None
             columns, deletes = stored[0], isinstance(source, ChangesRead)
             arrow = [arrow_rows(batch_rows, columns, deletes=deletes) for batch_rows in rows]
-            names = f"{ddl(columns)}, {DELETED} boolean" if deletes else ddl(columns)
-            feeds.append(Feed(source.view, names, tuple(arrow)))
+            names = f"{columns_to_ddl(columns)}, {DELETED} boolean" if deletes else columns_to_ddl(columns)
+            feeds.append(ViewFeed(source.view, names, tuple(arrow)))
         return tuple(feeds)
 
-    def _all_at_rest(self, query: Query, visible: Sequence[Batch]) -> tuple[AtRest, ...]:
+    def _all_at_rest(self, query: Query, visible: Sequence[MicroBatch]) -> tuple[AtRest, ...]:
         return tuple(self._at_rest(read.view, read.relation, visible) for read in query.reads)
 
-    def _at_rest(self, view: str, relation: str, visible: Sequence[Batch]) -> AtRest:
-        from millstream.runner.samples.trial import OwnSeed, Reference, Rows, ddl
+    def _at_rest(self, view: str, relation: str, visible: Sequence[MicroBatch]) -> AtRest:
+        from millstream.runner.samples.trial import LookupRows, OwnSeed, ReferenceTopic, columns_to_ddl
 
         rows = tuple(row for batch in visible for row in batch.rows.get(relation, ()))
         kind, _, name = relation.partition(".")
@@ -191,15 +193,15 @@ class UnitTestRun:
             query = self.plan.references[relation]
             # A record is the same for every batch that reads it.
             encoder = RecordEncoder(self.test, self.context.project, self.context.relations)
-            return Reference(view, encoder.records(relation, topic, rows), query)
+            return ReferenceTopic(view, encoder.records(relation, topic, rows), query)
         columns, keys = stored
         if keys:
             rows = _newest_given(rows, keys)
-        return Rows(view, ddl(columns), arrow_rows(rows, columns, deletes=False))
+        return LookupRows(view, columns_to_ddl(columns), arrow_rows(rows, columns, deletes=False))
 
     # -- the output
 
-    def rows(self, result: TrialResult, batches: Sequence[Batch]) -> list[tuple[int, Row]]:
+    def rows(self, result: TrialResult, batches: Sequence[MicroBatch]) -> list[tuple[int, Row]]:
         """Return the rows of the output, each with its step."""
         rows: list[tuple[int, Row]] = []
         for output_rows in result.outputs:
@@ -221,9 +223,9 @@ class UnitTestRun:
 
     def _typed(self, row: Row) -> Row:
         types = {column.name: column.type for column in self.plan.output.columns}
-        return {n: convert(v, types[n], self.context.zone) if n in types else v for n, v in row.items()}
+        return {n: convert_value(v, types[n], self.context.zone) if n in types else v for n, v in row.items()}
 
-    def dead_letters_of_others(self, batches: Sequence[Batch]) -> list[Row]:
+    def dead_letters_of_others(self, batches: Sequence[MicroBatch]) -> list[Row]:
         from millstream.runner.samples.trial import Trial, as_batch
 
         dead_letters: list[Row] = []

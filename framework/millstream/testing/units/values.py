@@ -38,7 +38,7 @@ class ExpectedRow(Struct, frozen=True):
     """The location of each column's value; empty for CSV."""
 
 
-class Step(Struct, frozen=True):
+class UnitStep(Struct, frozen=True):
     """Rows that arrive, the event time reached after them, and the expected rows."""
 
     inputs: tuple[StepInput, ...]
@@ -65,7 +65,7 @@ class UnitTestCase(Struct, frozen=True):
     model: str
     """The id of the tested model."""
     location: Location
-    steps: tuple[Step, ...]
+    steps: tuple[UnitStep, ...]
     chain: bool = False
     """The models upstream are computed, too, up to the given ones."""
     stepped: bool = False

@@ -10,18 +10,18 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.text import Location, Text
-from millstream.testing.styled_text import Line, Piece, styled
+from millstream.core.text import FileText, Location
+from millstream.testing.styled_text import Line, StyledPiece, styled_line
 from millstream.testing.units.diff_table import diff_lines
 from millstream.testing.units.plan import UnitTestPlan, plan_unit_test
-from millstream.testing.units.rebatch import rebatch, split_once
+from millstream.testing.units.rebatch import rebatch_rows, split_once
 from millstream.testing.units.row_diff import RowDiff, diff_rows
 from millstream.testing.units.run import ComputedRows, Row, RunContext, keys_of, run_unit_test
-from millstream.testing.units.schedule import Batch, batch_per_step
+from millstream.testing.units.schedule import MicroBatch, batch_per_step
 from millstream.testing.units.values import ExpectedRow, UnitTestCase
 
 
-class Verdict(Struct, frozen=True):
+class UnitVerdict(Struct, frozen=True):
     """The result of a test."""
 
     problems: tuple[Diagnostic, ...] = ()
@@ -37,7 +37,7 @@ class Verdict(Struct, frozen=True):
         return not self.problems
 
 
-def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]) -> Verdict:
+def judge_test(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]) -> UnitVerdict:
     """Run a test; raise if the test itself is invalid, return what is wrong with the model."""
     plan = plan_unit_test(test, context.relations, nodes)
     if test.strict and not plan.stateful:
@@ -58,18 +58,21 @@ def judge(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestN
     return verdict
 
 
-def _error_verdict(test: UnitTestCase, error: MillstreamError, root: Path) -> Verdict:
+def _error_verdict(test: UnitTestCase, error: MillstreamError, root: Path) -> UnitVerdict:
     """Return the verdict of a run that ended with an error, which may be the expected one."""
     actual = "; ".join(diagnostic.message for diagnostic in error.diagnostics)
     if test.error is None:
-        return Verdict(error.diagnostics, ())
+        return UnitVerdict(error.diagnostics, ())
     if test.error.lower() in actual.lower():
-        return Verdict()
+        return UnitVerdict()
     message = f"unit test '{test.name}': the error differs from the expected one"
     location = test.error_location or test.location
-    lines = (styled(f"    expected  {test.error}", "green"), styled(f"    actual    {actual}", "red"))
+    lines = (
+        styled_line(f"    expected  {test.error}", "green"),
+        styled_line(f"    actual    {actual}", "red"),
+    )
     remedy = "fix the model, or the expected error"
-    return Verdict((_diagnostic(root, "MS658", message, location, remedy),), lines)
+    return UnitVerdict((_diagnostic(root, "MS658", message, location, remedy),), lines)
 
 
 class _Comparison(Struct, frozen=True):
@@ -88,12 +91,14 @@ class _Comparison(Struct, frozen=True):
     def diagnostic(self, code: str, message: str, location: Location, remedy: str) -> Diagnostic:
         return _diagnostic(self.root, code, f"unit test '{self.test.name}': {message}", location, remedy)
 
-    def no_error(self) -> Verdict:
+    def no_error(self) -> UnitVerdict:
         location = self.test.error_location or self.test.location
         message = f"expected an error, but got {_rows(len(self.computed.final))}"
-        return Verdict((self.diagnostic("MS658", message, location, "fix the model, or expect the rows"),))
+        return UnitVerdict(
+            (self.diagnostic("MS658", message, location, "fix the model, or expect the rows"),)
+        )
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> UnitVerdict:
         keys = keys_of(self.plan)
         problems: list[Diagnostic] = []
         lines: list[Line] = []
@@ -109,7 +114,7 @@ class _Comparison(Struct, frozen=True):
                 problems.append(self._rows_problem(diff, step.location or self.test.location, number))
                 lines += self._lines(diff, number)
         problems += self._dead_letters(lines)
-        return Verdict(tuple(problems), tuple(lines), self.computed, tuple(differences))
+        return UnitVerdict(tuple(problems), tuple(lines), self.computed, tuple(differences))
 
     def _rows_problem(self, diff: RowDiff, location: Location, step: int | None) -> Diagnostic:
         different = sum(p.expected is not None and p.actual is not None for p in diff.pairs)
@@ -126,14 +131,16 @@ class _Comparison(Struct, frozen=True):
         return self.diagnostic("MS658", f"{prefix}{summary}", first or location, remedy)
 
     def _lines(self, diff: RowDiff, step: int | None) -> list[Line]:
-        lines = [styled(f"  step {step + 1}", "bold")] if step is not None else []
+        lines = [styled_line(f"  step {step + 1}", "bold")] if step is not None else []
         lines += diff_lines(diff)
         wrong = dict.fromkeys(name for pair in diff.pairs for name in pair.wrong)
         for name in [*wrong][:4]:
             location = find_column(self.root, self.node.path, name)
-            lines.append((Piece("    "), Piece(f"{name}: {location.path}:{location.line}", "dim")))
+            lines.append(
+                (StyledPiece("    "), StyledPiece(f"{name}: {location.path}:{location.line}", "dim"))
+            )
         if not wrong:
-            lines.append((Piece("    "), Piece(f"the model: {self.node.path}:1", "dim")))
+            lines.append((StyledPiece("    "), StyledPiece(f"the model: {self.node.path}:1", "dim")))
         return lines
 
     def _dead_letters(self, lines: list[Line]) -> list[Diagnostic]:
@@ -147,7 +154,7 @@ class _Comparison(Struct, frozen=True):
         diff = diff_rows(expected or (), actual)
         if diff is None:
             return []
-        lines += [styled("  dead letters", "bold"), *diff_lines(diff)]
+        lines += [styled_line("  dead letters", "bold"), *diff_lines(diff)]
         message = f"dead letters: expected {len(expected or ())}, got {len(actual)}"
         location = next((pair.location for pair in diff.pairs if pair.location), self.test.location)
         remedy = "fix the model or the rows, or set expect_dead_letters: [{value: …}]"
@@ -155,10 +162,10 @@ class _Comparison(Struct, frozen=True):
 
     # -- the same rows in other micro-batches
 
-    def strict(self) -> Verdict | None:
+    def strict(self) -> UnitVerdict | None:
         """Return a failure if other micro-batches of the same rows give other rows."""
         keys = self._record_keys()
-        for how, batches in rebatch(self.test, keys):
+        for how, batches in rebatch_rows(self.test, keys):
             other = self._run(batches)
             if other is None:
                 continue
@@ -171,7 +178,7 @@ class _Comparison(Struct, frozen=True):
             return self._depends(how, other)
         return None
 
-    def _run(self, batches: Sequence[Batch]) -> ComputedRows | None:
+    def _run(self, batches: Sequence[MicroBatch]) -> ComputedRows | None:
         """Run other batches; None if more rows are late in them, which a source would not cause."""
         try:
             computed = run_unit_test(self.context, self.test, self.plan, batches, each_step=False)
@@ -184,19 +191,19 @@ class _Comparison(Struct, frozen=True):
         expected = [ExpectedRow(row, self.test.location) for row in self.computed.final]
         return diff_rows(expected, other.final, keys_of(self.plan))
 
-    def _depends(self, how: str, other: ComputedRows) -> Verdict:
+    def _depends(self, how: str, other: ComputedRows) -> UnitVerdict:
         diff = self._diff(other)
         assert diff is not None
         message = f"the result depends on how rows are split into micro-batches: whole, or {how}"
         remedy = "make the result independent of micro-batches, or set strict: false"
         lines = [
-            styled("  each step in one micro-batch (-), compared with the same rows", "bold"),
-            styled(f"  {how} (+)", "bold"),
+            styled_line("  each step in one micro-batch (-), compared with the same rows", "bold"),
+            styled_line(f"  {how} (+)", "bold"),
             *diff_lines(diff),
-            styled(f"    the model: {self.node.path}:1", "dim"),
+            styled_line(f"    the model: {self.node.path}:1", "dim"),
         ]
         diagnostic = self.diagnostic("MS659", message, self.test.location, remedy)
-        return Verdict((diagnostic,), tuple(lines), self.computed)
+        return UnitVerdict((diagnostic,), tuple(lines), self.computed)
 
     def _record_keys(self) -> dict[str, tuple[str, ...]]:
         keys: dict[str, tuple[str, ...]] = {}
@@ -229,8 +236,8 @@ def find_column(root: Path, path: str, column: str) -> Location:
     return Location(path, 1, 1, 2)
 
 
-def _text(root: Path, path: str) -> Text:
+def _text(root: Path, path: str) -> FileText:
     try:
-        return Text(path, (root / path).read_text(encoding="utf-8"))
+        return FileText(path, (root / path).read_text(encoding="utf-8"))
     except OSError:
-        return Text(path, "")
+        return FileText(path, "")

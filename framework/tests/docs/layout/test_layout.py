@@ -5,10 +5,10 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.docs.layout.layers import layered
-from millstream.docs.layout.layout import TITLE, apart_by, lay_out, ranks
-from millstream.docs.layout.order import crossings
-from millstream.docs.layout.values import Item
+from millstream.docs.layout.layers import split_layers
+from millstream.docs.layout.layout import TITLE, apart_by, lay_out, rank_nodes
+from millstream.docs.layout.order import count_crossings
+from millstream.docs.layout.values import LayoutItem
 
 
 @st.composite
@@ -17,7 +17,9 @@ def graphs(draw):
     pairs = [(a, b) for b in range(count) for a in range(b)]
     edges = draw(st.lists(st.sampled_from(pairs), max_size=40, unique=True)) if pairs else []
     names = st.sampled_from(["", "", "one", "two", "three"])
-    items = [Item(draw(st.integers(40, 200)), draw(st.integers(20, 90)), draw(names)) for _ in range(count)]
+    items = [
+        LayoutItem(draw(st.integers(40, 200)), draw(st.integers(20, 90)), draw(names)) for _ in range(count)
+    ]
     return items, edges
 
 
@@ -94,25 +96,25 @@ def test_edges_may_go_down_instead(graph):
 
 
 def test_a_chain_is_one_straight_line():
-    items = [Item(100, 36)] * 4
+    items = [LayoutItem(100, 36)] * 4
     layout = lay_out(items, [(0, 1), (1, 2), (2, 3)])
     assert len({box.y for box in layout.boxes}) == 1
     assert [box.rank for box in layout.boxes] == [0, 1, 2, 3]
 
 
 def test_a_source_stands_just_before_what_reads_it():
-    assert ranks(4, [(0, 1), (1, 2), (3, 2)]) == [0, 1, 2, 1]
+    assert rank_nodes(4, [(0, 1), (1, 2), (3, 2)]) == [0, 1, 2, 1]
 
 
 def test_edges_of_one_node_share_their_way():
-    graph = layered(4, [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3)], [0, 1, 2, 3])
+    graph = split_layers(4, [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3)], [0, 1, 2, 3])
     assert graph.count == 6
     assert graph.chains[3] == graph.chains[4][:1]
 
 
 def test_lines_that_need_not_cross_do_not():
     edges = [(0, 5), (1, 4), (2, 3)]
-    layout = lay_out([Item(80, 30)] * 6, edges)
+    layout = lay_out([LayoutItem(80, 30)] * 6, edges)
     heights = [(layout.boxes[a].y, layout.boxes[b].y) for a, b in edges]
     assert all((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in combinations(heights, 2))
 
@@ -121,7 +123,7 @@ def test_lines_that_need_not_cross_do_not():
 def test_crossings_are_counted_as_by_hand(pairs):
     below = [[7 + end for start, end in pairs if start == node] for node in range(7)] + [[]] * 7
     by_hand = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(pairs, 2))
-    assert crossings([range(7), range(7, 14)], below) == by_hand
+    assert count_crossings([range(7), range(7, 14)], below) == by_hand
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=12))
@@ -141,12 +143,17 @@ def test_an_empty_graph_is_an_empty_picture():
 
 
 def test_pipelines_in_folders_of_their_own_stand_one_below_the_other():
-    items = [Item(90, 30, "a"), Item(90, 30, "a"), Item(90, 30, "b"), Item(90, 30, "b")]
+    items = [
+        LayoutItem(90, 30, "a"),
+        LayoutItem(90, 30, "a"),
+        LayoutItem(90, 30, "b"),
+        LayoutItem(90, 30, "b"),
+    ]
     one, other = sorted(lay_out(items, [(0, 1), (2, 3)]).clusters, key=lambda cluster: cluster.y)
     assert one.y + one.height < other.y
 
 
 def test_folders_that_are_layers_stand_side_by_side():
-    items = [Item(90, 30, "first"), Item(90, 30, "second")]
+    items = [LayoutItem(90, 30, "first"), LayoutItem(90, 30, "second")]
     one, other = lay_out(items, [(0, 1)]).clusters
     assert (one.y, one.x + one.width < other.x) == (other.y, True)

@@ -8,7 +8,7 @@ import pytest
 from millstream.core.types import INTERVAL, VARIANT, Field, parse_type
 from millstream.formats.avro.codec import AvroEncoding, local_codec
 from millstream.formats.avro.columns import columns_of, schema_of
-from millstream.formats.avro.parse import essence, parse_schema
+from millstream.formats.avro.parse import parse_schema, schema_essence
 from millstream.formats.format import SchemaError
 
 
@@ -201,6 +201,6 @@ def test_decoding_needs_no_descriptions():
         "doc": "How many",
     }
     schema = {"type": "record", "name": "r", "doc": "Things", "fields": [field]}
-    assert json.loads(essence(json.dumps(schema, indent=1))) == {
+    assert json.loads(schema_essence(json.dumps(schema, indent=1))) == {
         "type": "record", "name": "r", "fields": [{key: field[key] for key in ("name", "type", "default")}]
     }  # fmt: skip

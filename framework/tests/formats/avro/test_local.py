@@ -11,10 +11,10 @@ from uuid import UUID
 import pytest
 from support.avro import judged
 
-from millstream.core.expressions import Expression, Ref, render
+from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.core.types import BIGINT, Field
 from millstream.formats.avro.codec import AvroEncoding, local_codec, spark_codec
-from millstream.formats.format import Decoded
+from millstream.formats.format import DecodedSql
 from millstream.formats.values import UnfitError
 
 
@@ -129,11 +129,11 @@ def test_spark_is_given_the_schemas():
     assert sql(codec.encode([("id", Expression((Ref("id"),), BIGINT))])) == (
         """encode_avro(struct(id), 'id bigint', '"long"', 'confluent', 'numbers-value')"""
     )
-    assert codec.decode(()) == Decoded()
+    assert codec.decode(()) == DecodedSql()
 
 
 def sql(pieces):
-    return render(Expression(tuple(pieces), BIGINT), lambda ref: ref.column)
+    return render_sql(Expression(tuple(pieces), BIGINT), lambda ref: ref.column)
 
 
 def test_fastavro_is_not_needed():

@@ -5,7 +5,7 @@ import json
 import pytest
 from support.schema_cases import CLOSED, INTEGER, STRING, field, object_, proto, record
 
-from millstream.formats.compatibility import differences, incompatibilities, level_of
+from millstream.formats.compatibility import compare_schemas, find_incompatibilities, level_of
 from millstream.formats.format import SchemaError, SchemaFiles
 
 SUFFIXES = {"avro": ".avsc", "json": ".json", "protobuf": ".proto"}
@@ -18,7 +18,7 @@ def files(format_, text):
 def findings(format_, old, new, level="FULL"):
     return [
         finding.text
-        for finding in incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
+        for finding in find_incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
     ]
 
 
@@ -80,8 +80,8 @@ def test_only_what_the_level_forbids():
 def test_the_newest_version_or_all_of_them():
     versions = {1: files("avro", record()), 2: files("avro", record(field("a", "int", default=1)))}
     new = files("avro", record(field("a", "int")))
-    assert incompatibilities("avro", new, versions, "BACKWARD") == ()
-    (finding,) = incompatibilities("avro", new, versions, "BACKWARD_TRANSITIVE")
+    assert find_incompatibilities("avro", new, versions, "BACKWARD") == ()
+    (finding,) = find_incompatibilities("avro", new, versions, "BACKWARD_TRANSITIVE")
     assert (finding.path, finding.version) == ("a", 1)
 
 
@@ -105,7 +105,7 @@ def test_draft_2020_12(old, new, rules):
     """The local registry does not know this draft; these are Confluent's verdicts."""
     one, other = (files("json", object_(schema, **MODERN)) for schema in (old, new))
     assert {
-        difference.rule for difference in differences("json", other, one, "backward") if difference.breaks
+        difference.rule for difference in compare_schemas("json", other, one, "backward") if difference.breaks
     } == rules
 
 

@@ -8,7 +8,7 @@ from itertools import count, islice
 import pytest
 from support.schema_pairs import protobuf_pair
 
-from millstream.formats.compatibility import incompatibilities
+from millstream.formats.compatibility import find_incompatibilities
 from millstream.formats.format import SchemaFiles
 
 CONFLUENT = (
@@ -23,6 +23,7 @@ def test_random_pairs():
     for (old, new), verdict in zip(islice(pairs, len(CONFLUENT)), CONFLUENT, strict=True):
         before, after = (SchemaFiles("s.proto", {"s.proto": text}) for text in (old, new))
         compatible = [
-            not incompatibilities("protobuf", after, {1: before}, level) for level in ("BACKWARD", "FORWARD")
+            not find_incompatibilities("protobuf", after, {1: before}, level)
+            for level in ("BACKWARD", "FORWARD")
         ]
         assert compatible == [verdict in "B2", verdict in "F2"], f"{verdict}\n{old}\n{new}"

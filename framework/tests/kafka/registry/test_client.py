@@ -13,8 +13,8 @@ from support.registry import certificate_in, needs_java
 from millstream.core.errors import MillstreamError
 from millstream.core.text import Location
 from millstream.kafka.registry.client import Registry
-from millstream.kafka.registry.opening import connected
-from millstream.kafka.registry.settings import Address, client_settings
+from millstream.kafka.registry.connection import connect_registry
+from millstream.kafka.registry.settings import RegistryAddress, client_settings
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
 
@@ -51,7 +51,7 @@ def answering(status, body, *, cert=None, seen=None):
 
 
 def registry(url, **settings):
-    return Registry(Address(url, {"url": url, **settings}, LOCATION))
+    return Registry(RegistryAddress(url, {"url": url, **settings}, LOCATION))
 
 
 def read_subject(url, settings):
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_certificate(tmp_path):
 
 def test_paths_are_relative_to_the_project(tmp_path):
     (tmp_path / "ca.pem").write_text("x")
-    address = Address("https://x", {"url": "https://x", "ca": "ca.pem"}, LOCATION, str(tmp_path))
+    address = RegistryAddress("https://x", {"url": "https://x", "ca": "ca.pem"}, LOCATION, str(tmp_path))
     assert client_settings(address)["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
@@ -168,7 +168,7 @@ def test_a_cluster_without_a_registry(tmp_path):
     target = Target("p", "prod", {"kafka": {"bootstrap_servers": "x:9092"}}, LOCATION)
     with (
         pytest.raises(MillstreamError, match=r"MS895.*'prod' has no schema registry"),
-        connected(target, tmp_path, {}),
+        connect_registry(target, tmp_path, {}),
     ):
         pass
 

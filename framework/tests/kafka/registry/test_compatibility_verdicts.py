@@ -16,7 +16,7 @@ from support.registry import needs_java
 from support.schema_cases import CASES, DIFFERENT, field, object_, proto, record
 from support.schema_pairs import avro_pair, json_pair, protobuf_pair
 
-from millstream.formats.compatibility import differences, directions, incompatibilities
+from millstream.formats.compatibility import compare_schemas, find_incompatibilities, level_directions
 from millstream.formats.format import SchemaFiles
 from millstream.kafka.registry.local.apicurio import DIRECT
 
@@ -80,7 +80,9 @@ LEVELS = ("BACKWARD", "FORWARD", "FULL")
 
 def rules(format_, new, old, level):
     rule_names = {
-        difference.rule for way in directions(level) for difference in differences(format_, new, old, way)
+        difference.rule
+        for way in level_directions(level)
+        for difference in compare_schemas(format_, new, old, way)
     }
     texts = [*new.texts.values(), *old.texts.values()]
     return rule_names | ({RESERVED} if any("reserved" in text for text in texts) else set())
@@ -103,7 +105,7 @@ def test_random_pairs(judge, format_, pair, pairs, equal):
         theirs = judge(format_, new, [old], LEVELS)
         differing = []
         for level in LEVELS:
-            ours = not incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
+            ours = not find_incompatibilities(format_, files(format_, new), {1: files(format_, old)}, level)
             if ours != theirs[level]:
                 explained = (
                     rules(format_, files(format_, new), files(format_, old), level) & APICURIO_REFUSES.keys()
@@ -117,7 +119,7 @@ def test_random_pairs(judge, format_, pair, pairs, equal):
 def ours(format_, old, new, levels=("BACKWARD", "FORWARD"), **others):
     versions = {number: files(format_, text, **others) for number, text in enumerate(old, 1)}
     new = files(format_, new, **others)
-    return {level: not incompatibilities(format_, new, versions, level) for level in levels}
+    return {level: not find_incompatibilities(format_, new, versions, level) for level in levels}
 
 
 def test_corner_cases(judge):

@@ -8,7 +8,8 @@ from millstream.core.errors import MillstreamError
 from millstream.kafka.registry.client import Registry
 from millstream.kafka.registry.local import local_address, registry_status, registry_url, shared_registry
 from millstream.local import java
-from millstream.project.pins import Reference, Subject, version_of
+from millstream.project.pins import SchemaReference as Reference
+from millstream.project.pins import Subject, version_of
 
 A1 = '{"type": "record", "name": "A", "fields": [{"name": "x", "type": "long"}]}'
 A2 = '{"type": "record", "name": "A", "fields": [{"name": "x", "type": "long"}, {"name": "y", "type": "long", "default": 1}]}'
@@ -88,11 +89,11 @@ def test_broker_start_status_and_stop(run, monkeypatch, tmp_path):
 
 def test_only_an_older_java(run, monkeypatch, tmp_path):
     """Pins are read without the registry; what needs it says which Java it needs."""
-    older_only = java.java()
+    older_only = java.find_java()
     monkeypatch.setattr("millstream.local.java._HOMES", ())
-    old = java.Java(older_only.program, "17.0.15", 17)
-    monkeypatch.setattr("millstream.local.java.java", lambda: old)
-    monkeypatch.setattr("millstream.kafka.registry.local.apicurio.java", lambda: old)
+    old = java.JavaInstallation(older_only.program, "17.0.15", 17)
+    monkeypatch.setattr("millstream.local.java.find_java", lambda: old)
+    monkeypatch.setattr("millstream.kafka.registry.local.apicurio.find_java", lambda: old)
     with (
         pytest.raises(MillstreamError, match=r"MS816.*needs Java 21 or newer; found 17\.0\.15"),
         shared_registry(tmp_path, {}),

@@ -11,7 +11,7 @@ from fastavro import parse_schema
 from support.registry import needs_java
 
 from millstream.formats.registry import WriterSchema, format_of
-from millstream.kafka.readings import fields_of
+from millstream.kafka.topic_decoding import fields_of
 from millstream.project.load import load_project
 
 pytestmark = needs_java

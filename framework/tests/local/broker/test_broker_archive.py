@@ -8,7 +8,7 @@ import pytest
 from support.archives import awaited
 
 from millstream.local.broker import broker_folder_of, keep_broker, shared_broker, stop_broker
-from millstream.local.jars import fetch
+from millstream.local.jars import fetch_jars
 from millstream.local.server.state import read_pid
 
 pytestmark = pytest.mark.long
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def archives(tmp_path, monkeypatch):
     """Return the folder with the archives of a cache that has jars only."""
-    files = fetch(["broker"])["broker"]
+    files = fetch_jars(["broker"])["broker"]
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "jars").symlink_to(files[0].parent)

@@ -9,7 +9,7 @@ import pytest
 from millstream.core.errors import MillstreamError
 from millstream.local.broker import broker_folder_of, broker_status, shared_broker, stop_broker
 from millstream.local.broker.kafka import new_cluster
-from millstream.local.locks import is_locked, lock, opened
+from millstream.local.locks import acquire_lock, is_locked, open_lock
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def test_a_stale_id_is_no_broker(folder, tmp_path, stranger):
 def test_a_process_that_is_not_the_broker_is_left_alone(folder, tmp_path, stranger, monkeypatch):
     monkeypatch.setattr("millstream.local.server.process._PATIENCE", 0.05)
     folder.pid.write_text(str(stranger.pid))
-    with opened(folder.process_lock) as held:
-        lock(held, 0)
+    with open_lock(folder.process_lock) as held:
+        acquire_lock(held, 0)
         with pytest.raises(MillstreamError, match=r"MS815.*can't be stopped"):
             stop_broker(tmp_path)
     assert stranger.poll() is None
 
 
 def test_a_lock_ends_with_its_process_only(folder):
-    with opened(folder.process_lock) as held:
-        lock(held, 0)
+    with open_lock(folder.process_lock) as held:
+        acquire_lock(held, 0)
         with subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,)
         ) as child:
@@ -58,8 +58,8 @@ def test_a_lock_ends_with_its_process_only(folder):
 
 
 def test_who_asks_disturbs_nobody_who_asks(folder):
-    with opened(folder.process_lock) as held:
-        lock(held, 0, shared=True)
+    with open_lock(folder.process_lock) as held:
+        acquire_lock(held, 0, shared=True)
         assert not is_locked(folder.process_lock)
 
 

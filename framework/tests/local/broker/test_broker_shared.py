@@ -10,7 +10,7 @@ from support.kafka import consume, create, pid_told_by, produce, user
 
 from millstream.core.errors import MillstreamError
 from millstream.local.broker import broker_folder_of, broker_status, keep_broker, shared_broker, stop_broker
-from millstream.local.broker.kafka import answers
+from millstream.local.broker.kafka import broker_answers
 from millstream.local.server.state import read_state
 
 
@@ -47,8 +47,8 @@ def test_another_kafka_at_the_port_is_not_taken_for_ours(root):
     with shared_broker(root) as starting:
         starting.ready()
         state = read_state(broker_folder_of(root))
-        assert answers(state)
-        assert not answers(type(state)(state.port, "AnotherClustersIdAAAAA"))
+        assert broker_answers(state)
+        assert not broker_answers(type(state)(state.port, "AnotherClustersIdAAAAA"))
 
 
 def test_processes_that_start_at_once_share_one_that_the_last_one_stops(root):

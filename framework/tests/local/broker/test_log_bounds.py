@@ -11,7 +11,7 @@ from support.runs import create_topics
 
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.offsets import bounds
+from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.topics import topic_ids
 from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
 from millstream.local.broker.log_bounds import stopped_logs
@@ -55,7 +55,7 @@ def stopped(tmp_path_factory):
         _delete(admin, "events", 100)
         _delete(admin, "rolled", 700)
         client = admin_of(Cluster(broker.address))
-        limits, ids = bounds(client, TOPICS), topic_ids(client, TOPICS)
+        limits, ids = topic_bounds(client, TOPICS), topic_ids(client, TOPICS)
         os.kill(read_pid(broker_folder_of(root)), signal.SIGTERM)
         while is_alive(broker_folder_of(root)):
             pass

@@ -12,10 +12,10 @@ import yaml
 from jsonschema import Draft7Validator
 
 from millstream.ops.package.deployments import deployment_files
-from millstream.ops.package.facts import Facts, Variable
+from millstream.ops.package.facts import EnvironmentVariable, PackageFacts
 
-FACTS = Facts(
-    "My_Shop", "production", "3.11", (Variable("BOOTSTRAP", optional=False), Variable("REGION", optional=True)),
+FACTS = PackageFacts(
+    "My_Shop", "production", "3.11", (EnvironmentVariable("BOOTSTRAP", optional=False), EnvironmentVariable("REGION", optional=True)),
     cores=4, memory=3584, heap=2048, cluster=True, pods=True,
 )  # fmt: skip
 FILES = deployment_files(FACTS, "0123456789ab")
@@ -93,7 +93,7 @@ def test_only_a_run_with_executors_as_pods_may_create_pods():
 
 def test_variables_of_the_pod_come_from_kubernetes():
     files = deployment_files(
-        msgspec.structs.replace(FACTS, variables=(Variable("POD_IP", optional=False),)), "1"
+        msgspec.structs.replace(FACTS, variables=(EnvironmentVariable("POD_IP", optional=False),)), "1"
     )
     (container,) = yaml.safe_load(files["kubernetes/deployment.yaml"])["spec"]["template"]["spec"][
         "containers"

@@ -5,7 +5,7 @@ import pytest
 from millstream.core.errors import MillstreamError
 from millstream.engine.spark.jars import features_of
 from millstream.ops.package.copying import copy_project
-from millstream.ops.package.facts import Variable, facts_of
+from millstream.ops.package.facts import EnvironmentVariable, facts_of
 from millstream.ops.package.project_files import project_files
 from millstream.project.load import load_project
 
@@ -62,11 +62,13 @@ def test_a_secret_in_plain_text_of_any_target_is_refused(shop):
 def test_variables_of_the_target_are_named(shop):
     facts = facts_of(loaded(shop), None, 3)
     assert facts.variables == (
-        Variable("BOOTSTRAP", optional=False), Variable("KAFKA_PASSWORD", optional=False),
-        Variable("KAFKA_USERNAME", optional=True), Variable("REGION", optional=True),
+        EnvironmentVariable("BOOTSTRAP", optional=False), EnvironmentVariable("KAFKA_PASSWORD", optional=False),
+        EnvironmentVariable("KAFKA_USERNAME", optional=True), EnvironmentVariable("REGION", optional=True),
     )  # fmt: skip
     assert (facts.cores, facts.memory) == (4, 4096 + 1024 + 1024)
-    assert facts_of(loaded(shop, "local"), None, 3).variables == (Variable("REGION", optional=True),)
+    assert facts_of(loaded(shop, "local"), None, 3).variables == (
+        EnvironmentVariable("REGION", optional=True),
+    )
 
 
 def test_the_client_of_s3_is_packaged_where_a_target_needs_it(shop):

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from support.commands import MILLSTREAM, Run
 from support.prometheus import scraped
 from support.sasl_ssl import PASSWORD, sasl_ssl_broker
-from support.secured import free_port
+from support.secured_kafka import free_port
 from support.shops import TOTALS, Shop, event
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from millstream.core.errors import MillstreamError
-from millstream.ops.package.requirements import check_lock, closure, needed
+from millstream.ops.package.requirements import check_lock, needed_packages, required_packages
 from millstream.ops.package.wheels import write_wheel
 from millstream.ops.package.workers import worker_packages, write_workers
 
@@ -116,7 +116,7 @@ def test_millstream_itself_is_packaged_from_its_sources(tmp_path):
 
 
 def test_what_is_required_is_found_with_extras():
-    required = closure(["millstream"])
+    required = required_packages(["millstream"])
     assert {"pyspark", "psycopg", "psycopg-binary", "jinja2", "markupsafe", "tzdata"} <= set(required)
     assert not {"mypy", "ruff", "hypothesis", "colorama"} & set(required)
     lines = subprocess.check_output(
@@ -141,16 +141,18 @@ def test_what_is_required_is_found_with_extras():
 def test_a_package_that_is_missing_is_reported(tmp_path, required, message):
     (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "shop"\ndependencies = ["{required}"]\n')
     with pytest.raises(MillstreamError) as error:
-        needed(tmp_path, ())
+        needed_packages(tmp_path, ())
     assert "MS662" in str(error.value)
     assert message in str(error.value)
 
 
 def test_libraries_of_functions_are_packaged(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.millstream]\nname = 'shop'\n")
-    names = {distribution.name for distribution in needed(tmp_path, {"duckdb", "only_where_it_exists"})}
+    names = {
+        distribution.name for distribution in needed_packages(tmp_path, {"duckdb", "only_where_it_exists"})
+    }
     assert "duckdb" in names
-    assert "duckdb" not in {distribution.name for distribution in needed(tmp_path, ())}
+    assert "duckdb" not in {distribution.name for distribution in needed_packages(tmp_path, ())}
 
 
 def test_installed_packages_must_be_those_of_the_lock(tmp_path):

@@ -29,14 +29,14 @@ from support.rows import Row, RowFailedError, result
 
 from millstream.core.types import INT
 from millstream.plan.nodes import Node, Plan
-from millstream.plan.optimizer.context import Change, Context, Hints
-from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
+from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.traits import NotIncrementalError, all_traits
 
 COLUMNS = ("a", "b", "c")
-HINTS = Hints(returns={"py_f": INT}, keeps={"m": 0.5})
+HINTS = PlanHints(returns={"py_f": INT}, keeps={"m": 0.5})
 
 _CONDITIONS = st.lists(
     st.sampled_from(
@@ -147,7 +147,7 @@ _RANDOM = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 def _same_rows(before: Plan, tables, *rules) -> None:
-    after = optimize(before, rules, HINTS).plan
+    after = optimize_plan(before, rules, HINTS).plan
     try:
         expected = result(before, COLUMNS, tables)
     except RowFailedError:
@@ -178,17 +178,17 @@ def test_all_rules_give_the_same_rows_long(before, tables):
 @_RANDOM
 @given(plans())
 def test_to_look_at_what_changed_is_enough(before):
-    steps = optimize(before, RULES, HINTS).steps
+    steps = optimize_plan(before, RULES, HINTS).steps
     assert [(step.rule, step.changes, plan_text(step.after)) for step in steps] == _looking_at_all(before)
 
 
-def _looking_at_all(current: Plan) -> list[tuple[str, tuple[Change, ...], str]]:
+def _looking_at_all(current: Plan) -> list[tuple[str, tuple[PlanChange, ...], str]]:
     steps = []
     before = None
     while current is not before:
         before = current
         for rule in RULES:
-            rewritten, changes = rule(current, Context(current, HINTS, {}))
+            rewritten, changes = rule(current, RuleContext(current, HINTS, {}))
             if rewritten is not current:
                 steps.append((rule.__name__, changes, plan_text(rewritten)))
                 current = rewritten
@@ -198,5 +198,5 @@ def _looking_at_all(current: Plan) -> list[tuple[str, tuple[Change, ...], str]]:
 @_RANDOM
 @given(plans())
 def test_what_was_optimized_stays_so(before):
-    optimized = optimize(before, RULES, HINTS).plan
-    assert optimize(optimized, RULES, HINTS).steps == ()
+    optimized = optimize_plan(before, RULES, HINTS).plan
+    assert optimize_plan(optimized, RULES, HINTS).steps == ()

@@ -2,7 +2,19 @@
 
 import pytest
 from support.building import after, leaves_unchanged, sink
-from support.plans import Hints, applied, lookup, output, plan, plan_text, seed, select, table, topic, where
+from support.plans import (
+    PlanHints,
+    applied,
+    lookup,
+    output,
+    plan,
+    plan_text,
+    seed,
+    select,
+    table,
+    topic,
+    where,
+)
 
 from millstream.plan.optimizer.rules.broadcast_lookups import broadcast_lookups
 
@@ -25,7 +37,7 @@ def test_a_table_may_be_large():
 @pytest.mark.parametrize(("count", "small"), [(1000, True), (50_000_000, False)])
 def test_a_table_is_as_large_as_hints_say(count, small):
     before = plan(lookup(topic("a"), table("id"), "a = id"))
-    rewritten = applied(broadcast_lookups, before, Hints(distinct={("model.users", "id"): count}))
+    rewritten = applied(broadcast_lookups, before, PlanHints(distinct={("model.users", "id"): count}))
     assert ("(broadcast)" in plan_text(rewritten)) == small
 
 

@@ -12,7 +12,7 @@ from millstream.core.types import INTERVAL, STRING
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import Written
 from millstream.plan.nodes import Column, Dedupe, Output, Plan, Union
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 
 
@@ -162,7 +162,7 @@ def test_the_reader_has_its_own_event_time_and_the_topic_none():
 
 
 def rewritten(*outputs: Output, queries: str = "shared") -> str:
-    return plan_text(applied(bypass_topics, Plan(outputs), hints=Hints(queries=queries)))
+    return plan_text(applied(bypass_topics, Plan(outputs), hints=PlanHints(queries=queries)))
 
 
 def first_events(name: str = "firsts") -> Output:

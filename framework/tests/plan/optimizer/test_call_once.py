@@ -1,8 +1,8 @@
 from support.plans import becomes, plan, select, sql, stays, topic, where
 
 from millstream.core.types import INT
-from millstream.plan.optimizer.calls import calls, with_column
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.calls import separable_calls, with_column
+from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.optimizer.rules.call_once import call_once
 
 
@@ -87,7 +87,7 @@ def test_a_type_that_no_column_tells_comes_from_the_function():
               decode json: x
                 topic events
         """,
-        Hints(returns={"py_f": INT}),
+        PlanHints(returns={"py_f": INT}),
     )
 
 
@@ -113,7 +113,7 @@ def test_a_call_in_a_branch_does_not_run_for_all_rows():
     before = select(
         topic("x"), "a = case when x > 1 then py_f(x) end", "b = case when x > 2 then py_f(x) end"
     )
-    stays(call_once, plan(before), Hints(returns={"py_f": INT}))
+    stays(call_once, plan(before), PlanHints(returns={"py_f": INT}))
 
 
 def test_a_call_in_a_branch_of_a_filter_does_not_run_for_all_rows():
@@ -140,7 +140,7 @@ def test_a_model_may_switch_it_off():
 
 def test_parentheses_and_names_within_strings_are_not_read():
     expression = sql("concat('py_f(', py_f(x, ')', (x + 1)), ')')")
-    (call,) = calls(expression)
+    (call,) = separable_calls(expression)
     assert "".join(p if isinstance(p, str) else p.column for p in call.pieces) == "py_f(x, ')', (x + 1))"
     assert str(with_column(expression, call, "c")) == "concat('py_f(', c, ')')"
     assert with_column(expression, call, "c").functions == ()

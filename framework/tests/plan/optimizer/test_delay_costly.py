@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.plans import applied, becomes, plan, sql, stays, topic, where
 
-from millstream.plan.optimizer.context import Hints
+from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.optimizer.rules.delay_costly import _Ranked, delay_costly, in_best_order
 
 
@@ -75,7 +75,7 @@ def test_a_filter_that_others_read_is_not_touched():
 
 
 def test_of_two_functions_the_cheaper_comes_first_if_it_never_fails():
-    hints = Hints(costs={"py_slow": "high", "py_fast": "low"})
+    hints = PlanHints(costs={"py_slow": "high", "py_fast": "low"})
     slow = sql("py_slow(a)")
     fast = sql("py_fast(a)")
     from msgspec.structs import replace
@@ -105,7 +105,7 @@ def test_the_filter_of_the_model_that_keeps_less_comes_first():
             decode json: a
               topic events
         """,
-        Hints(keeps={"many": 0.9, "few": 0.1}),
+        PlanHints(keeps={"many": 0.9, "few": 0.1}),
     )
 
 

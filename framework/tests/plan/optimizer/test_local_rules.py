@@ -7,21 +7,21 @@ from support.plan_text import plan_text
 from support.plans import output, plan, select, topic, where
 
 from millstream.plan.nodes import Filter, Plan
-from millstream.plan.optimizer.context import Change, Context, Hints
-from millstream.plan.optimizer.driver import optimize
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
+from millstream.plan.optimizer.driver import optimize_plan
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 
 
-def _wide(node: Filter, _context: Context) -> bool:
+def _wide(node: Filter, _context: RuleContext) -> bool:
     return len(node.conditions) > 1
 
 
 @local_rule(Filter, _wide)
-def keep_first(node: Filter, site: Site) -> Applied | None:
+def keep_first(node: Filter, site: RewriteContext) -> Rewrite | None:
     """Keep the first condition alone: wrong, and easy to see."""
     if site.shared(node.input) or not site.readers:
         return None
-    return Applied(replace(node, conditions=node.conditions[:1]), (Change("one is kept", node.models),))
+    return Rewrite(replace(node, conditions=node.conditions[:1]), (PlanChange("one is kept", node.models),))
 
 
 def test_a_rule_has_the_name_and_the_place_of_its_function():
@@ -33,7 +33,7 @@ def test_what_stands_above_is_rebuilt_and_the_rest_is_the_same_object():
     left = where(topic("a", "b"), "a > 1", "b > 1")
     right = select(topic("a", "b", name="others"), "a")
     before = plan(select(left, "c = a"), right)
-    optimized = optimize(before, (keep_first,))
+    optimized = optimize_plan(before, (keep_first,))
     assert [(step.rule, [change.what for change in step.changes]) for step in optimized.steps] == [
         ("keep_first", ["one is kept"])
     ]
@@ -43,7 +43,7 @@ def test_what_stands_above_is_rebuilt_and_the_rest_is_the_same_object():
 
 def test_a_plan_without_a_match_is_returned_as_it_is():
     before = plan(where(topic("a", "b"), "a > 1"))
-    after, changes = keep_first(before, Context(before, Hints(), {}))
+    after, changes = keep_first(before, RuleContext(before, PlanHints(), {}))
     assert after is before
     assert changes == ()
 
@@ -51,7 +51,7 @@ def test_a_plan_without_a_match_is_returned_as_it_is():
 def test_a_model_that_switched_it_off_is_left_alone():
     before = plan(where(topic("a", "b"), "a > 1", "b > 1", model="model.m"))
     off = {"model.m": frozenset(("keep_first",))}
-    assert optimize(before, (keep_first,), switched_off=off).plan is before
+    assert optimize_plan(before, (keep_first,), switched_off=off).plan is before
 
 
 def test_what_several_read_is_known_after_it_changed():
@@ -59,6 +59,6 @@ def test_what_several_read_is_known_after_it_changed():
     before = Plan(
         (output(where(shared, "a > 2", "b > 2"), "m"), output(where(shared, "a > 3", "b > 3"), "m2"))
     )
-    after = optimize(before, (keep_first,)).plan
+    after = optimize_plan(before, (keep_first,)).plan
     # The shared filter itself is narrowed; those above it read what is shared, though it is new.
     assert plan_text(after).count("and") == 2

@@ -148,6 +148,6 @@ def test_a_shared_scan_is_read_by_both_where_projections_go():
 
 
 def _apply(before):
-    from millstream.plan.optimizer.context import Context, Hints
+    from millstream.plan.optimizer.context import PlanHints, RuleContext
 
-    return merge_projections(before, Context(before, Hints(), {}))
+    return merge_projections(before, RuleContext(before, PlanHints(), {}))

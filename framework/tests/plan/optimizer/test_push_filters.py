@@ -22,7 +22,7 @@ from support.plans import (
 
 from millstream.core.types import BIGINT
 from millstream.plan.nodes import Aggregate, Item, Union
-from millstream.plan.optimizer.context import Context, Hints
+from millstream.plan.optimizer.context import PlanHints, RuleContext
 from millstream.plan.optimizer.rules.push_filters import push_filters
 
 
@@ -398,7 +398,7 @@ def test_a_model_may_switch_it_off():
 
 def test_a_change_says_what_was_crossed():
     before = plan(where(by(select(topic("x"), "a = x + 1"), "a"), "a > 1"))
-    _, changes = push_filters(before, Context(before, Hints(), {}))
+    _, changes = push_filters(before, RuleContext(before, PlanHints(), {}))
     assert [(c.what, c.models) for c in changes] == [
         ("a > 1 is applied before the projection, the repartition by a", ("m",))
     ]

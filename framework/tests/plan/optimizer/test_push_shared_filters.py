@@ -16,7 +16,7 @@ from support.plans import (
 )
 
 from millstream.plan.nodes import Plan
-from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules.push_filters import push_filters
 from millstream.plan.optimizer.rules.push_shared_filters import push_shared_filters
 
@@ -72,7 +72,7 @@ def test_with_push_filters_it_comes_to_an_end_below_the_shared_step():
     before = _shared(
         ("k > 1", "b = 1"), ("b = 2",), source=select(topic("x", "b"), "k = x + 1", "a = x", "b")
     )
-    optimized = optimize(before, (push_filters, push_shared_filters)).plan
+    optimized = optimize_plan(before, (push_filters, push_shared_filters)).plan
     assert (
         plan_text(optimized)
         == """\
@@ -94,7 +94,7 @@ def test_two_shared_steps_above_each_other_come_to_an_end():
     low = by(topic("a", "b", "c"), "a")
     high = by(low, "b")
     nodes = [where(high, "a = 1"), where(high, "b = 2"), where(low, "c = 3")]
-    optimized = optimize(plan(*nodes), (push_filters, push_shared_filters)).plan
+    optimized = optimize_plan(plan(*nodes), (push_filters, push_shared_filters)).plan
     assert (
         plan_text(optimized)
         == """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.written import count, nodes, optimized, plan_of
+from support.sql_plans import count, nodes, optimized, plan_of
 
 from millstream.plan.nodes import (
     Aggregate,
@@ -16,7 +16,7 @@ from millstream.plan.nodes import (
     Union,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.plan.walk import consumers
+from millstream.plan.walk import find_consumers
 
 EVENTS = "{{ source('shop', 'events') }}"
 HITS = "{{ source('shop', 'hits') }}"
@@ -38,7 +38,7 @@ def test_the_filter_after_a_map_stays_before_the_repartition():
     ).plan
     (repartition,) = nodes(plan, Repartition)
     assert below(repartition, Filter)
-    assert not any(isinstance(node, Filter) for node in consumers(plan)[id(repartition)])
+    assert not any(isinstance(node, Filter) for node in find_consumers(plan)[id(repartition)])
 
 
 def test_a_value_change_after_a_key_change_still_shares_the_repartition():
@@ -62,7 +62,7 @@ def test_a_branch_after_a_key_change_shares_the_repartition():
         )
     ).plan
     (repartition,) = nodes(plan, Repartition)
-    assert len(consumers(plan)[id(repartition)]) == 2
+    assert len(find_consumers(plan)[id(repartition)]) == 2
 
 
 def test_a_filter_between_a_key_change_and_two_stateful_consumers():
@@ -132,7 +132,7 @@ def test_two_aggregates_and_a_join_on_one_changed_key_share_one_repartition():
     ).plan
     assert count(plan, Repartition) == 2  # one for either stream
     (join,) = nodes(plan, Join)
-    readers = consumers(plan)[id(below(join, Repartition)[0])]
+    readers = find_consumers(plan)[id(below(join, Repartition)[0])]
     assert len([r for r in readers if r is not join]) + 1 >= 3
 
 
@@ -146,7 +146,7 @@ def test_count_and_windowed_count_by_a_part_of_the_key_share_one_repartition():
         )
     ).plan
     (repartition,) = nodes(plan, Repartition)
-    assert len(consumers(plan)[id(repartition)]) == 2
+    assert len(find_consumers(plan)[id(repartition)]) == 2
     assert count(plan, Decode) == 1
 
 

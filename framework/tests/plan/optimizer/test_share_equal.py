@@ -48,9 +48,9 @@ def test_the_models_of_both_are_told():
 
 
 def _context(before):
-    from millstream.plan.optimizer.context import Context, Hints
+    from millstream.plan.optimizer.context import PlanHints, RuleContext
 
-    return Context(before, Hints(), {})
+    return RuleContext(before, PlanHints(), {})
 
 
 def test_a_models_own_name_is_kept_before_that_of_a_part():

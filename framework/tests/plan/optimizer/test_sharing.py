@@ -16,8 +16,8 @@ from support.rows import RowFailedError, result
 from millstream.core.types import INT
 from millstream.plan.nodes import Aggregate, Dedupe, Filter, Item, Node, Plan, Project, Repartition
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.context import Context, Hints, Rule
-from millstream.plan.optimizer.driver import optimize
+from millstream.plan.optimizer.context import PlanHints, Rule, RuleContext
+from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.drop_repartition import drop_repartition
 from millstream.plan.optimizer.rules.merge_aggregates import merge_aggregates
@@ -30,7 +30,7 @@ from millstream.plan.optimizer.rules.share_repartition import share_repartition
 from millstream.plan.traits import all_traits
 
 COLUMNS = ("a", "b", "c")
-HINTS = Hints(returns={"py_f": INT})
+HINTS = PlanHints(returns={"py_f": INT})
 
 _CONDITIONS = st.lists(
     st.sampled_from(
@@ -103,7 +103,7 @@ _ALL = tuple(rule for rule in RULES if rule.__name__ != "prefilter_bytes")
 
 
 def _same_rows(before: Plan, tables, rules: Sequence[Rule]) -> None:
-    after = optimize(before, rules, HINTS).plan
+    after = optimize_plan(before, rules, HINTS).plan
     try:
         expected = result(before, COLUMNS, tables)
     except RowFailedError:
@@ -139,7 +139,7 @@ def test_same_rows_long(before, tables):
 @settings(_RANDOM, max_examples=400)
 @given(before=plans(), tables=_TABLES)
 def test_no_more_rows_are_shuffled(before, tables):
-    after = optimize(before, (share_equal, share_repartition), HINTS).plan
+    after = optimize_plan(before, (share_equal, share_repartition), HINTS).plan
     try:
         assert _shuffled(after, tables) <= _shuffled(before, tables), (
             f"{plan_text(before)}\n{plan_text(after)}"
@@ -157,7 +157,7 @@ def _shuffled(plan: Plan, tables) -> int:
 @given(plans())
 def test_what_needs_its_rows_together_has_them_together(before):
     """Each aggregate and dedupe finds rows of one key in one place, whatever was shared below it."""
-    after = optimize(before, _ALL, HINTS).plan
+    after = optimize_plan(before, _ALL, HINTS).plan
     for node in in_order(after.outputs):
         if isinstance(node, Aggregate | Dedupe):
             names = [k.expression.column if isinstance(k, Item) else k for k in node.keys]
@@ -182,7 +182,7 @@ def test_a_large_plan_with_nothing_to_do_is_left_quickly():
     node = topic("a", "b")
     for i in range(15_000):
         node = select(where(node, f"a > {i}"), "a", f"b = b + {i}")
-    context = Context(plan(by(node, "a"), node), HINTS, {})
+    context = RuleContext(plan(by(node, "a"), node), HINTS, {})
     assert all_traits(context.plan)
     assert context.consumers
     start = perf_counter()

@@ -9,7 +9,7 @@ from millstream.core.types import BIGINT, parse_type
 from millstream.formats.keys import any_value
 from millstream.formats.registry import Encoding
 from millstream.plan.nodes import Column, TopicScan
-from millstream.queries.emit.walk import emit
+from millstream.queries.emit.walk import emit_sql
 
 RECORDS = ['{"a": 1, "b": 2}', "{broken", '{"a": "text"}', "", None, "[]", '{"b": 5}', "null", "   "]
 
@@ -28,7 +28,7 @@ def run(spark):
     ).createOrReplaceTempView("events_records")
 
     def rows(node, *, deletes=False):
-        frame = spark.sql(emit((node,), leaf, deletes=deletes).statement())
+        frame = spark.sql(emit_sql((node,), leaf, deletes=deletes).statement())
         assert str(frame._jdf.queryExecution().executedPlan().toString()).count("invoke(") <= 2
         return [tuple(row) for row in frame.collect()]
 
@@ -73,7 +73,7 @@ def test_numbers_of_eight_bytes(run, spark):
     spark.sql(
         "select *, 0 as partition, 0L as offset from values (X'0000000000000102'), (X'ffffffffffffffff'), (X'01') as t(value)"
     ).createOrReplaceTempView("numbers")
-    sql = emit((node,), lambda n: "numbers" if isinstance(n, TopicScan) else None).statement()
+    sql = emit_sql((node,), lambda n: "numbers" if isinstance(n, TopicScan) else None).statement()
     assert [r[0] for r in spark.sql(sql).collect()] == [258, -1]
 
 
@@ -88,7 +88,9 @@ def keyed(spark):
     spark.createDataFrame(rows, schema).createOrReplaceTempView("keyed_records")
 
     def run(node):
-        statement = emit((node,), lambda n: "keyed_records" if isinstance(n, TopicScan) else None).statement()
+        statement = emit_sql(
+            (node,), lambda n: "keyed_records" if isinstance(n, TopicScan) else None
+        ).statement()
         return [tuple(row) for row in spark.sql(statement).collect()]
 
     return run

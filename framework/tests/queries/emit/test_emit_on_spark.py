@@ -5,7 +5,7 @@ from support.plans import by, explode, group, join, lookup, seed, select, table,
 
 from millstream.core.types import BIGINT
 from millstream.plan.nodes import Decode, SeedScan, TableScan
-from millstream.queries.emit.walk import EmitOptions, emit
+from millstream.queries.emit.walk import EmitOptions, emit_sql
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def rows(spark):
         return node.label if isinstance(node, Decode | SeedScan | TableScan) else None
 
     def run(node, *, deletes=False):
-        stored_rows = spark.sql(emit((node,), leaf, deletes=deletes).statement()).collect()
+        stored_rows = spark.sql(emit_sql((node,), leaf, deletes=deletes).statement()).collect()
         return sorted((tuple(row) for row in stored_rows), key=repr)
 
     return run
@@ -130,7 +130,7 @@ def test_shared_rows_are_moved_once(rows, spark):
     counts = select(group(together, ("a",), "n = count(*)"), "a", "n")
     tops = select(group(together, ("a",), "n = max(b)"), "a", "n")
     both = union(counts, tops)
-    emitted = emit(
+    emitted = emit_sql(
         (both,),
         lambda n: n.label if isinstance(n, Decode) else None,
         how=EmitOptions(shared={id(together): "repartition(2, a)"}),

@@ -25,8 +25,8 @@ from support.plans import (
 from millstream.core.expressions import Expression, Read, Ref
 from millstream.core.types import BIGINT, INT, STRING
 from millstream.plan.nodes import Decode, SeedScan, TableScan
-from millstream.queries.emit.text import deeper
-from millstream.queries.emit.walk import EmitOptions, NotWritableError, emit
+from millstream.queries.emit.text import indent_lines
+from millstream.queries.emit.walk import EmitOptions, NotWritableError, emit_sql
 
 
 def leaf(node):
@@ -39,7 +39,7 @@ def leaf(node):
 
 
 def text(*roots, deletes=False):
-    emitted = emit(roots, leaf, deletes=deletes)
+    emitted = emit_sql(roots, leaf, deletes=deletes)
     return "\n---\n".join(emitted.statement(i) for i, _ in enumerate(roots))
 
 
@@ -134,7 +134,7 @@ def test_a_number_is_never_put_into_group_by_where_it_would_be_a_position():
 
 def test_a_node_that_several_read_is_one_cte():
     shared = where(topic("a", "b"), "a > 1", label="big")
-    emitted = emit((select(shared, "a"), select(shared, "b")), leaf)
+    emitted = emit_sql((select(shared, "a"), select(shared, "b")), leaf)
     assert [cte.name for cte in emitted.ctes] == ["big"]
     assert [final.sql.splitlines()[-1] for final in emitted.finals] == ["from big"] * 2
 
@@ -259,7 +259,7 @@ def test_what_can_fail_is_not_calculated_for_rows_to_delete():
 
 def test_shared_rows_come_together_once():
     together = by(where(topic("a", "b"), "b > 1"), "a")
-    emitted = emit(
+    emitted = emit_sql(
         (group(together, ("a",), "n = count(*)"),),
         leaf,
         how=EmitOptions(shared={id(together): "repartition(2, a)"}),
@@ -286,7 +286,7 @@ def test_opaque_sql_reads_the_views_of_its_inputs():
 
 
 def test_literals_keep_their_lines():
-    assert deeper("a = 'x\ny'\nand b -- it's\nand c") == "a = 'x\ny'\n  and b -- it's\n  and c"
+    assert indent_lines("a = 'x\ny'\nand b -- it's\nand c") == "a = 'x\ny'\n  and b -- it's\n  and c"
 
 
 def test_a_dedupe_has_no_sql():

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.stores.tables.words import mentions, respell, words, writing_word
+from millstream.stores.tables.words import mentioned_names, read_words, respell_names, writing_word
 
 
 def test_names_of_tables_and_of_tables_in_a_schema():
-    names = {name for name, _ in mentions('select t.a from shop.products as t, "Odd ""one"""')}
+    names = {name for name, _ in mentioned_names('select t.a from shop.products as t, "Odd ""one"""')}
     assert {"shop.products", "t.a", "t", 'Odd "one"'} <= names
 
 
@@ -16,7 +16,7 @@ def test_names_of_tables_and_of_tables_in_a_schema():
     "sql", ["'totals'", "-- totals", "/* totals\n*/", "'it''s totals'", "1e5", "'totals"]
 )
 def test_texts_comments_and_numbers_name_nothing(sql):
-    assert list(mentions(sql)) == []
+    assert list(mentioned_names(sql)) == []
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_what_is_no_query(sql, word):
     ],
 )
 def test_names_are_written_as_they_are_defined(sql, expected):
-    assert respell(sql, {"userid": "userId", "t": "t"}) == expected
+    assert respell_names(sql, {"userid": "userId", "t": "t"}) == expected
 
 
 @given(st.text())
 def test_any_text_has_words_where_they_say(sql):
-    for word in words(sql):
+    for word in read_words(sql):
         assert word.name in sql[word.start : word.stop].replace('""', '"').replace("``", "`")
-    assert respell(sql, {}) == sql
+    assert respell_names(sql, {}) == sql

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from millstream.core.types import parse_type
-from millstream.testing.units.convert import WrongValueError, convert, convert_text
+from millstream.testing.units.convert import WrongValueError, convert_text, convert_value
 
 UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
 
@@ -27,18 +27,18 @@ UTC, AMSTERDAM = ZoneInfo("UTC"), ZoneInfo("Europe/Amsterdam")
     ],
 )
 def test_values_of_types(value, type_, expected):
-    converted = convert(value, parse_type(type_), UTC)
+    converted = convert_value(value, parse_type(type_), UTC)
     assert math.isnan(converted) if value == "NaN" else converted == expected
 
 
 def test_structs_of_records_need_not_be_complete():
     struct = parse_type("struct<a: int, b: array<struct<c: int, d: int>>>")
-    assert convert({"b": [{"D": 1}]}, struct, UTC, partial=True) == {"b": [{"d": 1}]}
-    assert convert({"b": [{"D": 1}]}, struct, UTC) == {"a": None, "b": [{"c": None, "d": 1}]}
+    assert convert_value({"b": [{"D": 1}]}, struct, UTC, partial=True) == {"b": [{"d": 1}]}
+    assert convert_value({"b": [{"D": 1}]}, struct, UTC) == {"a": None, "b": [{"c": None, "d": 1}]}
 
 
 def test_a_time_without_zone_is_in_that_of_the_target():
-    converted = convert("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
+    converted = convert_value("2026-07-01 12:00:00", parse_type("timestamp"), AMSTERDAM)
     assert converted == datetime(2026, 7, 1, 10, tzinfo=timezone.utc)
 
 
@@ -59,7 +59,7 @@ def test_a_time_without_zone_is_in_that_of_the_target():
 )
 def test_invalid_values_are_located(value, type_, path):
     with pytest.raises(WrongValueError) as raised:
-        convert(value, parse_type(type_), UTC)
+        convert_value(value, parse_type(type_), UTC)
     assert raised.value.path == path
 
 

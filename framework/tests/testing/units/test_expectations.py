@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from millstream.core.text import Text
+from millstream.core.text import FileText
 from millstream.project.properties import read_properties
 from millstream.testing.units.expectations import flow_value, update_expectations
 from millstream.testing.units.files import YamlFiles
@@ -16,7 +16,7 @@ def updated(folder, text, actual, step=None):
     """Write actual rows into the only test of a file."""
     content = dedent(text).strip() + "\n"
     (folder / "t.yml").write_text(content)
-    (unit,) = read_properties(Text("t.yml", content))[0].unit_tests
+    (unit,) = read_properties(FileText("t.yml", content))[0].unit_tests
     files = YamlFiles(folder)
     base = () if step is None else ("steps", step)
     body = unit.body if step is None else unit.body["steps"][step]

@@ -6,7 +6,7 @@ from inspect import cleandoc
 import pytest
 from support.spark import SPARK_WARNINGS
 
-from millstream.project.pins import Subject, encode, version_of
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 
@@ -186,7 +186,7 @@ def tree_case_of(name):
 
 
 def pin(subject, kind, text):
-    return encode(Subject(subject, "NONE", (version_of(1, 7, kind, text),)))
+    return encode_subject(Subject(subject, "NONE", (version_of(1, 7, kind, text),)))
 
 
 def test_rows_in_every_format(shop):

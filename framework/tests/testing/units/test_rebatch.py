@@ -1,6 +1,6 @@
 from millstream.core.text import Location
-from millstream.testing.units.rebatch import rebatch, split_once
-from millstream.testing.units.values import GivenRow, Step, StepInput, UnitTestCase
+from millstream.testing.units.rebatch import rebatch_rows, split_once
+from millstream.testing.units.values import GivenRow, StepInput, UnitStep, UnitTestCase
 
 LOCATION = Location("t.yml", 1, 1)
 
@@ -13,7 +13,7 @@ def of(*steps):
         for key in keys:
             number += 1
             rows.append(GivenRow({"key": key, "n": number}, {}))
-        unit_steps.append(Step((StepInput("source.s.t", tuple(rows)),)))
+        unit_steps.append(UnitStep((StepInput("source.s.t", tuple(rows)),)))
     return UnitTestCase("unit_test.m.t", "t", "model.m", LOCATION, tuple(unit_steps))
 
 
@@ -25,22 +25,22 @@ KEYS = {"source.s.t": ("key",)}
 
 
 def test_other_keys_come_first_and_those_of_one_key_in_their_order():
-    (_, first), (_, second) = rebatch(of("aab", "b"), KEYS)
+    (_, first), (_, second) = rebatch_rows(of("aab", "b"), KEYS)
     assert numbers(first) == [[3, 1], [2], [4]]
     assert numbers(second) == [[1, 2], [3], [4]]
 
 
 def test_without_a_key_the_order_stays():
-    ((_, only),) = rebatch(of("ab"), {})
+    ((_, only),) = rebatch_rows(of("ab"), {})
     assert numbers(only) == [[1], [2]]
 
 
 def test_one_row_can_not_be_cut():
-    assert list(rebatch(of("a", ""), KEYS)) == []
+    assert list(rebatch_rows(of("a", ""), KEYS)) == []
 
 
 def test_event_time_goes_on_after_the_last_batch_of_a_step():
-    (_, first), *_ = rebatch(of("ab", "ab"), KEYS)
+    (_, first), *_ = rebatch_rows(of("ab", "ab"), KEYS)
     assert [(batch.step, batch.last) for batch in first] == [(0, False), (0, True), (1, False), (1, True)]
 
 

@@ -8,7 +8,7 @@ from millstream.core.errors import MillstreamError
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
 from millstream.runner.samples.streaming_checks import check_streaming
-from millstream.runner.samples.trial import RECORDS, Feed, Trial, as_batch
+from millstream.runner.samples.trial import RECORDS, Trial, ViewFeed, as_batch
 from millstream.testing.session import TestSession
 from millstream.testing.units.values import Overrides
 
@@ -64,7 +64,7 @@ def test_what_runs_in_production_is_not_refused(newest, first_spark, tmp_path):
 def test_what_a_batch_takes_and_a_stream_does_not_is_refused(newest, first_spark, form, tmp_path):
     query, topology, project = newest
     changed = over(query, FORMS[form])
-    feeds = tuple(Feed(source.view, RECORDS, ((),)) for source in changed.sources)
+    feeds = tuple(ViewFeed(source.view, RECORDS, ((),)) for source in changed.sources)
     as_rows = replace(changed, deliver=replace(changed.deliver, deliveries=()))
     as_batch(first_spark, Trial(project, as_rows, feeds), str(tmp_path))
     with pytest.raises(MillstreamError):

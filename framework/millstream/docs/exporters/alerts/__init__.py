@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from millstream.docs.exporters.alerts.rules import Watched, alerts_of, as_text
+from millstream.docs.exporters.alerts.rules import AlertSubject, alerts_of, as_text
 from millstream.docs.exporters.project import ExportedProject
 
 
@@ -14,7 +14,7 @@ def alerts(project: ExportedProject) -> str:
         for node in project.nodes.values()
         if node.kind == "test" and node.test == "freshness"
     )
-    watched = Watched(project.name, project.target, project.max_lag, project.max_staleness, fresh)
+    watched = AlertSubject(project.name, project.target, project.max_lag, project.max_staleness, fresh)
     rules = [
         {
             "alert": alert.name,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from millstream.docs.exporters.promql import quoted
+from millstream.docs.exporters.promql import quote_promql
 from millstream.results.run_metrics import BY_NAME
 
 STALE = 15 * 60.0
@@ -29,7 +29,7 @@ class Alert(Struct, frozen=True):
     """What happened, and what to do: the exact command, in backticks."""
 
 
-class Watched(Struct, frozen=True):
+class AlertSubject(Struct, frozen=True):
     """What the alerts are about."""
 
     project: str
@@ -41,7 +41,7 @@ class Watched(Struct, frozen=True):
     @property
     def run(self) -> str:
         """The metric by which Prometheus knows the run."""
-        chosen = f"project={quoted(self.project)},target={quoted(self.target)}"
+        chosen = f"project={quote_promql(self.project)},target={quote_promql(self.target)}"
         return f"{BY_NAME['run'].series}{{{chosen}}}"
 
     @property
@@ -63,7 +63,7 @@ def as_text(text: str) -> str:
     return text.replace("{{", '{{ "{{" }}')
 
 
-def alerts_of(watched: Watched) -> Iterator[Alert]:
+def alerts_of(watched: AlertSubject) -> Iterator[Alert]:
     for entry in ALERTS:
         yield from entry(watched)
 
@@ -90,7 +90,7 @@ def _added(name: str, period: str = _PERIOD) -> str:
     return f"(increase({series}[{period}]) > 0 or ({series} > 0 unless {series} offset {period}))"
 
 
-def _not_scraped(watched: Watched) -> Iterator[Alert]:
+def _not_scraped(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamNotRunning",
         "critical",
@@ -102,7 +102,7 @@ def _not_scraped(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _down(watched: Watched) -> Iterator[Alert]:
+def _down(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamQueryDown",
         "critical",
@@ -114,7 +114,7 @@ def _down(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _failing(watched: Watched) -> Iterator[Alert]:
+def _failing(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamQueryFailing",
         "critical",
@@ -127,7 +127,7 @@ def _failing(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _left_out(watched: Watched) -> Iterator[Alert]:
+def _left_out(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamModelLeftOut",
         "critical",
@@ -139,7 +139,7 @@ def _left_out(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _lag(watched: Watched) -> Iterator[Alert]:
+def _lag(watched: AlertSubject) -> Iterator[Alert]:
     most = watched.max_lag
     if most is not None:
         yield Alert(
@@ -153,7 +153,7 @@ def _lag(watched: Watched) -> Iterator[Alert]:
         )
 
 
-def _falling_behind(watched: Watched) -> Iterator[Alert]:
+def _falling_behind(watched: AlertSubject) -> Iterator[Alert]:
     lag = _series("lag")
     rate = f"rate({_series('rows')}[10m])"
     yield Alert(
@@ -168,7 +168,7 @@ def _falling_behind(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _stale(watched: Watched) -> Iterator[Alert]:
+def _stale(watched: AlertSubject) -> Iterator[Alert]:
     limit = watched.max_staleness
     most = f"{limit or STALE:g}"
     yield Alert(
@@ -185,7 +185,7 @@ def _stale(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _dead_letters(watched: Watched) -> Iterator[Alert]:
+def _dead_letters(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamDeadLetters",
         "warning",
@@ -197,7 +197,7 @@ def _dead_letters(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _skipped(watched: Watched) -> Iterator[Alert]:
+def _skipped(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamSkippedRecords",
         "warning",
@@ -210,7 +210,7 @@ def _skipped(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _test_rows(watched: Watched) -> Iterator[Alert]:
+def _test_rows(watched: AlertSubject) -> Iterator[Alert]:
     yield Alert(
         "MillstreamTestViolated",
         "warning",
@@ -222,20 +222,20 @@ def _test_rows(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _tests(watched: Watched) -> Iterator[Alert]:
+def _tests(watched: AlertSubject) -> Iterator[Alert]:
     fresh = "|".join(map(_regular, watched.freshness_tests))
     series = _series("test_passed")
     if fresh:
         yield Alert(
             "MillstreamNotFresh",
             "critical",
-            f"{series}{{test=~{quoted(fresh)}}} == 0 {watched.of_run}",
+            f"{series}{{test=~{quote_promql(fresh)}}} == 0 {watched.of_run}",
             "0s",
             f"no new rows: the test {{{{ $labels.test }}}} of {watched.title} fails",
             f"See whether the queries are behind: {watched.command('lag')}. If they are not, "
             "the topic gets no new records: check its producer.",
         )
-    others = f"{{test!~{quoted(fresh)}}}" if fresh else ""
+    others = f"{{test!~{quote_promql(fresh)}}}" if fresh else ""
     yield Alert(
         "MillstreamTestFailed",
         "warning",
@@ -254,7 +254,7 @@ def _regular(text: str) -> str:
     )
 
 
-def _late(watched: Watched) -> Iterator[Alert]:
+def _late(watched: AlertSubject) -> Iterator[Alert]:
     late, rows = (f"increase({_series(name)}[1h])" for name in ("late_rows", "rows"))
     yield Alert(
         "MillstreamLateRows",
@@ -267,7 +267,7 @@ def _late(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _heap(watched: Watched) -> Iterator[Alert]:
+def _heap(watched: AlertSubject) -> Iterator[Alert]:
     heap = _series("jvm_heap_bytes")
     used, most = f'min_over_time({heap}{{kind="used"}}[15m])', f'{heap}{{kind="max"}}'
     yield Alert(
@@ -281,7 +281,7 @@ def _heap(watched: Watched) -> Iterator[Alert]:
     )
 
 
-def _collections(watched: Watched) -> Iterator[Alert]:
+def _collections(watched: AlertSubject) -> Iterator[Alert]:
     rate = f"rate({_series('jvm_gc_seconds')}[10m])"
     yield Alert(
         "MillstreamGarbageCollection",

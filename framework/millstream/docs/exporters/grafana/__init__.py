@@ -11,7 +11,7 @@ import msgspec
 
 from millstream.docs.exporters.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
 from millstream.docs.exporters.project import ExportedProject
-from millstream.docs.exporters.promql import quoted
+from millstream.docs.exporters.promql import quote_promql
 
 SCHEMA_VERSION = 41
 """Of Grafana 11.6; newer versions convert it."""
@@ -24,8 +24,8 @@ _JOINER = "\u2060"
 def grafana(project: ExportedProject) -> str:
     document = {
         "uid": f"millstream-{sha256(project.name.encode()).hexdigest()[:16]}",
-        "title": plain(f"{project.name}: Millstream"),
-        "description": plain(f"The runs of the project {project.name}."),
+        "title": escape_variables(f"{project.name}: Millstream"),
+        "description": escape_variables(f"The runs of the project {project.name}."),
         "tags": ["millstream"],
         "timezone": "browser",
         "editable": True,
@@ -46,14 +46,14 @@ def panels_of(project: ExportedProject) -> dict[str, tuple[Panel, ...]]:
     return ROWS | {OWN_ROW: (*project_panels, DROPPED)}
 
 
-def plain(text: str) -> str:
+def escape_variables(text: str) -> str:
     """Return a text in which Grafana finds no variables: it has no way to escape them."""
     return re.sub(r"\$(?=[\w{])|\[(?=\[)", lambda match: match[0] + _JOINER, text)
 
 
 def _variables(project: str) -> Iterator[dict[str, Any]]:
     yield {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
-    run = f"millstream_run{{project={quoted(project)}"
+    run = f"millstream_run{{project={quote_promql(project)}"
     for name, label, query in (
         ("target", "Target", f"label_values({run}}}, target)"),
         ("instance", "Run", f'label_values({run},target=~"$target"}}, instance)'),
@@ -109,8 +109,8 @@ def _panel(number: int, panel: Panel, position: Mapping[str, int]) -> dict[str, 
     return {
         "id": number,
         "type": panel.kind,
-        "title": plain(panel.title),
-        "description": plain("\n\n".join((*about, *note))),
+        "title": escape_variables(panel.title),
+        "description": escape_variables("\n\n".join((*about, *note))),
         "datasource": _SOURCE,
         "gridPos": position,
         "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},

@@ -13,7 +13,7 @@ _OFFERED = ("query", "model")
 """Labels that are variables of the dashboard."""
 
 
-class Expression(Struct, frozen=True):
+class PanelQuery(Struct, frozen=True):
     metric: RunMetric
     text: str
     """PromQL; `%s` is the metric with its labels."""
@@ -30,7 +30,7 @@ class Panel(Struct, frozen=True):
     title: str
     unit: str
     """An id of Grafana's units."""
-    expressions: tuple[Expression, ...]
+    expressions: tuple[PanelQuery, ...]
     kind: Kind = "timeseries"
     empty: str = ""
     """Until when it may have no data, as the end of a sentence."""
@@ -46,45 +46,45 @@ def _legend(by: tuple[str, ...], title: str = "") -> str:
     return " ".join((*(f"{{{{{label}}}}}" for label in by), title)).strip()
 
 
-def _current(name: str, *by: str, title: str = "") -> Expression:
+def _current(name: str, *by: str, title: str = "") -> PanelQuery:
     """Return the current values by labels."""
     metric = _metric(name, by)
-    return Expression(metric, f"sum by ({', '.join(by)}) (%s)", _legend(by, title))
+    return PanelQuery(metric, f"sum by ({', '.join(by)}) (%s)", _legend(by, title))
 
 
-def _worst(name: str, *by: str, title: str = "") -> Expression:
+def _worst(name: str, *by: str, title: str = "") -> PanelQuery:
     metric = _metric(name, by)
-    return Expression(metric, f"max by ({', '.join(by)}) (%s)", _legend(by, title))
+    return PanelQuery(metric, f"max by ({', '.join(by)}) (%s)", _legend(by, title))
 
 
-def _rate(name: str, *by: str, title: str = "") -> Expression:
+def _rate(name: str, *by: str, title: str = "") -> PanelQuery:
     """Return a counter's increase per second by labels."""
     return rate_of(_metric(name, by), by, title)
 
 
-def _new(name: str, *by: str, title: str = "") -> Expression:
+def _new(name: str, *by: str, title: str = "") -> PanelQuery:
     """Return a counter's increase in each step of the panel."""
     metric = _metric(name, by)
-    return Expression(
+    return PanelQuery(
         metric, f"sum by ({', '.join(by)}) (increase(%s[$__rate_interval]))", _legend(by, title)
     )
 
 
-def _total(text: str, name: str) -> Expression:
-    return Expression(BY_NAME[name], text)
+def _total(text: str, name: str) -> PanelQuery:
+    return PanelQuery(BY_NAME[name], text)
 
 
-def rate_of(metric: RunMetric, by: tuple[str, ...], title: str = "") -> Expression:
+def rate_of(metric: RunMetric, by: tuple[str, ...], title: str = "") -> PanelQuery:
     text = f"sum by ({', '.join(by)}) (rate(%s[$__rate_interval]))"
-    return Expression(metric, text, _legend(by, title))
+    return PanelQuery(metric, text, _legend(by, title))
 
 
-def quantiles(
+def quantile_queries(
     metric: RunMetric, *by: str, shown: tuple[float, ...] = (0.5, 0.95, 0.99)
-) -> tuple[Expression, ...]:
+) -> tuple[PanelQuery, ...]:
     """Return percentiles of a histogram by labels."""
     return tuple(
-        Expression(
+        PanelQuery(
             metric,
             f"histogram_quantile({quantile}, sum by ({', '.join((*by, 'le'))}) (rate(%s[$__rate_interval])))",
             _legend(by, f"p{quantile * 100:.0f}"),
@@ -101,11 +101,11 @@ def own_panel(metric: RunMetric) -> Panel:
         case "counter":
             return Panel(f"{title} per second", "short", (rate_of(metric, by),), empty=empty)
         case "gauge":
-            shown = Expression(metric, f"max by ({', '.join(by)}) (%s)", _legend(by))
+            shown = PanelQuery(metric, f"max by ({', '.join(by)}) (%s)", _legend(by))
             return Panel(title, "short", (shown,), empty=empty)
         case "histogram":
             unit = "s" if metric.name.endswith("_seconds") else "short"
-            return Panel(title, unit, quantiles(metric, *by), empty=empty)
+            return Panel(title, unit, quantile_queries(metric, *by), empty=empty)
 
 
 _HOUR = "sum(increase(%s[1h])) or vector(0)"
@@ -126,9 +126,9 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Rows read", "rowsps", (_rate("rows", "query"),)),
         Panel("Lag", "short", (_current("lag", "query", "topic"),)),
         Panel("Time without a batch", "s", (_worst("seconds_since_batch", "query"),)),
-        Panel("Latency of records", "s", quantiles(BY_NAME["event_latency_seconds"], "query")),
+        Panel("Latency of records", "s", quantile_queries(BY_NAME["event_latency_seconds"], "query")),
         Panel("Latency of the oldest record", "s", (_worst("latency_seconds", "query"),)),
-        Panel("Duration of batches", "s", quantiles(BY_NAME["batch_duration_seconds"], "query")),
+        Panel("Duration of batches", "s", quantile_queries(BY_NAME["batch_duration_seconds"], "query")),
         Panel("Duration of the last batch", "s", (_worst("batch_seconds", "query"),)),
         Panel("Rows of the last batch per second", "rowsps", (_current("rows_per_second", "query"),)),
         Panel("Batches", "ops", (_rate("batches", "query"),)),

@@ -15,9 +15,9 @@ import pyspark
 
 from millstream.core.atomic import replace_file
 from millstream.local.environment import for_java
-from millstream.local.jars import Progress, fetch, jars_folder
+from millstream.local.jars import Progress, fetch_jars, jars_folder
 from millstream.local.jars.cache import is_marked, mark_verified, not_writable
-from millstream.local.java import java
+from millstream.local.java import find_java
 
 EXTENSIONS = "millstream.spark.Extensions"
 """The class that adds them to a session."""
@@ -38,7 +38,7 @@ def functions_jar(progress: Progress | None = None) -> Path:
     file = jars_folder() / f"millstream-functions-{_digest(sources)}.jar"
     if _is_whole(file):
         return file
-    compiler = fetch([_COMPILER], progress)[_COMPILER][0]
+    compiler = fetch_jars([_COMPILER], progress)[_COMPILER][0]
     with tempfile.TemporaryDirectory(prefix="millstream-") as folder:
         _compile(compiler, class_path(progress), sources, Path(folder))
         content = _jar(Path(folder))
@@ -54,7 +54,7 @@ def class_path(progress: Progress | None = None) -> list[Path]:
     """Return the jars that the functions are compiled with: Spark's, and those of its Kafka connector."""
     jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
     spark = sorted(jar for jar in jars if not jar.name.startswith(_PART_OF_JAVA))
-    return [*spark, *fetch([_KAFKA], progress)[_KAFKA]]
+    return [*spark, *fetch_jars([_KAFKA], progress)[_KAFKA]]
 
 
 def _digest(sources: Iterable[Path]) -> str:
@@ -82,7 +82,7 @@ def _compile(compiler: Path, libraries: Iterable[Path], sources: Sequence[Path],
     paths = ":".join(map(str, libraries))
     arguments.write_text("\n".join(f'"{argument}"' for argument in ("-cp", paths, *map(str, sources))))
     options = [f"-{_RELEASE}", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
-    command = [str(java().program), "-jar", str(compiler), *options, f"@{arguments}"]
+    command = [str(find_java().program), "-jar", str(compiler), *options, f"@{arguments}"]
     subprocess.run(command, env=for_java(os.environ), check=True, capture_output=True, text=True)  # noqa: S603
 
 

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millstream.kafka.registry.local.apicurio import API, APICURIO, OLDEST
-from millstream.kafka.registry.local.filling import fill
-from millstream.kafka.registry.settings import Address
+from millstream.kafka.registry.local.filling import fill_registry
+from millstream.kafka.registry.settings import RegistryAddress
 from millstream.local.jars import Progress
 from millstream.local.java import newest_java
 from millstream.local.server.shared import (
-    Server,
-    Status,
+    RunningServer,
+    ServerStatus,
     Stopped,
-    keep,
-    revive,
-    shared,
-    status,
+    keep_running,
+    revive_server,
+    server_status,
+    share_server,
     stop_shared,
 )
 from millstream.project.pins import Pins
@@ -30,31 +30,31 @@ def runs_here() -> bool:
 
 
 @contextmanager
-def shared_registry(root: Path, pins: Pins, progress: Progress | None = None) -> Iterator[Server]:
+def shared_registry(root: Path, pins: Pins, progress: Progress | None = None) -> Iterator[RunningServer]:
     """Start the project's registry, or join the running one; stop it if no other command uses it."""
-    with shared(APICURIO, root, progress) as starting:
+    with share_server(APICURIO, root, progress) as starting:
         server = starting.ready()
-        fill(server, pins)
+        fill_registry(server, pins)
         yield server
 
 
 def keep_registry(root: Path, pins: Pins, progress: Progress | None = None) -> None:
     """Start or join the registry, and keep it running until it is stopped."""
     with shared_registry(root, pins, progress):
-        keep(APICURIO, root)
+        keep_running(APICURIO, root)
 
 
 def revive_registry(root: Path) -> bool:
     """Restart the registry if it died while a command uses it; return whether it had died."""
-    return revive(APICURIO, root)
+    return revive_server(APICURIO, root)
 
 
 def stop_registry(root: Path, *, force: bool = False) -> Stopped:
     return stop_shared(APICURIO, root, force=force)
 
 
-def registry_status(root: Path) -> Status:
-    return status(APICURIO, root)
+def registry_status(root: Path) -> ServerStatus:
+    return server_status(APICURIO, root)
 
 
 def has_data(root: Path) -> bool:
@@ -67,5 +67,5 @@ def registry_url(address: str) -> str:
     return f"http://{address}{API}"
 
 
-def local_address(server: Server) -> Address:
-    return Address(registry_url(server.address))
+def local_address(server: RunningServer) -> RegistryAddress:
+    return RegistryAddress(registry_url(server.address))

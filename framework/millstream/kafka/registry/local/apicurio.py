@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from millstream.core.errors import Diagnostic, MillstreamError, reporting_os_errors
-from millstream.local.jars import Progress, cache_folder, fetch
-from millstream.local.java import Java, java, newest_java
+from millstream.local.jars import Progress, cache_folder, fetch_jars
+from millstream.local.java import JavaInstallation, find_java, newest_java
 from millstream.local.server.folder import ServerFolder
-from millstream.local.server.program import Installed, Launch, Ports, Program
-from millstream.local.server.state import State
+from millstream.local.server.program import Installed, Launch, Ports, ServerProgram
+from millstream.local.server.state import ServerState
 from millstream.project.folders import broker_folder
 
 FEATURE = "registry"
@@ -37,14 +37,14 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def _install(progress: Progress | None) -> Installed:
     runtime = _java()
-    (archive,) = fetch([FEATURE], progress)[FEATURE]
+    (archive,) = fetch_jars([FEATURE], progress)[FEATURE]
     return runtime, (_unpacked(archive) / _MAIN,)
 
 
-def _java() -> Java:
+def _java() -> JavaInstallation:
     runtime = newest_java(OLDEST)
     if runtime is None:
-        message = f"the local schema registry needs Java {OLDEST} or newer; found {java().version}"
+        message = f"the local schema registry needs Java {OLDEST} or newer; found {find_java().version}"
         remedy = (
             f"install Java {OLDEST} or newer next to it, for example from https://adoptium.net, or add "
             "schema_registry: to the target; pinned schemas need neither"
@@ -106,7 +106,7 @@ def _launch(folder: ServerFolder, installed: Installed, ports: Ports) -> Launch:
     return Launch(f"exec {shlex.join((str(java_.program), *command))}", identity)
 
 
-def _answers(state: State) -> bool:
+def _answers(state: ServerState) -> bool:
     try:
         with DIRECT.open(f"http://{state.address}/apis/registry/v3/system/info", timeout=_SECONDS) as answer:
             name = str(json.load(answer)["name"])
@@ -115,7 +115,7 @@ def _answers(state: State) -> bool:
     return name.startswith(state.identity)
 
 
-APICURIO = Program(
+APICURIO = ServerProgram(
     name="registry",
     title="the local schema registry",
     folder_in=lambda root: broker_folder(root) / "registry",

@@ -13,8 +13,8 @@ from zipfile import ZipFile
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.registry.local.apicurio import API, DIRECT, VERSION
-from millstream.local.server.shared import Server
-from millstream.project.pins import PULL, Pins, Version
+from millstream.local.server.shared import RunningServer
+from millstream.project.pins import PULL, Pins, SchemaVersion
 
 _SECONDS = 30.0
 _PRESERVE = {
@@ -25,7 +25,7 @@ _PRESERVE = {
 _NOBODY = {"owner": "", "createdOn": 0, "modifiedBy": "", "modifiedOn": 0}
 
 
-def fill(server: Server, pins: Pins) -> None:
+def fill_registry(server: RunningServer, pins: Pins) -> None:
     """Import the pins, unless the registry has schemas: Confluent's API can't choose ids in this registry."""
     if not pins or _subjects(server):
         return
@@ -41,7 +41,7 @@ def fill(server: Server, pins: Pins) -> None:
         raise MillstreamError(Diagnostic("MS894", message, None, remedy))
 
 
-def _subjects(server: Server) -> frozenset[str]:
+def _subjects(server: RunningServer) -> frozenset[str]:
     with DIRECT.open(f"http://{server.address}{API}/subjects", timeout=_SECONDS) as answer:
         return frozenset(json.load(answer))
 
@@ -80,7 +80,7 @@ def _archive(pins: Pins) -> bytes:
     return content.getvalue()
 
 
-def _add_schema(archive: ZipFile, version: Version) -> None:
+def _add_schema(archive: ZipFile, version: SchemaVersion) -> None:
     references = [
         {
             "groupId": None,

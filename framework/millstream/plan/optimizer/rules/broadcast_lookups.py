@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.plan.nodes import Lookup, Node, SeedScan, TableScan
-from millstream.plan.optimizer.context import Change, Hints
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.context import PlanChange, PlanHints
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 
 _SMALL = 100_000
 """Rows that fit into the memory of every worker along with everything else."""
@@ -19,15 +19,15 @@ _KINDS = frozenset(("inner", "left", "semi", "anti", "cross"))
 
 
 @local_rule(Lookup, lambda node, _: not node.broadcast and node.kind in _KINDS)
-def broadcast_lookups(node: Lookup, site: Site) -> Applied | None:
+def broadcast_lookups(node: Lookup, site: RewriteContext) -> Rewrite | None:
     if not _is_small(node.right, site.hints):
         return None
     name = node.right.label or "a relation at rest"
-    change = Change(f"{name} is sent to the rows that look it up", node.models)
-    return Applied(replace(node, broadcast=True), (change,))
+    change = PlanChange(f"{name} is sent to the rows that look it up", node.models)
+    return Rewrite(replace(node, broadcast=True), (change,))
 
 
-def _is_small(below: Node, hints: Hints) -> bool:
+def _is_small(below: Node, hints: PlanHints) -> bool:
     while len(below.inputs) == 1:
         (below,) = below.inputs
     match below:

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, joined
+from millstream.core.expressions import Expression, Ref, join_pieces
 from millstream.core.types import TIMESTAMP
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import Sink
@@ -33,16 +33,16 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
-from millstream.plan.optimizer.context import Change, Context, Result
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import rewrite
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "bypass_topics"
 _TIMESTAMP, _TYPE = "_timestamp", "message.timestamp.type"
 
 
-def bypass_topics(plan: Plan, context: Context) -> Result:
+def bypass_topics(plan: Plan, context: RuleContext) -> Result:
     written = {output.model: output for output in plan.outputs if output.topic}
     reads = [
         (node, written[node.input.relation])
@@ -61,7 +61,7 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
         and (items := _items(node, output))
     ]
     instead = {id(read.node): read for read in _Queries(context).joined(possible)}
-    changes: list[Change] = []
+    changes: list[PlanChange] = []
     new: dict[str, Node] = {}
 
     def visit(node: Node, before: Node) -> Node:
@@ -76,10 +76,12 @@ def bypass_topics(plan: Plan, context: Context) -> Result:
             return node
         readers = dict.fromkeys(m for reader in context.consumers[id(before)] for m in reader.models)
         name = output.model.removeprefix("model.")
-        changes.append(Change(f"readers of topic {name} take its rows before they are written", (*readers,)))
+        changes.append(
+            PlanChange(f"readers of topic {name} take its rows before they are written", (*readers,))
+        )
         return _as_read(rows, instead[id(before)])
 
-    rewritten = rewrite(plan, visit)
+    rewritten = rewrite_plan(plan, visit)
     return (rewritten, tuple(changes)) if changes else (plan, ())
 
 
@@ -109,7 +111,7 @@ class _Queries:
     writes it, if all of their rows come from that state: any other query would keep the state again.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RuleContext) -> None:
         self._queries = context.hints.queries
         self._outputs = context.plan.outputs
         self._above: dict[int, frozenset[Kind]] = {}
@@ -242,7 +244,7 @@ def _as_read(rows: Node, read: _Read) -> Node:
 
 def _passed(wrong: Expression) -> Expression:
     return replace(
-        wrong, pieces=joined(("not coalesce(", *wrong.pieces, ", false)")), nullable=False, atomic=False
+        wrong, pieces=join_pieces(("not coalesce(", *wrong.pieces, ", false)")), nullable=False, atomic=False
     )
 
 

@@ -13,34 +13,34 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, Item, Node, Project
-from millstream.plan.optimizer.calls import Call, always, calls, with_column
-from millstream.plan.optimizer.context import Change, Hints
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.calls import SeparableCall, always_evaluated, separable_calls, with_column
+from millstream.plan.optimizer.context import PlanChange, PlanHints
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 from millstream.plan.optimizer.shared_input import unused_names
 
 
 class _Twice(NamedTuple):
-    call: Call
+    call: SeparableCall
     result: Expression
     """An expression with just the call."""
     name: str
 
 
 @local_rule(Project, lambda node, _: any(expression.functions for expression in node.expressions))
-def call_once(node: Project, site: Site) -> Applied | None:
-    changes: list[Change] = []
+def call_once(node: Project, site: RewriteContext) -> Rewrite | None:
+    changes: list[PlanChange] = []
     while (twice := _twice(node, site)) is not None:
-        changes.append(Change(f"{twice.call.function}() is called once for {twice.name}", node.models))
+        changes.append(PlanChange(f"{twice.call.function}() is called once for {twice.name}", node.models))
         node = _once(node, twice, site)
-    return Applied(node, tuple(changes)) if changes else None
+    return Rewrite(node, tuple(changes)) if changes else None
 
 
-def _filter(node: Project, site: Site) -> Filter | None:
+def _filter(node: Project, site: RewriteContext) -> Filter | None:
     below = node.input
     return below if isinstance(below, Filter) and not site.shared(below) else None
 
 
-def _twice(node: Project, site: Site) -> _Twice | None:
+def _twice(node: Project, site: RewriteContext) -> _Twice | None:
     """Return a call that occurs more than once, inner ones first."""
     below = _filter(node, site)
     conditions = below.conditions if below else ()
@@ -49,7 +49,7 @@ def _twice(node: Project, site: Site) -> _Twice | None:
     expressions = [*conditions, *(item.expression for item in node.items)]
     if sum(len(expression.functions) for expression in expressions) < 2:
         return None
-    occurrences = [(call, expression) for expression in expressions for call in calls(expression)]
+    occurrences = [(call, expression) for expression in expressions for call in separable_calls(expression)]
     count = Counter(call.pieces for call, _ in occurrences)
     for call, _ in sorted(occurrences, key=lambda pair: len(pair[0].inner)):
         using = [expression for other, expression in occurrences if other.pieces == call.pieces]
@@ -64,11 +64,11 @@ def _twice(node: Project, site: Site) -> _Twice | None:
 def _runs_for_all(using: list[Expression], conditions: tuple[Expression, ...]) -> bool:
     """Return whether a call can run for all rows, as in a column: it already does, or can't fail."""
     if using[0] in conditions:
-        return always(using[0]) or not using[0].raises
-    return any(always(expression) or not expression.raises for expression in using)
+        return always_evaluated(using[0]) or not using[0].raises
+    return any(always_evaluated(expression) or not expression.raises for expression in using)
 
 
-def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] | None:
+def _result(call: SeparableCall, node: Project, hints: PlanHints) -> tuple[Expression, str] | None:
     computed = next((item for item in node.items if item.expression.pieces == call.pieces), None)
     (name,) = unused_names([computed.name if computed else call.function], node.input.names)
     if computed:
@@ -79,7 +79,7 @@ def _result(call: Call, node: Project, hints: Hints) -> tuple[Expression, str] |
     return Expression(call.pieces, return_type, raises=True, functions=call.inner), name
 
 
-def _once(node: Project, twice: _Twice, site: Site) -> Project:
+def _once(node: Project, twice: _Twice, site: RewriteContext) -> Project:
     below = _filter(node, site)
     conditions = below.conditions if below else ()
     call_and_name = twice.call, twice.name

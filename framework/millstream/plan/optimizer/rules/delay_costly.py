@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, Node
-from millstream.plan.optimizer.context import Change, Context, Hints
-from millstream.plan.optimizer.cost import cost
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
+from millstream.plan.optimizer.cost import expression_cost
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 
 
 class _Ranked(NamedTuple):
@@ -23,18 +23,18 @@ class _Ranked(NamedTuple):
     models: tuple[str, ...]
 
 
-def _is_top(node: Filter, context: Context) -> bool:
+def _is_top(node: Filter, context: RuleContext) -> bool:
     """Return whether it is the top of stacked filters, which are ordered together."""
     return context.shared(node) or not isinstance(context.consumers[id(node)][0], Filter)
 
 
 @local_rule(Filter, _is_top)
-def delay_costly(node: Filter, site: Site) -> Applied | None:
+def delay_costly(node: Filter, site: RewriteContext) -> Rewrite | None:
     ordered = _ordered(node, site)
-    return None if ordered is node else Applied(ordered, (_change(node, site.hints),))
+    return None if ordered is node else Rewrite(ordered, (_change(node, site.hints),))
 
 
-def _ordered(top: Filter, site: Site) -> Node:
+def _ordered(top: Filter, site: RewriteContext) -> Node:
     """Return a stack of filters in a better order, split below the first Python function."""
     stack = [top]
     while isinstance(below := stack[-1].input, Filter) and not site.shared(below):
@@ -46,7 +46,9 @@ def _ordered(top: Filter, site: Site) -> Node:
         return top
     ranked = [
         _Ranked(
-            condition, (cost(condition, site.hints.costs), _keeps(node, condition, site.hints)), node.models
+            condition,
+            (expression_cost(condition, site.hints.costs), _keeps(node, condition, site.hints)),
+            node.models,
         )
         for node in stack
         for condition in node.conditions
@@ -101,7 +103,7 @@ def _segment(ranked: list[_Ranked]) -> list[_Ranked]:
     return ordered
 
 
-def _keeps(node: Filter, condition: Expression, hints: Hints) -> float:
+def _keeps(node: Filter, condition: Expression, hints: PlanHints) -> float:
     """Return the share of rows that a filter keeps, if known; for a shared filter, the average."""
     if len(node.models) == 1:
         return hints.keeps.get(node.models[0], 1.0)
@@ -110,6 +112,6 @@ def _keeps(node: Filter, condition: Expression, hints: Hints) -> float:
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def _change(node: Filter, hints: Hints) -> Change:
-    costliest = max(node.conditions, key=lambda condition: cost(condition, hints.costs))
-    return Change(f"{costliest.text} is applied to fewer rows", node.models)
+def _change(node: Filter, hints: PlanHints) -> PlanChange:
+    costliest = max(node.conditions, key=lambda condition: expression_cost(condition, hints.costs))
+    return PlanChange(f"{costliest.text} is applied to fewer rows", node.models)

@@ -7,23 +7,25 @@ project user, total * 2 as t ← aggregate sum(value) as total by user on close
 from __future__ import annotations
 
 from millstream.plan.nodes import Join, Node, Repartition
-from millstream.plan.optimizer.context import Change, Context
-from millstream.plan.optimizer.local import Applied, Site, local_rule
-from millstream.plan.optimizer.names import kind, models_of
+from millstream.plan.optimizer.context import PlanChange, RuleContext
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
+from millstream.plan.optimizer.names import models_of, node_kind
 from millstream.plan.traits import Traits, traits_of
 
 
-def _not_needed(node: Repartition, context: Context) -> bool:
+def _not_needed(node: Repartition, context: RuleContext) -> bool:
     return _together(node, traits_of(node.input), context.consumers[id(node)])
 
 
 @local_rule(Repartition, _not_needed)
-def drop_repartition(node: Repartition, site: Site) -> Applied | None:
+def drop_repartition(node: Repartition, site: RewriteContext) -> Rewrite | None:
     traits = traits_of(node.input)
     # This one may have relied on a repartition that was dropped below, so check the new input, too.
     if not _together(node, traits, site.readers):
         return None
-    return Applied(node.input, (Change(f"{kind(node)} is not needed: {_why(traits)}", models_of(node)),))
+    return Rewrite(
+        node.input, (PlanChange(f"{node_kind(node)} is not needed: {_why(traits)}", models_of(node)),)
+    )
 
 
 def _together(node: Repartition, traits: Traits, readers: list[Node]) -> bool:

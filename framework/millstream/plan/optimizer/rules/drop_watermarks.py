@@ -11,18 +11,18 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.plan.nodes import Node, Output, Plan, Watermark
-from millstream.plan.optimizer.context import Change, Context, Result
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.traits import reads_event_time, traits_of
-from millstream.plan.walk import rewrite
+from millstream.plan.walk import rewrite_plan
 
 
-def drop_watermarks(plan: Plan, context: Context) -> Result:
+def drop_watermarks(plan: Plan, context: RuleContext) -> Result:
     if not any(isinstance(node, Watermark) for node in context.order):
         return plan, ()
     below = _below_state(context)
     # A watermark that others need stays, so that readers of the same rows can share their shuffle.
     needed = {n.fingerprint for n in context.order if isinstance(n, Watermark) and id(n) in below}
-    changes: list[Change] = []
+    changes: list[PlanChange] = []
     dropped: set[int] = set()
     for node in context.order:
         if isinstance(node, Watermark):
@@ -37,7 +37,7 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
                     else "no state uses it"
                 )
                 of = f" of {node.label}" if node.label else ""
-                changes.append(Change(f"the watermark on {node.time}{of} is dropped: {why}", node.models))
+                changes.append(PlanChange(f"the watermark on {node.time}{of} is dropped: {why}", node.models))
                 dropped.add(id(node))
     if not dropped:
         return plan, ()
@@ -45,10 +45,10 @@ def drop_watermarks(plan: Plan, context: Context) -> Result:
     def visit(node: Node, before: Node) -> Node:
         return _named(node) if isinstance(node, Watermark) and id(before) in dropped else node
 
-    return rewrite(plan, visit), tuple(changes)
+    return rewrite_plan(plan, visit), tuple(changes)
 
 
-def _below_state(context: Context) -> set[int]:
+def _below_state(context: RuleContext) -> set[int]:
     """Return the `id`s of all nodes below a step that uses their event time."""
     ids: set[int] = set()
     for node in reversed(context.order):

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref, all_of, column, joined
+from millstream.core.expressions import Expression, Piece, Ref, all_of, column_expression, join_pieces
 from millstream.core.types import BIGINT, BOOLEAN
 from millstream.plan.nodes import Aggregate, Filter, Item, Measure, Node, Plan, Project, Repartition
-from millstream.plan.optimizer.context import Change, Context, Result
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.paths import Pieces, Way, ways
-from millstream.plan.optimizer.shared_input import filtered, kept_by_any, unused_names, with_keys
-from millstream.plan.walk import rewrite
+from millstream.plan.optimizer.paths import BasePath, Pieces, base_paths
+from millstream.plan.optimizer.shared_input import add_filter, true_for_any, unused_names, with_keys
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "merge_aggregates"
 _NAMES = """
@@ -40,7 +40,7 @@ class _Part(NamedTuple):
     aggregate: Aggregate
     repartition: Repartition | None
     """The repartition below it, if it has its own."""
-    way: Way
+    way: BasePath
 
     @property
     def keys(self) -> tuple[Expression, ...]:
@@ -57,7 +57,7 @@ class _Part(NamedTuple):
         return measures
 
 
-def merge_aggregates(plan: Plan, context: Context) -> Result:
+def merge_aggregates(plan: Plan, context: RuleContext) -> Result:
     if not any(isinstance(node, Aggregate) for node in context.changed(_NAME)):
         return plan, ()
     groups = _groups(context)
@@ -76,13 +76,13 @@ def merge_aggregates(plan: Plan, context: Context) -> Result:
             merged[group] = _merged(groups[group], new[id(groups[group][0].way.base)])
         return _of(groups[group][index], index, merged[group])
 
-    return rewrite(plan, visit), tuple(map(_change, groups))
+    return rewrite_plan(plan, visit), tuple(map(_change, groups))
 
 
 # -- finding aggregates to merge
 
 
-def _groups(context: Context) -> list[list[_Part]]:
+def _groups(context: RuleContext) -> list[list[_Part]]:
     """Put each aggregate with the most others, at the nearest common input."""
     candidates: defaultdict[tuple[object, ...], list[_Part]] = defaultdict(list)
     for node in context.order:
@@ -102,7 +102,7 @@ def _groups(context: Context) -> list[list[_Part]]:
     return groups
 
 
-def _merges(node: Aggregate, context: Context) -> bool:
+def _merges(node: Aggregate, context: RuleContext) -> bool:
     return context.allows(_NAME, node) and all(
         measure.function in _MERGES
         and "distinct " not in measure.call.text.lower()
@@ -112,12 +112,12 @@ def _merges(node: Aggregate, context: Context) -> bool:
     )
 
 
-def _parts(node: Aggregate, context: Context) -> list[_Part]:
+def _parts(node: Aggregate, context: RuleContext) -> list[_Part]:
     below = node.input
     repartition = below if isinstance(below, Repartition) and not context.shared(below) else None
     parts = [
         _Part(node, repartition, way)
-        for way in ways(repartition.input if repartition else below, node.expressions, context)
+        for way in base_paths(repartition.input if repartition else below, node.expressions, context)
         if way.complete and context.allows(_NAME, *way.steps)
     ]
     return [part for part in parts if _may_filter(part)]
@@ -181,11 +181,11 @@ class _Merged(NamedTuple):
 def _merged(parts: list[_Part], base: Node) -> _Merged:
     models = models_of(*(part.aggregate for part in parts))
     first = parts[0]
-    shared = kept_by_any([part.way for part in parts])
+    shared = true_for_any([part.way for part in parts])
     own_conditions = [
         tuple(e for pieces, e in part.way.conditions.items() if pieces not in shared.common) for part in parts
     ]
-    node = filtered(base, shared, models)
+    node = add_filter(base, shared, models)
     plain = [i for i, k in enumerate(first.aggregate.keys) if k.expression.column is not None]
     key_names = unused_names((first.aggregate.keys[i].name for i in plain), base.names)
     node, names = with_keys(node, [first.keys[i] for i in plain], key_names, models)
@@ -230,7 +230,7 @@ def _where(measure: Measure, condition: Expression | None, *, is_unchanged: bool
     if condition is None or is_unchanged or argument is None or not _raises_below(measure):
         return replace(measure, condition=condition)
     pieces = (f"{measure.function}(case when ", *condition.pieces, " then ", *argument, " end)")
-    return replace(measure, call=replace(measure.call, pieces=joined(pieces)), condition=None)
+    return replace(measure, call=replace(measure.call, pieces=join_pieces(pieces)), condition=None)
 
 
 def _names(part: _Part, index: int) -> dict[str, str]:
@@ -252,14 +252,14 @@ def _of(part: _Part, index: int, merged: _Merged) -> Node:
         names[m.name] for m in aggregate.measures
     ]
     items = tuple(
-        Item(c.name, column(name, c.type, nullable=c.nullable))
+        Item(c.name, column_expression(name, c.type, nullable=c.nullable))
         for c, name in zip(aggregate.columns, column_names, strict=True)
     )
     keys = tuple(key.name for key in aggregate.keys) if aggregate.emit == "on_change" else ()
     return Project(input=node, items=items, keys=keys, label=aggregate.label, models=aggregate.models)
 
 
-def _change(parts: list[_Part]) -> Change:
+def _change(parts: list[_Part]) -> PlanChange:
     models = models_of(*(part.aggregate for part in parts))
     names = ", ".join(model.removeprefix("model.") for model in models)
-    return Change(f"{names} share one state", models)
+    return PlanChange(f"{names} share one state", models)

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, is_good
-from millstream.plan.optimizer.context import Change
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.context import PlanChange
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 from millstream.plan.optimizer.names import models_of
 
 
 @local_rule(Filter, lambda node, context: isinstance(node.input, Filter) and not context.shared(node.input))
-def merge_filters(node: Filter, site: Site) -> Applied | None:
+def merge_filters(node: Filter, site: RewriteContext) -> Rewrite | None:
     lower = node.input
     if not isinstance(lower, Filter) or not site.allows(lower):
         return None
@@ -25,7 +25,7 @@ def merge_filters(node: Filter, site: Site) -> Applied | None:
     conditions = _once((*lower.conditions, *node.conditions))
     merged = replace(node, input=lower.input, conditions=conditions, models=models_of(lower, node))
     hidden = any(all(map(is_good, part.conditions)) for part in (lower, node))
-    return Applied(merged, () if hidden else (Change("two filters are one", merged.models),))
+    return Rewrite(merged, () if hidden else (PlanChange("two filters are one", merged.models),))
 
 
 def _calls(node: Filter) -> bool:

@@ -10,30 +10,32 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import can_substitute, substitute
+from millstream.core.expressions import can_substitute, substitute_columns
 from millstream.plan.nodes import Item, Node, Project
-from millstream.plan.optimizer.context import Change
+from millstream.plan.optimizer.context import PlanChange
 from millstream.plan.optimizer.cost import is_free
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.traits import NotIncrementalError, Traits, projected, traits_of
+from millstream.plan.traits import NotIncrementalError, Traits, projection_traits, traits_of
 
 
 @local_rule(Project, lambda node, _: isinstance(node.input, Project) or _is_identity(node))
-def merge_projections(node: Project, site: Site) -> Applied | None:
-    changes: list[Change] = []
+def merge_projections(node: Project, site: RewriteContext) -> Rewrite | None:
+    changes: list[PlanChange] = []
     lower = node.input
     if isinstance(lower, Project) and not site.shared(lower) and site.allows(lower):
         merged = _merged(node, lower, traits_of(site.before))
         if merged is not None:
             changes.append(
-                Change(f"{node.label or 'a projection'} is merged into one projection", merged.models)
+                PlanChange(f"{node.label or 'a projection'} is merged into one projection", merged.models)
             )
             node = merged
     if _is_identity(node) and site.allows(node):
-        changes.append(Change(f"{node.label or 'a projection'} is removed: it changes nothing", node.models))
-        return Applied(_without(node, taken=site.shared(node.input)), tuple(changes))
-    return Applied(node, tuple(changes)) if changes else None
+        changes.append(
+            PlanChange(f"{node.label or 'a projection'} is removed: it changes nothing", node.models)
+        )
+        return Rewrite(_without(node, taken=site.shared(node.input)), tuple(changes))
+    return Rewrite(node, tuple(changes)) if changes else None
 
 
 def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
@@ -47,7 +49,7 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
             return None
         keys = tuple(names[key] for key in lower.keys)
     try:
-        now = projected(traits_of(lower.input), lower.input, items, keys)
+        now = projection_traits(traits_of(lower.input), lower.input, items, keys)
     except NotIncrementalError:
         return None
     if (now.mode, now.keys) != (traits.mode, traits.keys):
@@ -69,7 +71,7 @@ def _items(upper: Project, lower: Project) -> tuple[Item, ...] | None:
             return None
         if not can_substitute(item.expression, by):
             return None
-    return tuple(Item(item.name, substitute(item.expression, by)) for item in upper.items)
+    return tuple(Item(item.name, substitute_columns(item.expression, by)) for item in upper.items)
 
 
 def _is_identity(node: Project) -> bool:

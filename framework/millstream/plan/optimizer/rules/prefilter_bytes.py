@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, joined, literal, render
+from millstream.core.expressions import Expression, Ref, join_pieces, render_sql, sql_literal
 from millstream.core.types import BOOLEAN, STRING
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import Decode, Filter, Node, TopicScan
-from millstream.plan.optimizer.context import Change, Context
-from millstream.plan.optimizer.local import Applied, Site, local_rule
+from millstream.plan.optimizer.context import PlanChange, RuleContext
+from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ -]{3,}")
 """Words that every JSON writer writes unchanged; shorter words are in nearly every record."""
@@ -45,7 +45,7 @@ Words = tuple[str, ...]
 """Every wanted record contains one of them."""
 
 
-def _may_leave_out(node: Decode, _context: Context) -> bool:
+def _may_leave_out(node: Decode, _context: RuleContext) -> bool:
     # Bad records are only found by decoding them, and an old version must be seen to be replaced.
     return (
         isinstance(node.input, TopicScan)
@@ -56,7 +56,7 @@ def _may_leave_out(node: Decode, _context: Context) -> bool:
 
 
 @local_rule(Decode, _may_leave_out)
-def prefilter_bytes(node: Decode, site: Site) -> Applied | None:
+def prefilter_bytes(node: Decode, site: RewriteContext) -> Rewrite | None:
     words = _words_for(node, site)
     if not words:
         return None
@@ -65,14 +65,14 @@ def prefilter_bytes(node: Decode, site: Site) -> Applied | None:
     prefilter = Filter(
         input=node.input, conditions=(_condition(words, format_of(node.format).escape),), models=node.models
     )
-    return Applied(replace(node, input=prefilter), (Change(what, node.models),))
+    return Rewrite(replace(node, input=prefilter), (PlanChange(what, node.models),))
 
 
 def _topic(node: Node) -> str:
     return node.topic if isinstance(node, TopicScan) else node.label
 
 
-def _words_for(node: Decode, site: Site) -> Words:
+def _words_for(node: Decode, site: RewriteContext) -> Words:
     """Return words of which every needed record contains at least one; none if that is not certain."""
     texts = {field.name for field in node.fields if field.type == STRING}
     all_words: dict[str, None] = {}
@@ -91,7 +91,7 @@ def _words(condition: Expression, texts: Iterable[str]) -> Words:
     """Return plain words such that every row that meets a condition contains one in a text column."""
     if condition.reads:
         return ()
-    text = render(condition, lambda ref: f"\0{ref.column}\0")
+    text = render_sql(condition, lambda ref: f"\0{ref.column}\0")
     if _UNSURE.search(re.sub(_TEXT, "''", text)):
         return ()
     words = _of_text(text, frozenset(texts))
@@ -154,5 +154,5 @@ def _condition(words: Words, escape: str) -> Expression:
     value = Ref("value")
     pieces: list[str | Ref] = []
     for word in (*words, escape):
-        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), {literal(word)})"]
-    return Expression(joined(pieces), BOOLEAN)
+        pieces += [" or " if pieces else "", "contains(cast(", value, f" as string), {sql_literal(word)})"]
+    return Expression(join_pieces(pieces), BOOLEAN)

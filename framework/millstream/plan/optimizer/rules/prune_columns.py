@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from millstream.formats.registry import format_of
 from millstream.plan.needs import (
     Names,
-    kept_items,
-    kept_joined,
-    kept_measures,
-    kept_places,
+    needed_items,
+    needed_joined,
+    needed_measures,
+    needed_positions,
     of_input,
 )
 from millstream.plan.nodes import (
@@ -31,18 +31,18 @@ from millstream.plan.nodes import (
     Union,
     is_hidden,
 )
-from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.names import kind
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
+from millstream.plan.optimizer.names import node_kind
 from millstream.plan.optimizer.needs import all_needs
 from millstream.plan.walk import with_outputs
 
 
-def prune_columns(plan: Plan, context: Context) -> Result:
+def prune_columns(plan: Plan, context: RuleContext) -> Result:
     needs = all_needs(context, "prune_columns")
     new: dict[int, Node] = {}
     """By `id`, the nodes that were replaced."""
     narrow = _Narrow()
-    changes: list[Change] = []
+    changes: list[PlanChange] = []
     for node in context.order:
         if id(node) in needs.settled and new.keys().isdisjoint(map(id, node.inputs)):
             continue
@@ -52,7 +52,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
         if narrowed is not node:
             lost = set(node.names) - set(narrowed.names)
             if not lost or not all(map(is_hidden, lost)):
-                changes.append(Change(f"{kind(node)} omits {_lost(node, narrowed)}", node.models))
+                changes.append(PlanChange(f"{node_kind(node)} omits {_lost(node, narrowed)}", node.models))
         if isinstance(node, Union):
             narrowed = _union(node, inputs, needed, narrow)
         else:
@@ -66,7 +66,7 @@ def prune_columns(plan: Plan, context: Context) -> Result:
             new[id(node)] = narrowed
     if not new:
         return plan, ()
-    changes += [Change(f"only {names} is read above", models) for names, models in narrow.reads]
+    changes += [PlanChange(f"only {names} is read above", models) for names, models in narrow.reads]
     return with_outputs(plan, new), tuple(changes)
 
 
@@ -100,10 +100,10 @@ def _narrowed(node: Node, needed: Names) -> Node:
     """Return a node that only computes the `needed` columns; the same node if it has no others."""
     match node:
         case Project():
-            items = kept_items(node, needed)
+            items = needed_items(node, needed)
             return node if len(items) == len(node.items) else replace(node, items=items)
         case Aggregate():
-            measures = kept_measures(node, needed)
+            measures = needed_measures(node, needed)
             return node if len(measures) == len(node.measures) else replace(node, measures=measures)
         case Decode():
             return _decode(node, needed)
@@ -111,7 +111,7 @@ def _narrowed(node: Node, needed: Names) -> Node:
             columns = tuple(c for c in node.columns if c.name.lower() in needed)
             return node if len(columns) == len(node.columns) else replace(node, columns=columns)
         case Binary():
-            joined = kept_joined(node, needed)
+            joined = needed_joined(node, needed)
             return node if len(joined) == len(node.joined) else replace(node, joined=joined)
     return node
 
@@ -140,7 +140,7 @@ def _decode(node: Decode, needed: Names) -> Decode:
 
 def _union(node: Union, inputs: tuple[Node, ...], needed: Names, narrow: _Narrow) -> Union:
     """Keep the same positions of all sides, even if other columns of a side are read."""
-    places = kept_places(node, needed)
+    places = needed_positions(node, needed)
     complete = len(places) == len(node.columns)
     sides = tuple(
         narrow(

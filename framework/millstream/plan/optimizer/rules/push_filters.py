@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Binary, Filter, Join, Lookup, Node, Plan
-from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.moves import STAYS, below, from_on
-from millstream.plan.optimizer.names import kind
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
+from millstream.plan.optimizer.moves import STAYS, from_on, move_below
+from millstream.plan.optimizer.names import node_kind
 from millstream.plan.walk import with_outputs
 
 _NAME = "push_filters"
@@ -40,7 +40,7 @@ _Edge = tuple[int, int]
 """The `id` of a node, and the index of its input."""
 
 
-def push_filters(plan: Plan, context: Context) -> Result:
+def push_filters(plan: Plan, context: RuleContext) -> Result:
     pushing = _Pushing(context)
     if not pushing.starts:
         return plan, ()
@@ -54,7 +54,7 @@ def push_filters(plan: Plan, context: Context) -> Result:
 class _Pushing:
     """One pass down the plan; conditions wait at edges, above the input that they filter."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RuleContext) -> None:
         self.context = context
         nodes = context.changed(_NAME)
         self.starts = {id(node) for node in nodes if isinstance(node, Filter | Binary)}
@@ -115,7 +115,7 @@ class _Pushing:
             for condition in group.conditions:
                 # A condition that can fail must not be evaluated before one that guards it.
                 held = closed or (condition.expression.raises and waiting)
-                moves = STAYS if held else below(node, condition.expression)
+                moves = STAYS if held else move_below(node, condition.expression)
                 for move in moves:
                     written = condition.written or condition.expression.text
                     gone.setdefault(move.input, []).append(_Condition(move.condition, written))
@@ -147,11 +147,11 @@ class _Pushing:
         self.waiting.add(id(node.inputs[index]))
 
     def _note(self, written: str, models: tuple[str, ...], node: Node) -> None:
-        self.passed.setdefault((written, models), {})[kind(node)] = None
+        self.passed.setdefault((written, models), {})[node_kind(node)] = None
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[PlanChange, ...]:
         return tuple(
-            Change(f"{written} is applied before {', '.join(reversed(passed))}", models)
+            PlanChange(f"{written} is applied before {', '.join(reversed(passed))}", models)
             for (written, models), passed in self.passed.items()
         )
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from millstream.core.expressions import Expression
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
-from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.cost import HEAVY, cost
-from millstream.plan.optimizer.moves import Moves, below
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
+from millstream.plan.optimizer.cost import HEAVY, expression_cost
+from millstream.plan.optimizer.moves import Moves, move_below
 from millstream.plan.optimizer.names import models_of
 from millstream.plan.optimizer.paths import Pieces
-from millstream.plan.optimizer.shared_input import SharedConditions, either_of, filtered
-from millstream.plan.walk import rewrite
+from millstream.plan.optimizer.shared_input import SharedConditions, add_filter, either_of
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "push_shared_filters"
 _CachedMoves = dict[tuple[int, str], tuple[Node, Moves]]
 """By the `id` of a node and a condition's content: the condition in terms of the input."""
 
 
-def push_shared_filters(plan: Plan, context: Context) -> Result:
+def push_shared_filters(plan: Plan, context: RuleContext) -> Result:
     filters: dict[int, tuple[SharedConditions, tuple[str, ...]]] = {}
     nodes, cache = context.changed(_NAME), context.findings(_NAME)
     for node in nodes:
@@ -30,7 +30,7 @@ def push_shared_filters(plan: Plan, context: Context) -> Result:
     if not filters:
         return plan, ()
     changes = tuple(
-        Change(f"{condition} is applied once, before the shared part", models)
+        PlanChange(f"{condition} is applied once, before the shared part", models)
         for conditions, models in filters.values()
         for condition in conditions.expressions
     )
@@ -38,12 +38,12 @@ def push_shared_filters(plan: Plan, context: Context) -> Result:
     def visit(node: Node, before: Node) -> Node:
         if isinstance(node, Filter) and isinstance(before, Filter) and id(before.input) in filters:
             node = _without(node, filters[id(before.input)][0].common)
-        return filtered(node, *filters[id(before)]) if id(before) in filters else node
+        return add_filter(node, *filters[id(before)]) if id(before) in filters else node
 
-    return rewrite(plan, visit, nodes), changes
+    return rewrite_plan(plan, visit, nodes), changes
 
 
-def _kept_by_all(node: Node, context: Context, cache: _CachedMoves) -> SharedConditions | None:
+def _kept_by_all(node: Node, context: RuleContext, cache: _CachedMoves) -> SharedConditions | None:
     readers = [reader for reader in context.consumers[id(node)] if isinstance(reader, Filter)]
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
@@ -63,7 +63,7 @@ def _movable_conditions(reader: Filter) -> dict[Pieces, Expression]:
     for condition in reader.conditions:
         if not condition.deterministic:
             break
-        if not condition.raises and cost(condition) < HEAVY:
+        if not condition.raises and expression_cost(condition) < HEAVY:
             movable[condition.pieces] = condition
     return movable
 
@@ -71,7 +71,7 @@ def _movable_conditions(reader: Filter) -> dict[Pieces, Expression]:
 def _either(
     node: Node, alternatives: list[dict[Pieces, Expression]], cache: _CachedMoves
 ) -> Expression | None:
-    low = [{k: e for k, e in alternative.items() if below(node, e)} for alternative in alternatives]
+    low = [{k: e for k, e in alternative.items() if move_below(node, e)} for alternative in alternatives]
     if not all(low):
         return None
     either = either_of(low)
@@ -92,7 +92,7 @@ def _pays(node: Node, condition: Expression, cache: _CachedMoves) -> bool:
             if all(_plain(existing) != _plain(current) for existing in lower.conditions):
                 pending.append((lower.input, current))
             continue
-        _, moves = cache.get(key) or cache.setdefault(key, (lower, below(lower, current)))
+        _, moves = cache.get(key) or cache.setdefault(key, (lower, move_below(lower, current)))
         moves_everywhere = moves_everywhere and bool(moves)
         saves = saves or (bool(moves) and _is_costly(lower))
         if saves and not moves_everywhere:
@@ -109,7 +109,7 @@ def _plain(condition: Expression) -> str:
 def _is_costly(node: Node) -> bool:
     match node:
         case Project():
-            return any(cost(expression) >= HEAVY for expression in node.calculated.values())
+            return any(expression_cost(expression) >= HEAVY for expression in node.calculated.values())
         case Watermark() | Union():
             return False
     return True

@@ -11,14 +11,14 @@ from collections import defaultdict
 from msgspec.structs import replace
 
 from millstream.plan.nodes import Node, Output, Plan
-from millstream.plan.optimizer.context import Change, Context, Result
-from millstream.plan.optimizer.names import kind, models_of
-from millstream.plan.walk import rewrite
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
+from millstream.plan.optimizer.names import models_of, node_kind
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "share_equal"
 
 
-def share_equal(plan: Plan, context: Context) -> Result:
+def share_equal(plan: Plan, context: RuleContext) -> Result:
     groups = _equal(context)
     if len(groups) == len(context.order):
         return plan, ()
@@ -34,10 +34,10 @@ def share_equal(plan: Plan, context: Context) -> Result:
             shared_nodes[id(members[0])] = _named(node, members)
         return shared_nodes[id(members[0])]
 
-    return rewrite(plan, visit), _changes(context, first, members_of)
+    return rewrite_plan(plan, visit), _changes(context, first, members_of)
 
 
-def _equal(context: Context) -> list[list[Node]]:
+def _equal(context: RuleContext) -> list[list[Node]]:
     """Group equal nodes over equal inputs.
 
     Nondeterministic nodes are never equal, and neither are nodes over two of them. So the inputs are compared
@@ -83,15 +83,17 @@ def _named(node: Node, members: list[Node]) -> Node:
 
 
 def _changes(
-    context: Context, first: dict[int, Node], members_of: dict[int, list[Node]]
-) -> tuple[Change, ...]:
+    context: RuleContext, first: dict[int, Node], members_of: dict[int, list[Node]]
+) -> tuple[PlanChange, ...]:
     """Report each part that several nodes read now, without its inputs."""
     readers: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
     for node in context.order:
         for index, input_node in enumerate(node.inputs):
             readers[id(first[id(input_node)])].add((id(first[id(node)]), index))
     return tuple(
-        Change(f"{kind(members[0])} is computed once instead of {len(members)} times", models_of(*members))
+        PlanChange(
+            f"{node_kind(members[0])} is computed once instead of {len(members)} times", models_of(*members)
+        )
         for id_, members in members_of.items()
         if len(readers[id_]) > 1
     )

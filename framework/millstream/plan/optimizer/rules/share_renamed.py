@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import column
+from millstream.core.expressions import column_expression
 from millstream.plan.nodes import Aggregate, Item, Node, Plan, Project
-from millstream.plan.optimizer.context import Change, Context, Result
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.optimizer.names import models_of
 from millstream.plan.optimizer.paths import Pieces
 from millstream.plan.optimizer.shared_input import unused_names
-from millstream.plan.walk import rewrite
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "share_renamed"
 
@@ -30,7 +30,7 @@ class _Calls(NamedTuple):
     shared: tuple[Pieces, ...]
 
 
-def share_renamed(plan: Plan, context: Context) -> Result:
+def share_renamed(plan: Plan, context: RuleContext) -> Result:
     hosts = _hosts(_alike(context, Aggregate))
     calls = [common for group in _alike(context, Project) if (common := _common(group))]
     if not hosts and not calls:
@@ -52,18 +52,18 @@ def share_renamed(plan: Plan, context: Context) -> Result:
         return node
 
     changes = [
-        Change(f"{_name(node)} selects from the state of {_name(host)}", models_of(host, node))
+        PlanChange(f"{_name(node)} selects from the state of {_name(host)}", models_of(host, node))
         for node in context.order
         if (host := hosts.get(id(node), node)) is not node
     ]
     changes += [
-        Change(f"{' and '.join(map(_name, c.projections))} call Python once", models_of(*c.projections))
+        PlanChange(f"{' and '.join(map(_name, c.projections))} call Python once", models_of(*c.projections))
         for c in calls
     ]
-    return rewrite(plan, visit), tuple(changes)
+    return rewrite_plan(plan, visit), tuple(changes)
 
 
-def _alike(context: Context, kind: type[Aggregate | Project]) -> list[list[Node]]:
+def _alike(context: RuleContext, kind: type[Aggregate | Project]) -> list[list[Node]]:
     """Return groups of nodes of a kind that have the same input and can be shared."""
     by_input: defaultdict[int, list[Node]] = defaultdict(list)
     for node in context.changed(_NAME):  # includes readers of a node with new readers
@@ -158,7 +158,9 @@ def _once(common: _Calls, below: Node) -> Project:
 def _reading(node: Project, common: _Calls, shared: Node) -> Project:
     names = dict(zip(common.shared, shared.names[len(shared.names) - len(common.shared) :], strict=True))
     items = tuple(
-        replace(item, expression=column(name, item.expression.type, nullable=item.expression.nullable))
+        replace(
+            item, expression=column_expression(name, item.expression.type, nullable=item.expression.nullable)
+        )
         if (name := names.get(item.expression.pieces))
         else item
         for item in node.items

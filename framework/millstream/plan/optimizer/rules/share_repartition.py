@@ -15,22 +15,22 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, column
+from millstream.core.expressions import Expression, column_expression
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import Aggregate, Filter, Item, Join, Node, Plan, Project, Repartition
-from millstream.plan.optimizer.context import Change, Context, Result
+from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.optimizer.names import models_of
-from millstream.plan.optimizer.paths import Pieces, Way, ways
-from millstream.plan.optimizer.shared_input import filtered, kept_by_any, unused_names, with_keys
+from millstream.plan.optimizer.paths import BasePath, Pieces, base_paths
+from millstream.plan.optimizer.shared_input import add_filter, true_for_any, unused_names, with_keys
 from millstream.plan.traits import traits_of
-from millstream.plan.walk import rewrite
+from millstream.plan.walk import rewrite_plan
 
 _NAME = "share_repartition"
 
 
 class _Member(NamedTuple):
     repartition: Repartition
-    way: Way
+    way: BasePath
     in_join: bool
     """A join reads it, whose sides must be partitioned alike: the order of the keys matters."""
     by_name: bool
@@ -44,7 +44,7 @@ class _Member(NamedTuple):
 _Group = list[_Member]
 
 
-def share_repartition(plan: Plan, context: Context) -> Result:
+def share_repartition(plan: Plan, context: RuleContext) -> Result:
     if not any(isinstance(node, Repartition) for node in context.changed(_NAME)):
         return plan, ()
     groups = _groups(context)
@@ -63,13 +63,13 @@ def share_repartition(plan: Plan, context: Context) -> Result:
             built[index] = _Shared(groups[index], new[id(member.way.base)])
         return built[index].above(member)
 
-    return rewrite(plan, visit), tuple(map(_change, groups))
+    return rewrite_plan(plan, visit), tuple(map(_change, groups))
 
 
 # -- finding repartitions to share
 
 
-def _groups(context: Context) -> list[_Group]:
+def _groups(context: RuleContext) -> list[_Group]:
     """Put each repartition with the most others, at their nearest common node."""
     repartitions = [node for node in context.order if isinstance(node, Repartition) and node.keys]
     if len(repartitions) < 2:
@@ -90,7 +90,7 @@ def _groups(context: Context) -> list[_Group]:
     return groups
 
 
-def _members(node: Repartition, context: Context) -> list[_Member]:
+def _members(node: Repartition, context: RuleContext) -> list[_Member]:
     if not context.allows(_NAME, node) or traits_of(node.input).mode == "static" or _in_chain(node, context):
         return []
     readers = context.consumers[id(node)]
@@ -99,12 +99,12 @@ def _members(node: Repartition, context: Context) -> list[_Member]:
     keys = tuple(node.input.column(name).expression for name in node.keys)
     return [
         _Member(node, way, in_join, by_name)
-        for way in ways(node.input, keys, context, shared_top=len(readers) > 1)
+        for way in base_paths(node.input, keys, context, shared_top=len(readers) > 1)
         if context.allows(_NAME, *way.steps) and len({k.pieces for k in way.expressions}) == len(keys)
     ]
 
 
-def _in_chain(node: Repartition, context: Context) -> bool:
+def _in_chain(node: Repartition, context: RuleContext) -> bool:
     """Return whether it is below or above stacked states, where Spark does not reuse an exchange."""
     if is_chained(node):
         return True
@@ -146,7 +146,7 @@ class _Shared:
     def __init__(self, group: _Group, base: Node) -> None:
         self.group = group
         models = models_of(*(m.repartition for m in group))
-        shared = kept_by_any([m.way for m in group])
+        shared = true_for_any([m.way for m in group])
         self.common = shared.common
         first = next((m for m in group if m.in_join), group[0])
         self.keys = first.order
@@ -155,7 +155,7 @@ class _Shared:
         passed = (item.name for step in steps if isinstance(step, Project) for item in step.items)
         used = [*base.names, *passed]
         names = unused_names(first.repartition.keys, used)
-        node, self.names = with_keys(filtered(base, shared, models), first.way.expressions, names, models)
+        node, self.names = with_keys(add_filter(base, shared, models), first.way.expressions, names, models)
         self.shuffled = Repartition(input=node, keys=self.names, models=models)
         self.steps: dict[int, Node] = {}
 
@@ -171,7 +171,7 @@ class _Shared:
         items = tuple(c.item for c in columns)
         return Project(input=node, items=items, models=member.repartition.models)
 
-    def _step(self, step: Filter | Project, node: Node, way: Way) -> Node:
+    def _step(self, step: Filter | Project, node: Node, way: BasePath) -> Node:
         if isinstance(step, Filter):
             left = tuple(
                 condition.written
@@ -191,7 +191,7 @@ class _Shared:
         return replace(step, input=node, items=tuple(items))
 
     def _key(self, index: int, was: Expression) -> Expression:
-        return column(self.names[index], was.type, nullable=was.nullable)
+        return column_expression(self.names[index], was.type, nullable=was.nullable)
 
 
 def _carried(
@@ -216,10 +216,10 @@ def _only_narrows(step: Project) -> bool:
     return not step.label and all(item.expression.column == item.name for item in step.items)
 
 
-def _change(group: _Group) -> Change:
+def _change(group: _Group) -> PlanChange:
     models = models_of(*(m.repartition for m in group))
     keys = ", ".join(key.text for key in group[0].way.expressions)
     names = ", ".join(model.removeprefix("model.") for model in models)
-    return Change(
+    return PlanChange(
         f"{names} share one repartition of {group[0].way.base.label or 'their input'} by {keys}", models
     )

@@ -10,23 +10,23 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import deletion_vectors, old_files, small, swap, table, versions
+from millstream.stores.delta.spark import deletion_vectors, old_files, small_tables, swap, table, versions
 from millstream.stores.hadoop_files import files_of
-from millstream.stores.retention import Newest, with_retention
+from millstream.stores.retention import NewestTime, with_retention
 from millstream.stores.spark import (
     COMMITTED,
     COMMITTED_AT,
     KIND,
-    Batch,
-    Copied,
-    Noted,
+    CopiedRows,
+    StoredNote,
     StreamedTables,
-    Version,
+    TableBatch,
+    TableVersion,
 )
 
 _ROWS = "_millstream_rows"
@@ -44,25 +44,27 @@ class DeltaTables(Struct, frozen=True):
     """Batches may mark rows of large tables as deleted."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        return table.create(self.spark, output, self.folder.written(output.model), changes=changes)
+        return table.create_table(self.spark, output, self.folder.written(output.model), changes=changes)
 
-    def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
+    def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         self._merge(rows, output, batch)
         if batch.number > 0 and batch.number % old_files.EVERY == 0:
-            old_files.tend(rows.sparkSession, output, self.folder.written(output.model), self.old_files)
+            old_files.compact_table(
+                rows.sparkSession, output, self.folder.written(output.model), self.old_files
+            )
 
-    def _merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
+    def _merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
-        if batch.local and (delta_table := small.opened(session, output, path)) is not None:
-            small.merge(delta_table, rows.toArrow(), output, batch)
+        if batch.local and (delta_table := small_tables.open_small(session, output, path)) is not None:
+            small_tables.merge_small(delta_table, rows.toArrow(), output, batch)
             return
 
-        def newest() -> Newest | None:
-            return None if batch.new else table.newest(session, output, path)
+        def newest() -> NewestTime | None:
+            return None if batch.new else table.read_newest(session, output, path)
 
         if not batch.new:
-            deletion_vectors.settle(session, path, allowed=self.marks)
-        once = table.once(session, batch.writer, batch.number)
+            deletion_vectors.settle_vectors(session, path, allowed=self.marks)
+        once = table.skip_repeated(session, batch.writer, batch.number)
         with with_retention(rows, output, newest, local=batch.local) as (retained, limit), once:
             if limit is not None:
                 table.write_newest(session, path, limit.newest)
@@ -78,10 +80,10 @@ class DeltaTables(Struct, frozen=True):
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
         paths = self.folder.written(new.model), self.folder.written(output.model)
-        swap.swap(self.spark, output, *paths, app=id_, changes=changes)
+        swap.swap_tables(self.spark, output, *paths, app=id_, changes=changes)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self.spark, output, self.folder.written(output.model), self.folder.written(to.model))
+        swap.copy_table(self.spark, output, self.folder.written(output.model), self.folder.written(to.model))
 
     def drop(self, output: TableOutput) -> None:
         path = self.folder.written(output.model)
@@ -89,35 +91,35 @@ class DeltaTables(Struct, frozen=True):
 
     def has_rows(self, output: TableOutput) -> bool:
         path = self.folder.written(output.model)
-        return table.exists(self.spark, path) and not table.rows(self.spark, path).isEmpty()
+        return table.table_exists(self.spark, path) and not table.read_rows(self.spark, path).isEmpty()
 
     def exists(self, relation: str) -> bool:
-        return table.exists(self.spark, self.folder.read(relation))
+        return table.table_exists(self.spark, self.folder.read(relation))
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        return table.of_model(table.rows(session, self.folder.read(relation)), columns)
+        return table.of_model(table.read_rows(session, self.folder.read(relation)), columns)
 
     def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         newest = self.feed(session, relation, columns).where(f"{KIND} <> 'update_preimage'")
         deleted = (f.col(KIND) == "delete").alias("_deleted")
-        return newest.select(*(f.col(quoted(column.name)) for column in columns), deleted)
+        return newest.select(*(f.col(quote_name(column.name)) for column in columns), deleted)
 
     def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
         reader = session.readStream.format("delta").option("readChangeFeed", "true")
-        names = (f.col(quoted(column.name)) for column in columns)
+        names = (f.col(quote_name(column.name)) for column in columns)
         return reader.load(self.folder.read(relation)).select(*names, KIND, COMMITTED, COMMITTED_AT)
 
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         return bool(offset["isStartingVersion"])
 
-    def newest(self, session: SparkSession, relation: str) -> Version:
-        return versions.newest(session, self.folder.read(relation))
+    def newest(self, session: SparkSession, relation: str) -> TableVersion:
+        return versions.newest_version(session, self.folder.read(relation))
 
-    def copied(self, relation: str, cached_version: Version | None) -> Copied | None:
-        return small.copied(self.folder.read(relation), cached_version)
+    def copied(self, relation: str, cached_version: TableVersion | None) -> CopiedRows | None:
+        return small_tables.copy_rows(self.folder.read(relation), cached_version)
 
     def size(self, session: SparkSession, relation: str) -> int:
-        return versions.size(session, self.folder.read(relation))
+        return versions.table_size(session, self.folder.read(relation))
 
     def record_changes(self, session: SparkSession, relation: str) -> None:
         environment = self.folder.environment
@@ -132,13 +134,13 @@ class DeltaTables(Struct, frozen=True):
         return table.of_model(rows, columns)
 
     def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
-        return versions.changes(session, self.folder.read(relation), after, until)
+        return versions.read_changes(session, self.folder.read(relation), after, until)
 
-    def noted(self, session: SparkSession, output: TableOutput) -> Noted:
-        return versions.noted(session, self.folder.written(output.model))
+    def noted(self, session: SparkSession, output: TableOutput) -> StoredNote:
+        return versions.read_note(session, self.folder.written(output.model))
 
     def note(self, session: SparkSession, output: TableOutput, number: int, content: bytes) -> None:
-        versions.note(session, self.folder.written(output.model), number, content)
+        versions.write_note(session, self.folder.written(output.model), number, content)
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:

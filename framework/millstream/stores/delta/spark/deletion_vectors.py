@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.table import table_at
-from millstream.stores.delta.spark.versions import is_true, snapshot
+from millstream.stores.delta.spark.versions import is_true, load_snapshot
 
 _ENABLED = "delta.enableDeletionVectors"
 
 
-def settle(session: SparkSession, path: str, *, allowed: bool) -> None:
+def settle_vectors(session: SparkSession, path: str, *, allowed: bool) -> None:
     """Let batches mark rows from now on if the table is large, or no longer if that is not allowed."""
-    table_snapshot = snapshot(session, path)
+    table_snapshot = load_snapshot(session, path)
     enabled = is_true(table_snapshot, _ENABLED)
-    should_mark = allowed and (enabled or int(table_snapshot.sizeInBytes()) > small.LARGEST)
+    should_mark = allowed and (enabled or int(table_snapshot.sizeInBytes()) > small_tables.LARGEST)
     if should_mark != enabled:
         session.sql(
             f"alter table {table_at(path)} set tblproperties ('{_ENABLED}' = '{str(should_mark).lower()}')"

@@ -12,11 +12,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from millstream.plan.durations import milliseconds
+from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.table import table_at
-from millstream.stores.session_settings import using
+from millstream.stores.session_settings import use_settings
 
 EVERY = 50
 """The number of batches between two times."""
@@ -36,28 +36,30 @@ _VACUUM = {
 }
 
 
-def tend(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> None:
+def compact_table(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> None:
     """Combine small files of a table, and remove old ones; nothing else may write it meanwhile."""
-    if (delta_table := small.shared(session, table, path)) is not None:
+    if (delta_table := small_tables.open_shared(session, table, path)) is not None:
         _tend_here(delta_table, table, retention)
         return
-    feed = session.sql(f"show tblproperties {table_at(path)} ('{small.FEED}')").collect()
+    feed = session.sql(f"show tblproperties {table_at(path)} ('{small_tables.FEED}')").collect()
     hours = _hours(retention, followed=bool(feed) and feed[0].value == "true")
     large = _large(session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
     sizes = {f"{_SIZES}.maxFileSize": str(large), f"{_SIZES}.minFileSize": str(large // 2)}
-    with using(session, sizes | _VACUUM):
+    with use_settings(session, sizes | _VACUUM):
         session.sql(f"optimize {table_at(path)}")
         session.sql(f"vacuum {table_at(path)} retain {hours} hours")
 
 
 def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> None:
-    sizes = small.sizes(delta_table)
+    sizes = small_tables.file_sizes(delta_table)
     large = _large(sum(sizes))
     if sum(size < large // 2 for size in sizes) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
-            delta_table.optimize.compact(target_size=large, writer_properties=small.written(table))
-    hours = _hours(retention, followed=delta_table.metadata().configuration.get(small.FEED) == "true")
+            delta_table.optimize.compact(
+                target_size=large, writer_properties=small_tables.writer_properties(table)
+            )
+    hours = _hours(retention, followed=delta_table.metadata().configuration.get(small_tables.FEED) == "true")
     # `full` finds the files of the change feed, too.
     delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
 
@@ -69,4 +71,4 @@ def _large(total: int) -> int:
 
 def _hours(retention: str | None, *, followed: bool) -> int:
     """Return whole hours, rounded up."""
-    return -(-milliseconds(retention or (_RETENTION_FOLLOWED if followed else _RETENTION)) // _HOUR)
+    return -(-duration_millis(retention or (_RETENTION_FOLLOWED if followed else _RETENTION)) // _HOUR)

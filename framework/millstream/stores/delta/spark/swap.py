@@ -4,61 +4,73 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.core.types import has_equality
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.table import (
-    create,
-    exists,
-    leave,
-    newest,
-    once,
-    rows,
-    share,
+    create_table,
+    leave_to_spark,
+    read_newest,
+    read_rows,
+    share_table,
+    skip_repeated,
     table_at,
+    table_exists,
     write_newest,
 )
 
 
-def swap(session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool) -> None:
+def swap_tables(
+    session: SparkSession, table: TableOutput, new: str, path: str, *, app: str, changes: bool
+) -> None:
     """Replace the rows of the table at `path` by those at `new`; a repeated call changes nothing."""
-    if not exists(session, new):
+    if not table_exists(session, new):
         return  # removed after an earlier attempt
     app = f"{app}/swap"
-    if exists(session, path):
-        old, rebuilt = small.opened(session, table, path), small.opened(session, table, new)
-        if old is not None and rebuilt is not None and small.can_swap(old, rebuilt, table, changes=changes):
-            small.swap(old, rebuilt, table, app=app)
+    if table_exists(session, path):
+        old, rebuilt = (
+            small_tables.open_small(session, table, path),
+            small_tables.open_small(session, table, new),
+        )
+        if (
+            old is not None
+            and rebuilt is not None
+            and small_tables.can_swap(old, rebuilt, table, changes=changes)
+        ):
+            small_tables.swap_small(old, rebuilt, table, app=app)
             return
-    if table.options.get("retention") and (newest_time := newest(session, table, new)) is not None:
+    if table.options.get("retention") and (newest_time := read_newest(session, table, new)) is not None:
         write_newest(session, path, newest_time)
     if _can_merge(session, table, path, changes=changes):
-        create(session, table, path, changes=changes)
-        with once(session, app, 0):
+        create_table(session, table, path, changes=changes)
+        with skip_repeated(session, app, 0):
             session.sql(swap_sql(table, new, path))
         return
-    leave(session, path)  # what has statistics may go
-    with once(session, app, 0):
-        selected = rows(session, new).select(*(quoted(column.name) for column in table.columns))
+    leave_to_spark(session, path)  # what has statistics may go
+    with skip_repeated(session, app, 0):
+        selected = read_rows(session, new).select(*(quote_name(column.name) for column in table.columns))
         selected.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-    share(session, table, path)
+    share_table(session, table, path)
 
 
-def copy(session: SparkSession, table: TableOutput, path: str, to: str) -> None:
-    if not exists(session, path):
+def copy_table(session: SparkSession, table: TableOutput, path: str, to: str) -> None:
+    if not table_exists(session, path):
         return
-    if not exists(session, to) and (delta_table := small.opened(session, table, path)) is not None:
-        small.copy(delta_table, table, to)
+    if (
+        not table_exists(session, to)
+        and (delta_table := small_tables.open_small(session, table, path)) is not None
+    ):
+        small_tables.copy_small(delta_table, table, to)
         return
-    writer = rows(session, path).write.format("delta").mode("overwrite")
+    writer = read_rows(session, path).write.format("delta").mode("overwrite")
     writer.option("overwriteSchema", "true").save(to)
 
 
 def swap_sql(table: TableOutput, new: str, path: str) -> str:
     """Return a MERGE that only touches rows that differ, so that the change feed has nothing else."""
-    names = [quoted(column.name) for column in table.columns]
-    on = " and ".join(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys)
+    names = [quote_name(column.name) for column in table.columns]
+    on = " and ".join(f"old.{quote_name(key)} <=> new.{quote_name(key)}" for key in table.keys)
     differs = ""
     if all(has_equality(column.type) for column in table.columns):
         same = " and ".join(f"old.{name} <=> new.{name}" for name in names)
@@ -81,9 +93,9 @@ def _can_merge(session: SparkSession, table: TableOutput, path: str, *, changes:
     Removing a column means replacing the whole table, after which no query can continue to read its changes.
     So if some queries do, the column stays, without new values.
     """
-    if not exists(session, path):
+    if not table_exists(session, path):
         return True
-    stored = {field.name.lower(): field for field in rows(session, path).schema.fields}
+    stored = {field.name.lower(): field for field in read_rows(session, path).schema.fields}
     columns = {column.name.lower(): column for column in table.columns}
     return (changes or stored.keys() <= columns.keys()) and all(
         stored[name].dataType == type(stored[name].dataType).fromDDL(str(column.type))

@@ -10,16 +10,16 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import literal, quoted
+from millstream.core.expressions import quote_name, sql_literal
 from millstream.plan.nodes import Column
 from millstream.queries.commands import full_refresh
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.spark import small
+from millstream.stores.delta.spark import small_tables
 from millstream.stores.files import read_json
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.key_ranges import key_ranges
-from millstream.stores.retention import Limit, Newest, newest_time
-from millstream.stores.session_settings import using
+from millstream.stores.retention import NewestTime, RetentionLimit, newest_time
+from millstream.stores.session_settings import use_settings
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -34,23 +34,25 @@ _PROPERTIES = {
 }
 
 
-def create(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
+def create_table(session: SparkSession, table: TableOutput, path: str, *, changes: bool) -> bool:
     """Create the table, or add missing columns; return whether it is new.
 
     With `changes`, it gets a change feed.
     """
-    new = not exists(session, path)
-    columns = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    properties = _PROPERTIES | {small.FEED: str(changes).lower()}
-    properties |= small.properties(session, table, path)
+    new = not table_exists(session, path)
+    columns = ", ".join(f"{quote_name(column.name)} {column.type}" for column in table.columns)
+    properties = _PROPERTIES | {small_tables.FEED: str(changes).lower()}
+    properties |= small_tables.small_properties(session, table, path)
     session.sql(
         f"create table if not exists {table_at(path)} ({columns}) using delta "
         f"tblproperties ({_written(properties)})"
     )
-    if not new and small.writes_other_timestamps(session):
-        leave(session, path)
+    if not new and small_tables.writes_other_timestamps(session):
+        leave_to_spark(session, path)
     if changes and not new:
-        session.sql(f"alter table {table_at(path)} set tblproperties ({_written({small.FEED: 'true'})})")
+        session.sql(
+            f"alter table {table_at(path)} set tblproperties ({_written({small_tables.FEED: 'true'})})"
+        )
     existing = {field.name.lower(): field for field in session.read.format("delta").load(path).schema.fields}
     missing: list[Column] = []
     for column in table.columns:
@@ -63,46 +65,46 @@ def create(session: SparkSession, table: TableOutput, path: str, *, changes: boo
             remedy = f"rebuild it: {full_refresh([table.model])}"
             raise MillstreamError(Diagnostic("MS866", message, None, remedy))
     if missing:
-        added = ", ".join(f"{quoted(column.name)} {column.type}" for column in missing)
+        added = ", ".join(f"{quote_name(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {table_at(path)} add columns ({added})")
     return new
 
 
-def leave(session: SparkSession, path: str) -> None:
+def leave_to_spark(session: SparkSession, path: str) -> None:
     """Leave a table to Spark alone."""
-    names = ", ".join(map(literal, small.PROPERTIES))
+    names = ", ".join(map(sql_literal, small_tables.PROPERTIES))
     session.sql(f"alter table {table_at(path)} unset tblproperties if exists ({names})")
 
 
-def share(session: SparkSession, table: TableOutput, path: str) -> None:
+def share_table(session: SparkSession, table: TableOutput, path: str) -> None:
     """Let small batches be stored without Spark, if possible; all rows of the table were written just now."""
-    if properties := small.properties(session, table, path):
+    if properties := small_tables.small_properties(session, table, path):
         session.sql(f"alter table {table_at(path)} set tblproperties ({_written(properties)})")
 
 
 def _written(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+    return ", ".join(f"{sql_literal(name)} = {sql_literal(value)}" for name, value in properties.items())
 
 
-def exists(session: SparkSession, path: str) -> bool:
+def table_exists(session: SparkSession, path: str) -> bool:
     java: Any = session._jvm  # noqa: SLF001 -- PySpark has no API for this
     return bool(java.io.delta.tables.DeltaTable.isDeltaTable(session._jsparkSession, path))  # noqa: SLF001
 
 
-def newest(session: SparkSession, table: TableOutput, path: str) -> Newest | None:
+def read_newest(session: SparkSession, table: TableOutput, path: str) -> NewestTime | None:
     """Return the newest time in a table; it is computed if the table had no retention before."""
-    stored = read_json(files_of(path, session), f"{path}/{_NEWEST}", Newest)
+    stored = read_json(files_of(path, session), f"{path}/{_NEWEST}", NewestTime)
     if stored is not None and stored.column.lower() == str(table.options["order_by"]).lower():
         return stored
-    return newest_time(rows(session, path), table)
+    return newest_time(read_rows(session, path), table)
 
 
-def write_newest(session: SparkSession, path: str, newest: Newest) -> None:
+def write_newest(session: SparkSession, path: str, newest: NewestTime) -> None:
     """Store the newest time before the batch, so that a repeated batch reads the same time."""
     files_of(path, session).write(f"{path}/{_NEWEST}", msgspec.json.encode(newest))
 
 
-def rows(session: SparkSession, path: str) -> DataFrame:
+def read_rows(session: SparkSession, path: str) -> DataFrame:
     return session.read.format("delta").load(path)
 
 
@@ -110,26 +112,32 @@ def of_model(rows: DataFrame, columns: Iterable[Column]) -> DataFrame:
     """Leave out columns that the model no longer has: they stay stored while a query follows the table."""
     stored = {name.lower(): name for name in rows.columns}
     names = [stored[column.name.lower()] for column in columns if column.name.lower() in stored]
-    return rows.select(*map(quoted, names)) if names else rows
+    return rows.select(*map(quote_name, names)) if names else rows
 
 
 def near_sql(session: SparkSession, new_rows: DataFrame, table: TableOutput, path: str) -> Sequence[str]:
     """Return conditions that rows with one of the keys of `new_rows` meet; those are in the driver."""
-    types = {field.name.lower(): field.dataType for field in rows(session, path).schema}
-    names = {f"old.{quoted(key)}": key for key in table.keys}
-    return key_ranges(new_rows, names, {f"old.{quoted(key)}": types[key.lower()] for key in table.keys})
+    types = {field.name.lower(): field.dataType for field in read_rows(session, path).schema}
+    names = {f"old.{quote_name(key)}": key for key in table.keys}
+    return key_ranges(new_rows, names, {f"old.{quote_name(key)}": types[key.lower()] for key in table.keys})
 
 
 def merge_sql(
-    table: TableOutput, view: str, path: str, *, deletes: bool, limit: Limit | None, near: Sequence[str] = ()
+    table: TableOutput,
+    view: str,
+    path: str,
+    *,
+    deletes: bool,
+    limit: RetentionLimit | None,
+    near: Sequence[str] = (),
 ) -> str:
     """Return the statement that stores a batch; Delta only reads files that can have rows that are `near`."""
-    names = [quoted(column.name) for column in table.columns]
-    on = " and ".join((*(f"old.{quoted(key)} <=> new.{quoted(key)}" for key in table.keys), *near))
+    names = [quote_name(column.name) for column in table.columns]
+    on = " and ".join((*(f"old.{quote_name(key)} <=> new.{quote_name(key)}" for key in table.keys), *near))
     order_by = table.options.get("order_by")
     newer = ""
     if order_by:
-        column = quoted(order_by)
+        column = quote_name(order_by)
         newer = f" and (old.{column} is null or new.{column} >= old.{column})"
     lines = [f"merge into {table_at(path)} as old", f"using {view} as new", f"on {on}"]
     if deletes:
@@ -146,15 +154,15 @@ def merge_sql(
     return "\n".join(lines)
 
 
-def once(session: SparkSession, app: str, batch: int) -> AbstractContextManager[None]:
+def skip_repeated(session: SparkSession, app: str, batch: int) -> AbstractContextManager[None]:
     """Let Delta skip a batch that it already has; the settings are of the batch's own session."""
-    return using(session, {_APP: app, _VERSION: str(batch)})
+    return use_settings(session, {_APP: app, _VERSION: str(batch)})
 
 
 def reading_source_again(session: SparkSession, *, allowed: bool) -> AbstractContextManager[None]:
     """Let a MERGE read its source twice, if `allowed` and not set otherwise; else Delta stores it first."""
     free = allowed and session.conf.get(_MATERIALIZE, None) is None
-    return using(session, {_MATERIALIZE: "none"} if free else {})
+    return use_settings(session, {_MATERIALIZE: "none"} if free else {})
 
 
 def table_at(path: str) -> str:

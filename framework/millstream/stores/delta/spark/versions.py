@@ -6,24 +6,24 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.stores.delta.spark.small import FEED
+from millstream.stores.delta.spark.small_tables import FEED
 from millstream.stores.delta.spark.table import table_at
 from millstream.stores.hadoop_files import files_of
-from millstream.stores.spark import MAINTAINED, Noted, Version
+from millstream.stores.spark import MAINTAINED, StoredNote, TableVersion
 
 
-def newest(session: SparkSession, path: str) -> Version:
-    table_snapshot = snapshot(session, path)
-    return Version(str(table_snapshot.metadata().id()), int(table_snapshot.version()))
+def newest_version(session: SparkSession, path: str) -> TableVersion:
+    table_snapshot = load_snapshot(session, path)
+    return TableVersion(str(table_snapshot.metadata().id()), int(table_snapshot.version()))
 
 
-def size(session: SparkSession, path: str) -> int:
-    return int(snapshot(session, path).sizeInBytes())
+def table_size(session: SparkSession, path: str) -> int:
+    return int(load_snapshot(session, path).sizeInBytes())
 
 
 def record_changes(session: SparkSession, path: str) -> None:
     """Let a table record its changes from now on, if it does not yet."""
-    if not is_true(snapshot(session, path), FEED):
+    if not is_true(load_snapshot(session, path), FEED):
         session.sql(f"alter table {table_at(path)} set tblproperties ('{FEED}' = 'true')")
 
 
@@ -31,21 +31,21 @@ def rows_at(session: SparkSession, path: str, version: int) -> DataFrame:
     return session.read.format("delta").option("versionAsOf", version).load(path)
 
 
-def changes(session: SparkSession, path: str, after: int, until: int) -> DataFrame:
+def read_changes(session: SparkSession, path: str, after: int, until: int) -> DataFrame:
     reader = session.read.format("delta").option("readChangeFeed", "true")
     return reader.option("startingVersion", after + 1).option("endingVersion", until).load(path)
 
 
-def noted(session: SparkSession, path: str) -> Noted:
+def read_note(session: SparkSession, path: str) -> StoredNote:
     """Return the note of the last committed transaction; a note without its commit does not count."""
-    transaction = snapshot(session, path).transactions().get(MAINTAINED)
+    transaction = load_snapshot(session, path).transactions().get(MAINTAINED)
     if not transaction.isDefined():
-        return Noted(-1, None)
+        return StoredNote(-1, None)
     number = int(transaction.get())
-    return Noted(number, files_of(path, session).read(_note(path, number)))
+    return StoredNote(number, files_of(path, session).read(_note(path, number)))
 
 
-def note(session: SparkSession, path: str, number: int, content: bytes) -> None:
+def write_note(session: SparkSession, path: str, number: int, content: bytes) -> None:
     """Store a note, which counts as soon as a transaction of its number is committed."""
     files = files_of(path, session)
     files.write(_note(path, number), content)
@@ -56,7 +56,7 @@ def _note(path: str, number: int) -> str:
     return f"{path}/_millstream_maintained_{number}.json"
 
 
-def snapshot(session: SparkSession, path: str) -> Any:
+def load_snapshot(session: SparkSession, path: str) -> Any:
     java: Any = session._jvm  # noqa: SLF001 -- PySpark has no API for this
     none = java.scala.Option.apply(None)
     table = java.io.delta.tables.DeltaTable.forPath(session._jsparkSession, path)  # noqa: SLF001

@@ -14,48 +14,48 @@ from millstream.queries.values import TableOutput
 from millstream.stores.postgres import notes, swap, table
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
 from millstream.stores.postgres.spark import merge, rows
-from millstream.stores.spark import MAINTAINED, Batch, Copied, Noted, SparkTables, Version
+from millstream.stores.spark import MAINTAINED, CopiedRows, SparkTables, StoredNote, TableBatch, TableVersion
 
 
 class PostgresTables(Struct, frozen=True):
     schema: PostgresSchema
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:  # noqa: ARG002 -- there is no change feed
-        table.create(self.schema, output)
+        table.create_table(self.schema, output)
         return False
 
-    def merge(self, rows: DataFrame, output: TableOutput, batch: Batch) -> None:
-        merge.merge(rows, output, self.schema, batch)
+    def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
+        merge.merge_batch(rows, output, self.schema, batch)
 
     def swap(self, new: TableOutput, output: TableOutput, _id: str, *, changes: bool) -> None:  # noqa: ARG002
-        swap.swap(self.schema, new, output)
+        swap.swap_tables(self.schema, new, output)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
-        swap.copy(self.schema, output, to)
+        swap.copy_table(self.schema, output, to)
 
     def drop(self, output: TableOutput) -> None:
-        table.drop(self.schema, output)
+        table.drop_table(self.schema, output)
 
     def has_rows(self, output: TableOutput) -> bool:
         return table.has_rows(self.schema, output)
 
     def exists(self, relation: str) -> bool:
-        return table.exists(self.schema.of(relation), TableOutput(relation))
+        return table.table_exists(self.schema.of(relation), TableOutput(relation))
 
     def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
-        return rows.rows(session, self.schema.of(relation), relation, columns)
+        return rows.read_rows(session, self.schema.of(relation), relation, columns)
 
-    def copied(self, _relation: str, _cached_version: Version | None) -> Copied | None:
+    def copied(self, _relation: str, _cached_version: TableVersion | None) -> CopiedRows | None:
         return None
 
     def size(self, _session: SparkSession, relation: str) -> int:
-        return notes.size(self.schema, TableOutput(relation))
+        return notes.table_size(self.schema, TableOutput(relation))
 
-    def noted(self, _session: SparkSession, output: TableOutput) -> Noted:
-        return Noted(*notes.noted(self.schema, output, MAINTAINED))
+    def noted(self, _session: SparkSession, output: TableOutput) -> StoredNote:
+        return StoredNote(*notes.read_note(self.schema, output, MAINTAINED))
 
     def note(self, _session: SparkSession, output: TableOutput, number: int, content: bytes) -> None:
-        notes.note(self.schema, output, number, content)
+        notes.write_note(self.schema, output, number, content)
 
 
 def connect(target: Target, _root: Path, _session: SparkSession) -> SparkTables:

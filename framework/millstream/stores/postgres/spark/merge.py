@@ -19,12 +19,12 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.types import BINARY, VARIANT
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
-from millstream.stores.postgres.spark.retention import expire, newest
+from millstream.stores.postgres.spark.retention import expire_rows, read_newest
 from millstream.stores.postgres.table import BATCHES, column_type, table_name
 from millstream.stores.retention import with_retention
-from millstream.stores.spark import Batch
+from millstream.stores.spark import TableBatch
 
 _ATTEMPT = "_millstream_attempt"
 _DELETED = "_deleted"
@@ -34,35 +34,35 @@ _COPIED = "attempt string, rows bigint, failed string"
 Connection = psycopg.Connection[Any]
 
 
-def merge(batch_rows: DataFrame, table: TableOutput, schema: PostgresSchema, batch: Batch) -> None:
+def merge_batch(batch_rows: DataFrame, table: TableOutput, schema: PostgresSchema, batch: TableBatch) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
     digest = blake2b(f"{batch.writer} {table.model}".encode(), digest_size=8).hexdigest()
     staging = sql.Identifier(f"millstream_{digest}")
     try:
-        with connected(schema) as connection:
+        with open_transaction(schema) as connection:
             if _is_stored(connection, table, batch):
                 return
             _create_staging(connection, staging, table)
-        retained = with_retention(batch_rows, table, lambda: newest(schema, table), local=batch.local)
+        retained = with_retention(batch_rows, table, lambda: read_newest(schema, table), local=batch.local)
         with retained as (rows, limit):
             attempts = _copy(rows, table, schema, staging, deletes=batch.deletes)
-        with connected(schema) as connection:
+        with open_transaction(schema) as connection:
             if _record(connection, table, batch):
                 _merge(connection, table, staging, attempts, deletes=batch.deletes)
                 if limit is not None:
-                    expire(connection, table, limit)
+                    expire_rows(connection, table, limit)
             connection.execute(sql.SQL("drop table if exists {}").format(staging))
     except psycopg.Error as error:
         raise _refused(table, error.diag.message_primary or str(error), schema) from None
 
 
-def _is_stored(connection: Connection, table: TableOutput, batch: Batch) -> bool:
+def _is_stored(connection: Connection, table: TableOutput, batch: TableBatch) -> bool:
     text = sql.SQL("select 1 from {} where query = %s and relation = %s and batch >= %s")
     cursor = connection.execute(text.format(BATCHES), (batch.writer, table.model, batch.number))
     return cursor.fetchone() is not None
 
 
-def _record(connection: Connection, table: TableOutput, batch: Batch) -> bool:
+def _record(connection: Connection, table: TableOutput, batch: TableBatch) -> bool:
     """Record the batch; return False if it is already recorded. A concurrent attempt waits here."""
     text = sql.SQL(
         "insert into {0} as old (query, relation, batch, stored_at) values (%s, %s, %s, now())"

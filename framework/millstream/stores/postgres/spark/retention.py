@@ -8,18 +8,18 @@ import psycopg
 from psycopg import sql
 
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.connection import connected
+from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import PostgresSchema, stored_name
 from millstream.stores.postgres.table import NEWEST, table_name, type_name
-from millstream.stores.retention import Limit, Newest
+from millstream.stores.retention import NewestTime, RetentionLimit
 
 Connection = psycopg.Connection[Any]
 
 
-def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
+def read_newest(schema: PostgresSchema, table: TableOutput) -> NewestTime | None:
     """Return the newest time in a table; it is computed if the table had no retention before."""
     column = str(table.options["order_by"])
-    with connected(schema) as connection:
+    with open_transaction(schema) as connection:
         create = "create table if not exists {} (relation text primary key, by_column text, newest text)"
         connection.execute(sql.SQL(create).format(NEWEST))
         select = sql.SQL("select newest from {} where relation = %s and by_column = %s").format(NEWEST)
@@ -28,10 +28,10 @@ def newest(schema: PostgresSchema, table: TableOutput) -> Newest | None:
             name = sql.Identifier(stored_name(column))
             of_rows = sql.SQL("select max({})::text from {}").format(name, table_name(table))
             row = connection.execute(of_rows).fetchone()
-    return Newest(column, row[0]) if row is not None and row[0] is not None else None
+    return NewestTime(column, row[0]) if row is not None and row[0] is not None else None
 
 
-def expire(connection: Connection, table: TableOutput, limit: Limit) -> None:
+def expire_rows(connection: Connection, table: TableOutput, limit: RetentionLimit) -> None:
     """Delete rows that are too old, and record the newest time, in the transaction of a batch."""
     column, kind = stored_name(limit.newest.column), sql.SQL(type_name(limit.type))
     connection.execute(

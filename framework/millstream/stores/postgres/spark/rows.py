@@ -8,12 +8,12 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 from millstream.plan.nodes import Column
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 
 
-def rows(
+def read_rows(
     session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
 ) -> DataFrame:
     """Return the rows of a model's table; each scan reads the database again."""
@@ -29,7 +29,7 @@ def rows(
 
 
 def _read(column: Column) -> SparkColumn:
-    stored = f.col(quoted(stored_name(column.name)))
+    stored = f.col(quote_name(stored_name(column.name)))
     nested = isinstance(column.type, NESTED)
     read = f.from_json(stored, str(column.type)) if nested else stored.cast(str(column.type))
     return read.alias(column.name)

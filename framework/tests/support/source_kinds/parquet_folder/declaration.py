@@ -1,13 +1,13 @@
 from typing import Annotated
 
 from millstream.core.types import STRING
-from millstream.project.shapes import about
+from millstream.project.shapes import describe_key
 from millstream.sources.declaration import Declaration, MetadataColumn
 from millstream.sources.rows import RowShape, row_reader
 
 
 class FolderShape(RowShape, kw_only=True):
-    path: Annotated[str, about("the folder, relative to the project")]
+    path: Annotated[str, describe_key("the folder, relative to the project")]
 
 
 DECLARATION = Declaration(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as f
 
-from millstream.core.expressions import quoted
+from millstream.core.expressions import quote_name
 
 
 class Folder:
@@ -10,7 +10,7 @@ class Folder:
         self.session = session
         self.path = str(Path(project.root) / source.settings["path"])
         columns = [column for column in source.columns if column.expression is None]
-        self.schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+        self.schema = ", ".join(f"{quote_name(column.name)} {column.type}" for column in columns)
 
     def stream(self):
         return self._with_file(self.session.readStream.schema(self.schema).parquet(self.path))

@@ -1,0 +1,39 @@
+"""Columns that a filter has checked for NULL."""
+
+from __future__ import annotations
+
+from millstream.core.expressions import Ref
+from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
+
+
+def non_null_columns(node: Node) -> frozenset[str]:
+    """Return the columns, in lower case, with a condition `is not null` below."""
+    columns: set[str] = set()
+    names = {name.lower(): name.lower() for name in node.names}
+    """By the name at the current node."""
+    while True:
+        match node:
+            case Filter():
+                for condition in node.conditions:
+                    match condition.pieces:
+                        case (Ref() as ref, " is not null") if ref.column.lower() in names:
+                            columns.add(names[ref.column.lower()])
+            case Project():
+                names = _renamed(names, {i.name: i.expression.column for i in node.items})
+            case Aggregate():
+                names = _renamed(names, {key.name: key.expression.column for key in node.keys})
+            case Lookup() if node.kind in {"left", "inner", "semi", "anti"}:
+                names = _renamed(names, {j.name: j.source for j in node.joined if j.side == "left"})
+            case Repartition() | Watermark():
+                pass
+            case _:
+                return frozenset(columns)
+        (node, *_) = node.inputs
+
+
+def _renamed(names: dict[str, str], sources: dict[str, str | None]) -> dict[str, str]:
+    return {
+        source.lower(): names[name.lower()]
+        for name, source in sources.items()
+        if source is not None and name.lower() in names
+    }
