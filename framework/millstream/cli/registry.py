@@ -38,7 +38,7 @@ COMMANDS = (
     CommandEntry("regroup", "Regroup stateful models into queries."),
     CommandEntry("test", "Run unit tests of models and data tests of stored rows."),
     CommandEntry("seed", "Fill the empty topics of the local broker with records from seeds/*.py."),
-    CommandEntry("produce", "Send test traffic from the generators in seeds/*.py."),
+    CommandEntry("produce", "Send test traffic from the generators in seeds/*.py, or single records."),
     CommandEntry("consume", "Show the records of topics, decoded as the project declares them."),
     CommandEntry("dead-letters", "List, show, replay or drop dead letters."),
     CommandEntry("query", "Query state tables, reference topics and seeds with SQL."),
