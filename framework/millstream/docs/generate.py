@@ -12,7 +12,7 @@ from millstream.docs.health import find_health
 from millstream.docs.index import SiteIndex, build_index
 from millstream.docs.maps import lineage_maps
 from millstream.docs.markdown import parse_markup
-from millstream.docs.outcomes import entry_results, test_coverage
+from millstream.docs.outcomes import entry_results, coverage_by_model
 from millstream.docs.pages import build_pages, collect_sql
 from millstream.docs.site_input import Progress, SiteInput, gather_input
 from millstream.docs.topologies import draw_topologies
@@ -55,7 +55,7 @@ def generate_site(
 @collector_paused()
 def site_of(material: SiteInput) -> Site:
     manifest = material.manifest
-    last, covered = entry_results(material), test_coverage(material)
+    last, covered = entry_results(material), coverage_by_model(material)
     site_index = build_index(material, last)
     entry_columns = collect_columns(manifest, site_index)
     texts = collect_sql(material, site_index)

@@ -22,7 +22,7 @@ def entry_results(material: SiteInput) -> dict[str, EntryResult]:
     return results
 
 
-def test_coverage(material: SiteInput) -> dict[str, Coverage]:
+def coverage_by_model(material: SiteInput) -> dict[str, Coverage]:
     """Return the coverage of unit tests by id of a model; lines only while its file is as it was then."""
     nodes, tests = material.manifest.nodes, material.tests
     coverage: dict[str, Coverage] = {}

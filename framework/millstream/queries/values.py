@@ -21,7 +21,7 @@ Grouping = Literal["all", "stateless", "off"]
 WrittenAs = Literal["row", "record", "batch", "nothing"]
 
 
-class TopicRead(Struct, frozen=True):
+class TopicRead(Struct, frozen=True, tag="topic"):
     """The records of a topic that a query reads as they come, under the name of a view."""
 
     view: str
@@ -60,7 +60,7 @@ class TopicRead(Struct, frozen=True):
         return self.topic
 
 
-class SourceRead(Struct, frozen=True):
+class SourceRead(Struct, frozen=True, tag="source"):
     """The rows of a source that is no topic, which a query reads as they come."""
 
     view: str
@@ -80,7 +80,7 @@ class SourceRead(Struct, frozen=True):
         return self.relation.removeprefix("source.")
 
 
-class ChangesRead(Struct, frozen=True):
+class ChangesRead(Struct, frozen=True, tag="changes"):
     """The changes of a table that a query reads as they come, with `_deleted` for deleted rows."""
 
     view: str

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
 from millstream.docs.generate import files_of_texts, site_of
-from millstream.docs.outcomes import entry_results, test_coverage
+from millstream.docs.outcomes import entry_results, coverage_by_model
 from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import EntrySql, Site
 from millstream.docs.write import data_script, site_files, write_site
@@ -158,7 +158,7 @@ def test_what_unit_tests_reach_of_a_model(nasty: SiteInput):
 def test_lines_that_may_have_moved_are_not_marked(nasty: SiteInput):
     manifest = nasty.manifest
     nodes = {id_: replace(node, checksum="another") for id_, node in manifest.nodes.items()}
-    coverage = test_coverage(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
+    coverage = coverage_by_model(replace(nasty, manifest=replace(manifest, nodes=nodes)))["model.totals"]
     assert coverage.stale
     assert [branch.line for branch in coverage.missed] == [0, 0]
 

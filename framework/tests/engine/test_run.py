@@ -64,10 +64,11 @@ def test_what_comes_while_it_runs_is_done_and_a_build_goes_on_from_there(shop, f
     results, _ = built(shop.root, first_spark)
     assert {result.rows_read for result in results.results} == {1}
     # `run` has committed its own offsets; only they are known if checkpoints are elsewhere.
-    physical = job_of(shop.root).physical
+    job = job_of(shop.root)
     admin = admin_of(Cluster(shop.bootstrap))
     elsewhere = {
-        lag.query: lag.records for lag in topic_lags(admin, "shop", physical.queries, "s3a://bucket/x")
+        lag.query: lag.records
+        for lag in topic_lags(admin, job.project, job.physical.queries, "s3a://bucket/x")
     }
     assert elsewhere == {"events_topics": 1, "totals": 1}
     assert lag_of(shop) == [("events_topics", "events", 4, 4, 0), ("totals", "events", 4, 4, 0)]

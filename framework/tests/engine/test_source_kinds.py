@@ -77,6 +77,7 @@ def test_a_build_reads_new_files_and_a_full_refresh_all(lake, first_spark):
     _, events = built(lake.root, first_spark)
     assert [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)] == []
     assert [value["id"] for value in lake.values("small")] == [1]
+    assert [value["id"] for value in lake.values("large")] == [2, 3]
     built(lake.root, first_spark, intent=FullRefresh())
     assert sorted(value["id"] for value in lake.values("large")) == [2, 2, 3, 3]
 

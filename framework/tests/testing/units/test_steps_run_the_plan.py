@@ -61,9 +61,9 @@ def test_steps_fail_if_a_change_touches_no_key(tables, monkeypatch):
 
 def test_steps_fail_if_weights_add_wrongly(tables, monkeypatch):
     (tables.root / "models/by_kind.sql").write_text(COUNTS)
-    weighted = derive.weighted
+    weighted = derive.weigh_rows
     monkeypatch.setattr(
-        derive, "weighted", lambda *arguments: weighted(*arguments).replace("cast(sum(", "cast(max(")
+        derive, "weigh_rows", lambda *arguments: weighted(*arguments).replace("cast(sum(", "cast(max(")
     )
     assert fail(tables, COUNTED)
 
