@@ -12,7 +12,7 @@ from millstream.docs.health import find_health
 from millstream.docs.index import SiteIndex, build_index
 from millstream.docs.maps import lineage_maps
 from millstream.docs.markdown import parse_markup
-from millstream.docs.outcomes import entry_results, coverage_by_model
+from millstream.docs.outcomes import coverage_by_model, entry_results
 from millstream.docs.pages import build_pages, collect_sql
 from millstream.docs.site_input import Progress, SiteInput, gather_input
 from millstream.docs.topologies import draw_topologies

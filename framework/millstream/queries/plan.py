@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.plan.nodes import Decode, Node, Output, Plan
+from millstream.plan.nodes import Decode, Node, Output, Plan, SourceScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules import RULES
@@ -246,9 +246,10 @@ def _stateless_name(group: BranchGroup) -> str:
     """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
     option = first.output.group
-    if group.kind == "single" or (not isinstance(first.base, Decode) and len(group.branches) == 1):
+    of_source = first.base.relation if isinstance(first.base, Decode | SourceScan) else ""
+    if group.kind == "single" or (not of_source and len(group.branches) == 1):
         return option or _short(first)
-    base = first.base.relation.rpartition(".")[2] if isinstance(first.base, Decode) else node_name(first.base)
+    base = of_source.rpartition(".")[2] or node_name(first.base)
     return option or f"{base}_{first.stored_as}s"
 
 

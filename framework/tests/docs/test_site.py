@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
 from millstream.docs.generate import files_of_texts, site_of
-from millstream.docs.outcomes import entry_results, coverage_by_model
+from millstream.docs.outcomes import coverage_by_model, entry_results
 from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import EntrySql, Site
 from millstream.docs.write import data_script, site_files, write_site
