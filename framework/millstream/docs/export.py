@@ -104,7 +104,7 @@ def _influences(influences: Iterable[Influence]) -> tuple[ExportedInfluence, ...
 def _topic(node: ManifestNode) -> ExportedTopic | None:
     config, sink = node.config, node.sink
     row = of_columns([column for column in node.columns if not column.name.startswith("_")])
-    if "kind" in config:  # a source that is no topic
+    if "kind" in config:  # a source other than a topic
         return None
     if node.kind == "source":
         topic, key, subjects = str(config.get("topic") or node.name), str(config.get("key") or ""), ("", "")

@@ -61,7 +61,7 @@ class TopicRead(Struct, frozen=True, tag="topic"):
 
 
 class SourceRead(Struct, frozen=True, tag="source"):
-    """The rows of a source that is no topic, which a query reads as they come."""
+    """The rows of a source other than a topic, which a query reads as they come."""
 
     view: str
     relation: str

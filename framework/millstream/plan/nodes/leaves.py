@@ -54,7 +54,7 @@ class RowsScan(Node, frozen=True, eq=False, kw_only=True):
 
 
 class SourceScan(RowsScan, frozen=True, eq=False, kw_only=True):
-    """The rows of a source that is no topic, as they come."""
+    """The rows of a source other than a topic, as they come."""
 
     kind: str
     """Its kind in the registry of kinds of sources."""

@@ -76,7 +76,7 @@ def compute_rows(question: SampleRequest, admin: Admin, spark: SparkSession) -> 
 
 
 def source_rows(question: SampleRequest, spark: SparkSession) -> Answer:
-    """Return rows of a source that is no topic."""
+    """Return rows of a source other than a topic."""
     with reporting_spark_errors(question.model.partition(".")[2], question.log):
         rows = spark_source(spark, question.project, question.model).rows()
         declared = question.catalog.row_sources[question.model].columns
