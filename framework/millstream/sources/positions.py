@@ -111,7 +111,7 @@ def from_stored(values: Mapping[str, Any]) -> Positions:
 
 
 def ends_of(project: Project, streams: Iterable[str]) -> Positions:
-    """Return where sources that are no topics end now."""
+    """Return where sources other than topics end now."""
     ends: Positions = {}
     for stream in streams:
         kind, colon, id_ = stream.partition(":")
