@@ -162,11 +162,9 @@ class Engine(Struct, frozen=True, eq=False):
         return self.kafka.ids(query.topics_read)
 
     def checkpoint(self, query: Query) -> CheckpointFolder:
-
         return checkpoint_folder(self.checkpoints, query.name)
 
     def record(self, query: Query) -> QueryRecord | None:
-
         return read_record(self.files, self.checkpoint(query))
 
     def definition(self, stored: Iterable[str]) -> bytes:

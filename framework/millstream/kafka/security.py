@@ -247,7 +247,6 @@ def jaas_config(module: str, options: Mapping[str, str]) -> str:
 
 
 def jaas_options(config: str) -> dict[str, str]:
-
     return {
         match[1]: match[4]
         if match[4] is not None

@@ -90,7 +90,7 @@ class QueryStatus(Struct):
     repeats: bool = False
     """It was stopped within a batch, which the next start runs again."""
     left_out: dict[str, Diagnostic] = field(default_factory=dict)
-    """Models that failed on their own, and why."""
+    """Models that failed while their query went on, and why."""
     ends: Mapping[str, Position] = field(default_factory=dict)
     """Where the topics ended at the last check."""
 

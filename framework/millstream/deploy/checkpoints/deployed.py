@@ -30,7 +30,6 @@ def deployed_at(files: Files, checkpoints: str) -> Deployed:
 
 
 def never_started(files: Files, checkpoints: str, records: Mapping[str, QueryRecord]) -> frozenset[str]:
-
     return frozenset(
         name
         for name, record in records.items()

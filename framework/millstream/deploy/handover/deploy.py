@@ -2,7 +2,7 @@
 
 Models that are rebuilt have left the queries that they shared with others (`splitting`).
 
-1. Rebuilt queries catch up alongside the running ones, in tables of their own, and send nothing.
+1. Rebuilt queries catch up alongside the running ones, into separate tables, and send nothing.
 2. Queries that change stop between two batches. Rebuilt ones read as far, and stop.
 3. The swap is recorded: from now on, the next command or run completes it.
 4. Tables are swapped, held records are sent, and the queries of the new version start.

@@ -44,7 +44,7 @@ class QueryRecord(Struct, frozen=True):
     folder: str = "spark"
     """The folder of Spark's checkpoint, within the query's folder."""
     left_out: dict[str, dict[str, Any]] = {}
-    """Models that failed on their own: the stored position in each stream from which they miss records."""
+    """Models that failed while the query went on: the stored positions from which they miss records."""
     began: dict[str, Offsets] = {}
     """The offsets where its records begin in each written topic; earlier records are of previous versions."""
     ids: dict[str, str] = {}

@@ -140,4 +140,4 @@ class QueryResult(Struct, frozen=True):
     duplicates: tuple[StateRows, ...] = ()
     """Rows that a dedupe dropped because their key came before."""
     left_out: dict[str, Diagnostic] = {}
-    """Models that failed on their own; the query ran without them."""
+    """Models that failed; the query ran without them."""

@@ -31,7 +31,7 @@ class PlanHints(Struct, frozen=True):
     """By model id and span of its SQL: the share of rows that its filter there keeps. Filters of other models
     may have been merged with it."""
     queries: Literal["shared", "separate", "one"] = "shared"
-    """Whether models with one state share a query, each has its own, or all of the plan is one query."""
+    """Whether models with one state share a query, run in separate ones, or the whole plan is one query."""
 
 
 class PlanChange(Struct, frozen=True):
