@@ -26,6 +26,7 @@ from millstream.plan.nodes import (
     Union,
     Watermark,
 )
+from millstream.plan.nodes.order import in_order
 from millstream.queries.meanings import ColumnMeanings, Facts, written_measures
 
 _KEEPS_ROWS = (Output, Project, Repartition, Union, Watermark)
@@ -179,26 +180,42 @@ class KeptInState:
             elif name != "order":
                 stored_facts.append((name, fact))
         names = [measure.name.lower() for measure in stored]
-        order = [str(names.index(name) + 1) if name in names else name for name in self._selected(node)]
-        written_order = [str(number) for number in range(1, len(names) + 1)]
-        return (
-            [*stored_facts, ("order", ", ".join(order))] if order and order != written_order else stored_facts
-        )
+        written = [str(number) for number in range(1, len(names) + 1)]
+        orders: dict[str, None] = {}
+        for selected in self._selects(node):
+            order = [str(names.index(name) + 1) if name in names else name for name in selected]
+            orders[", ".join(order or written)] = None
+        text = " or ".join(orders)
+        return stored_facts if text == ", ".join(written) else [*stored_facts, ("order", text)]
 
-    def _selected(self, node: Aggregate) -> Iterable[str]:
-        """Return the measures in the order in which they are first read: Spark keeps them in that order.
+    def _selects(self, node: Aggregate) -> Iterator[Iterable[str]]:
+        """Yield the measures in the order in which they are first read: Spark keeps them in that order.
 
-        Projections and filters directly above an aggregate are one SELECT with it: HAVING comes last.
+        Above a watermark, a condition of measures is HAVING or that of a second SELECT. States are equal for
+        sure if their orders are, either way.
+        """
+        yield self._selected(node)
+        if any(isinstance(below, Watermark) for below in in_order((node,))):
+            yield self._selected(node, having=False)
+
+    def _selected(self, node: Aggregate, *, having: bool = True) -> Iterable[str]:
+        """Return the measures in the order in which one SELECT reads them.
+
+        Projections and filters directly above an aggregate are one SELECT with it: HAVING comes last. Without
+        `having`, a condition of measures ends it.
         """
         names = (measure.name.lower() for measure in written_measures(node.measures))
         columns = {name: [name] for name in names}
-        having: list[str] = []
+        last: list[str] = []
         top: Node = node
         while len(above := self._readers.get(id(top), [])) == 1:
             (reader,) = above
             match reader:
                 case Filter():
-                    having += _measures(columns, reader.conditions)
+                    measures = _measures(columns, reader.conditions)
+                    if measures and not having:
+                        break
+                    last += measures
                 case Project():
                     columns = {
                         item.name.lower(): _measures(columns, (item.expression,)) for item in reader.items
@@ -209,7 +226,7 @@ class KeptInState:
         needed = self._needed(top)
         selected = (name for column, read in columns.items() if column in needed for name in read)
         # Without a projection, they are in their own order.
-        return dict.fromkeys((*selected, *having)) if top is not node else ()
+        return dict.fromkeys((*selected, *last)) if top is not node else ()
 
 
 def _measures(columns: Mapping[str, Sequence[str]], expressions: Iterable[Expression]) -> list[str]:

@@ -38,6 +38,7 @@ SHORT = {
     "a join": joins(("e.user_id, h.path", "e.user_id, e.value, h.path", "e.value, e.user_id, e.at, h.path")),
     "a left join of those with a match": joins(("e.user_id", "e.user_id, h.path"), "where h.path is not null", kind="left"),
     "a semi join": joins(("e.user_id", "e.user_id, upper(e.type) as t"), kind="left semi"),
+    "a condition above a window": [*closed(("w.start as b, user_id, s, n",), f"select * from ({WINDOWS})"), *closed(("w.start as b, user_id, s, n",), f"select * from ({WINDOWS})", "where n > 1")],
     "a condition on one side": joins(("e.user_id", "e.user_id, e.value"), "where e.value > 1", kind="full"),
     "a condition in ON that stays": joins(("e.user_id", "e.user_id, e.value"), kind="left", on=f"{ON} and e.value > 1"),
     "fields of a struct": joins(("e.user_id, e.s.a as x", "e.user_id, e.s.b as x"), left=STRUCTS),

@@ -71,15 +71,8 @@ def test_no_query_goes_on_with_other_columns(quick, tmp_path, name):
     assert unsafe(states) == []
 
 
-_ORDER = pytest.mark.xfail(
-    strict=True, reason="a condition above an on_close window changes the order in which Spark keeps its sums"
-)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_ORDER if name == "windows" else ()) for name in LONG]
-)
+@pytest.mark.parametrize("name", LONG)
 def test_no_query_of_any_group_goes_on_with_other_columns(quick, tmp_path, name):
     """The optimized plan is one more edit of the plan as written."""
     states = [
