@@ -22,9 +22,8 @@ from generate import generate
 from playwright.sync_api import Page, sync_playwright
 
 from millstream.compile import compile_project
-from millstream.docs.generate import site_of
+from millstream.docs.generate import site_of, write_site
 from millstream.docs.site_input import gather_input
-from millstream.docs.write import write_site
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 ROUNDS = 5

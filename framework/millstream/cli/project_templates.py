@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from millstream.cli.installation import uv_sources
 from millstream.core.errors import Diagnostic, MillstreamError, reporting_os_errors
 
 FOLDER = Path(__file__).parent / "templates"
@@ -95,3 +98,37 @@ def files_of(folder: Path) -> Iterator[tuple[str, Path]]:
             path = file.relative_to(folder)
             parts = [f".{part.removeprefix(_DOT)}" if part.startswith(_DOT) else part for part in path.parts]
             yield "/".join(parts), file
+
+
+_SOURCES = """\
+
+# Millstream is installed from {0}, so uv gets it there, too. Remove this to use a release.
+[tool.uv.sources]
+millstream = {{ {1} }}
+"""
+
+
+def uv_sources() -> str:
+    """Return the table of `pyproject.toml`; empty for a release, which the package registry has."""
+    try:
+        text = distribution("millstream").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return ""
+    return _sources(json.loads(text)) if text else ""
+
+
+def _sources(direct: dict[str, dict[str, object]]) -> str:
+    """Return the table for a `direct_url.json`: https://packaging.python.org/specifications/direct-url/."""
+    url = str(direct["url"])
+    if "vcs_info" in direct:
+        git, commit = json.dumps(url), json.dumps(direct["vcs_info"]["commit_id"])
+        return _SOURCES.format("a repository", f"git = {git}, rev = {commit}")
+    if not url.startswith("file:"):
+        return _SOURCES.format("an address", f"url = {json.dumps(url)}")
+    path = Path(url2pathname(urlsplit(url).path))
+    if not path.exists():
+        return ""  # a wheel that was removed after its installation
+    editable = ", editable = true" if direct.get("dir_info", {}).get("editable") else ""
+    return _SOURCES.format(
+        "a folder" if path.is_dir() else "a file", f"path = {json.dumps(str(path))}{editable}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -25,11 +26,12 @@ from millstream.plan.from_sql.catalog import (
 )
 from millstream.plan.nodes import METADATA, Column, LoggedRows, Metering, RowCheck
 from millstream.project.imports import python_version
+from millstream.project.secrets import Secret
 from millstream.project.spark_settings import settings_of_results
-from millstream.project.table_locations import table_places
-from millstream.project.values import Project, RowSource, Topic, shuffle_partitions
+from millstream.project.values import Project, RowSource, Target, Topic, shuffle_partitions
 from millstream.sql.query import SqlQuery
 from millstream.sql.values import InputRelation
+from millstream.stores.registry import DEFAULT, configured_stores, store_declaration
 
 _PASSED_ON = ("state", "group", "optimize", "on_bad_record")
 """Options that the plan passes on."""
@@ -195,3 +197,18 @@ def _hints(project: Project) -> ModelHints:
         if counts := of_columns | dict(hints.get("distinct") or {}):
             distinct[id_] = counts
     return ModelHints(keeps, rows, distinct)
+
+
+def table_places(target: Target) -> dict[str, str]:
+    """Return a digest of where each store keeps tables; that of the default store is also under ''."""
+    settings: Mapping[str, Any] = target.settings.get("tables") or {}
+    digests: dict[str, str] = {}
+    for store in configured_stores(settings):
+        address = repr([_text(settings.get(key)) for key in store_declaration(store).location])
+        digests[store] = f"{store} {blake2b(address.encode(), digest_size=8).hexdigest()}"
+    default = _text(settings.get("store")) or DEFAULT
+    return digests | {"": digests.get(default, default)}
+
+
+def _text(value: Any) -> str:
+    return value.reveal() if isinstance(value, Secret) else str(value or "")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from millstream import __version__
 from millstream.compile.assemble import manifest_function, other_nodes, seed_node, source_node
 from millstream.compile.cache import Cache, ContentCache
 from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
-from millstream.compile.descriptions import inherit_descriptions
 from millstream.compile.error_reach import may_follow, misdeclared_topics, readers_of
 from millstream.compile.follow_up_errors import broken_files, without_followups
 from millstream.compile.graph import GraphNode, build_graph, find_cycles
-from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
+from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestColumn, ManifestNode
 from millstream.compile.models import ModelCompiler
 from millstream.compile.native_functions import not_native
 from millstream.compile.options import unknown_rules
@@ -206,3 +206,27 @@ def _manifest(models: ModelCompiler, order: list[str], tests: list[ManifestNode]
         functions={name: manifest_function(project.functions[name]) for name in sorted(project.functions)},
         selectors=project.selectors,
     )
+
+
+def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode]:
+    """Yield the nodes with inherited descriptions; each must come after those that it reads."""
+    descriptions: dict[tuple[str, str], str] = {}
+    for node in nodes:
+        columns = tuple(
+            replace(column, description=inherited)
+            if not column.description and (inherited := _inherited(column, descriptions))
+            else column
+            for column in node.columns
+        )
+        descriptions |= {(node.id, column.name.lower()): column.description for column in columns}
+        yield node if columns == node.columns else replace(node, columns=columns)
+
+
+def _inherited(column: ManifestColumn, descriptions: dict[tuple[str, str], str]) -> str:
+    """Return the common description of a column's origins; empty for a computed column."""
+    if any(origin.kind != "direct" for origin in column.influences):
+        return ""
+    inherited = {
+        descriptions.get((origin.relation, origin.column.lower()), "") for origin in column.influences
+    }
+    return inherited.pop() if len(inherited) == 1 else ""

@@ -15,7 +15,6 @@ from millstream.compile.checks import row_checks
 from millstream.compile.error_reach import ErrorReach
 from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import compile_metrics
-from millstream.compile.names import built_in_names
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import (
     option_expressions,
@@ -43,6 +42,7 @@ from millstream.project.pins import Pins, read_pins
 from millstream.project.templates import THROUGH, Rendered, Renderer
 from millstream.project.values import Metric, NodeReference, Project, SqlFile, TemplateUses
 from millstream.sql.query import SqlQuery
+from millstream.sql.signatures import load_signatures
 from millstream.sql.values import Analysis, InputRelation, RelationColumn, SqlDiagnostic
 
 Progress = Callable[[str, int, int], None]
@@ -573,3 +573,23 @@ def _unreadable(reference: NodeReference, word: str) -> Diagnostic:
     message = f"model '{name}' is materialized as '{word}', whose rows no model can read"
     remedy = "read what it reads; or select the rows in a view, and let both read that"
     return Diagnostic("MS214", message, reference.location, remedy)
+
+
+_ENDINGS = ("_where", "_at")
+"""Suffixes that queries add to names: `queries/python_calls.py`, `queries/emit/error_locations.py`."""
+
+
+def built_in_names(project: Project) -> list[Diagnostic]:
+    """Find functions named like one of Spark, or like what queries call another function."""
+    diagnostics: list[Diagnostic] = []
+    for function in project.functions.values():
+        name, remedy = function.name, f"rename it, for example to my_{function.name}"
+        if name in load_signatures():
+            message = f"'{name}' is a function of Spark"
+            diagnostics.append(Diagnostic("MS318", message, function.location, remedy))
+        for ending in _ENDINGS:
+            other = name.removesuffix(ending)
+            if other != name and other in project.functions:
+                message = f"queries use the name '{name}' to call '{other}'"
+                diagnostics.append(Diagnostic("MS319", message, function.location, remedy))
+    return diagnostics

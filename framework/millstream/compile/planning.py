@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
-from millstream.compile.stored_types import check_stored_types
 from millstream.core.expressions import Expression
-from millstream.core.types import Row
+from millstream.core.types import NULL, VARIANT, Row, Type, types_within
+from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM
-from millstream.outputs.registry import materialization_of
+from millstream.outputs.registry import Materialization, materialization_of
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
@@ -27,8 +29,9 @@ from millstream.plan.nodes import Column, LoggedRows, Metering, Node, RowCheck, 
 from millstream.plan.traits import KnownTraits, Traits
 from millstream.plan.unbounded import unbounded_state
 from millstream.project.values import Project
-from millstream.sql.query import SqlQuery
+from millstream.sql.query import Select, SqlQuery, SqlUnion
 from millstream.sql.values import InputRelation
+from millstream.stores.declaration import StoreDeclaration
 from millstream.stores.registry import store_declaration
 
 
@@ -189,3 +192,57 @@ def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
             return b""
         specs[model.id] = msgspec.Raw(model.spec)
     return msgspec.msgpack.encode(msgspec.structs.replace(catalog, models=specs))
+
+
+def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanProblem]:
+    """Return the columns of a table or a sink that can't be written; `store` is where a table is."""
+    stored = spec.materialization
+    if not stored.stored_as:
+        return []
+    where = f"a record in {stored.sink.encoding}" if stored.sink is not None else store.title
+    diagnostics: list[PlanProblem] = []
+    for column in spec.columns:
+        wrong = next(_refused(stored, store, column.type), None)
+        if wrong is None:
+            continue
+        which = f"is of type {wrong}" if wrong == column.type else f"contains values of type {wrong}"
+        message = f"{where} can't hold '{column.name}', which {which}"
+        start, stop = _span(spec, column.name)
+        remedy = _remedy(column.name, column.type, wrong, by_name=not stop)
+        option = "" if stop else "materialized"
+        diagnostics.append(PlanProblem(spec.id, "MS697", message, remedy, start, stop, option))
+    return diagnostics
+
+
+def _refused(stored: Materialization, store: StoreDeclaration, type_: Type) -> Iterator[Type]:
+    """Yield the types within a column's type that can't be written."""
+    if (sink := stored.sink) is not None:
+        unwritten = format_of(sink.encoding).unwritten
+        yield from (inner for inner in types_within(type_) if inner in unwritten)
+        return
+    yield from (inner for inner in types_within(type_) if str(inner) in store.unstored)
+    yield from (
+        inner for inner in islice(types_within(type_), 1, None) if str(inner) in store.unstored_within
+    )
+
+
+def _remedy(name: str, type_: Type, wrong: Type, *, by_name: bool) -> str:
+    """Say what to compute instead; `by_name` if no expression of the SQL is the column, such as below `*`."""
+    text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(type_))
+    if wrong == NULL:
+        return f"give NULLs and empty values a type: cast(… as {text})"
+    if wrong == VARIANT:
+        return f"write to_json({name})" if type_ == VARIANT else "write to_json(…) of these values"
+    number = "; or compute a number, such as datediff(b, a), or unix_micros(b) - unix_micros(a) of timestamps"
+    cast = f"select * except ({name}), cast({name} as {text}) as {name}" if by_name else f"cast(… as {text})"
+    return f"cast it to text: {cast}{number if wrong == type_ else ''}"
+
+
+def _span(spec: ModelSpec, name: str) -> tuple[int, int]:
+    """Return where the SQL computes a column, if its last SELECT, or the first of a UNION, lists it."""
+    body = spec.query.body
+    while isinstance(body, SqlUnion):
+        body = body.sides[0]
+    items = body.items if isinstance(body, Select) else ()
+    expression = next((item.expression for item in items if item.name.lower() == name.lower()), None)
+    return (0, 0) if expression is None else (expression.start, expression.stop)

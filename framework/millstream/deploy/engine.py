@@ -51,7 +51,6 @@ from millstream.engine.queries.failing_line import at_line, at_test
 from millstream.engine.queries.failures import problem_of
 from millstream.engine.queries.positions import without_earlier
 from millstream.engine.queries.record_sizes import record_sizes
-from millstream.engine.queries.service import Service, service_of
 from millstream.engine.queries.start import QueryContext
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
@@ -64,10 +63,13 @@ from millstream.kafka.cluster import is_embedded
 from millstream.kafka.registry.settings import RegistryAddress
 from millstream.local.broker import shared_broker
 from millstream.local.holders import LockHolder
+from millstream.plan.durations import duration_millis
+from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of, folder_in
+from millstream.project.names import Environment
+from millstream.project.options import PRIORITIES
 from millstream.project.secrets import mask_secrets, secrets_in
-from millstream.project.values import Project, is_local
-from millstream.queries.isolation import check_isolated
+from millstream.project.values import Project, Target, is_local
 from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import match_copies
 from millstream.sources.positions import Positions, Range, Read, ends_of
@@ -481,3 +483,34 @@ def _jars(job: Job, tell: Tell) -> list[Path]:
     if reported:
         tell(SetupStep("jars", "fetched", done=True))
     return jars
+
+
+def check_isolated(queries: Iterable[Query], environment: Environment | None) -> None:
+    """Raise if a query would write a topic or table of production."""
+    if environment is None:
+        return
+    for query in queries:
+        for output in query.model_outputs:
+            if output.written_as != "nothing":
+                environment.check(output.model, output.topic)
+        for topic in query.dead_letter_topics:
+            environment.check("", topic)
+
+
+class Service(Struct, frozen=True):
+    latency: float | None
+    """The seconds within which results shall be stored."""
+    priority: int
+    every: str | None = None
+    """The trigger of its own, if the run has an interval or none."""
+
+
+def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
+    """Return the shortest latency and the highest priority of a query's stored models."""
+    models = [catalog.models[id_] for id_ in query.stored if id_ in catalog.models]
+    latencies = [model.latency or target.settings.get("latency") for model in models]
+    return Service(
+        min((duration_millis(latency) / 1000 for latency in latencies if latency), default=None),
+        max((PRIORITIES.index(model.priority) for model in models), default=PRIORITIES.index("normal")),
+        next((model.every for model in models if model.every), None),  # such a table has a query of its own
+    )

@@ -10,17 +10,36 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from millstream.explain.rates import estimate_rates
-from millstream.explain.sizes import row_size
+from millstream.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Row,
+    Type,
+)
 from millstream.plan.nodes import (
+    Aggregate,
+    Column,
     Decode,
+    Expand,
+    Filter,
+    Join,
     Node,
+    Opaque,
     Output,
     Plan,
     Project,
     Repartition,
     SourceScan,
+    Stateful,
+    TemporalJoin,
     TopicScan,
+    Union,
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
@@ -220,3 +239,79 @@ def cost_table(*costs: Cost) -> list[tuple[str, tuple[str, ...]]]:
 
 def format_number(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) or abs(number) >= 10 else f"{number:,.1f}"
+
+
+_FIXED = (BOOLEAN, *INTEGERS, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+class ValueSize(Struct, frozen=True):
+    """`exact` is false if the length of a text, list or map is unknown; `bytes` is then a lower bound."""
+
+    bytes: int
+    exact: bool = True
+
+
+def row_size(columns: Iterable[Column]) -> ValueSize:
+    """Return the size of Spark's UnsafeRow: 8 bytes for each column, and a bit for NULL."""
+    sizes = [_size(column.type) for column in columns]
+    bits = 8 * -(-len(sizes) // 64)
+    return ValueSize(bits + sum(size.bytes for size in sizes), all(size.exact for size in sizes))
+
+
+def _size(type_: Type) -> ValueSize:
+    match type_:
+        case Decimal(precision=precision):
+            return ValueSize(8 if precision <= 18 else 24)
+        case Row(fields=fields):
+            inner = row_size(Column(field.name, field.type) for field in fields)
+            return ValueSize(8 + inner.bytes, inner.exact)
+        case _:
+            return ValueSize(8, type_ in _FIXED)
+
+
+class _Rate(Struct, frozen=True):
+    rows: float | None
+    applied: frozenset[str] = frozenset()
+    """Models whose `keeps` is already included, since a split filter must not apply it twice."""
+
+
+_UNKNOWN = _Rate(None)
+
+
+def estimate_rates(order: Iterable[Node], hints: PlanHints) -> dict[int, float | None]:
+    """Return rows per second by a node's `id`; for an aggregate or dedupe, its input is an upper bound."""
+    by_node: dict[int, _Rate] = {}
+    for node in order:
+        by_node[id(node)] = _rate(node, [by_node[id(child)] for child in node.inputs], hints)
+    return {key: rate.rows for key, rate in by_node.items()}
+
+
+def _rate(node: Node, inputs: list[_Rate], hints: PlanHints) -> _Rate:
+    match node:
+        case TopicScan() | SourceScan():
+            return _Rate(hints.rows_per_second.get(node.relation))
+        case Filter():
+            return _filtered(node, inputs[0], hints)
+        case Union():
+            rows = [rate.rows for rate in inputs if rate.rows is not None]
+            return _Rate(sum(rows)) if len(rows) == len(inputs) else _UNKNOWN
+        case Aggregate():
+            # `keeps` may be applied again, because a filter above it is about groups.
+            return inputs[0]
+        case TemporalJoin():
+            return inputs[0]
+        case Expand() | Stateful() | Opaque() | Join():
+            return _UNKNOWN
+    return inputs[0] if inputs else _UNKNOWN
+
+
+def _filtered(node: Filter, rate: _Rate, hints: PlanHints) -> _Rate:
+    if rate.rows is None:
+        return rate
+    selective = [model for model in node.models if model in hints.keeps]
+    if len(node.models) == 1 and selective and selective[0] not in rate.applied:
+        return _Rate(rate.rows * hints.keeps[selective[0]], rate.applied | set(selective))
+    if len(node.models) > 1 and len(selective) == len(node.models):
+        # The filter passes what any of several models keeps; each of them filters again later.
+        return _Rate(rate.rows * min(1.0, sum(hints.keeps[model] for model in selective)), rate.applied)
+    return rate

@@ -12,16 +12,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from msgspec import Struct, field
 
-from millstream.deploy.checkpoints.positions import local_positions
+from millstream.deploy.checkpoints.files import checkpoint_folder, read_record, read_so_far
 from millstream.kafka.clients import PATIENCE, Admin
 from millstream.kafka.consuming import first_times
 from millstream.kafka.groups import group_of
 from millstream.kafka.offsets import OffsetBounds, PartitionKey, topic_bounds
+from millstream.project.folders import local_path
 from millstream.project.values import Project
 from millstream.queries.values import Query
-from millstream.sources.positions import ends_of
+from millstream.sources.positions import Positions, ends_of
 from millstream.sources.registry import source_declaration
 from millstream.sources.topic.positions import offsets_in
+from millstream.stores.files import LocalFiles
 
 Read = Mapping[str, Mapping[int, int]]
 """The next record to read, by topic and partition."""
@@ -155,3 +157,12 @@ def _committed(admin: Admin, group: str, topics: Collection[str]) -> Read:
         if position.topic in topics and position.offset >= 0:
             offsets.setdefault(position.topic, {})[position.partition] = position.offset
     return offsets
+
+
+def local_positions(checkpoints: str, query: str) -> Positions | None:
+    """Return up to where a query has read its streams; None if checkpoints are elsewhere."""
+    if local_path(checkpoints) is None:
+        return None
+    files, folder = LocalFiles(), checkpoint_folder(checkpoints, query)
+    record = read_record(files, folder)
+    return {} if record is None else read_so_far(files, folder.spark(record), record.signature.topics)

@@ -25,8 +25,7 @@ from millstream.project.shapes import (
     SeedShape,
     UnitTestShape,
 )
-from millstream.project.source_shapes import PropertiesShape, kinds_for, properties_shape
-from millstream.project.sources import read_sources
+from millstream.project.source_shapes import PropertiesShape, SourceShape, kinds_for, properties_shape
 from millstream.project.values import (
     DataTest,
     DeclaredColumn,
@@ -38,6 +37,7 @@ from millstream.project.values import (
     UnitTest,
 )
 from millstream.project.yaml import node_value, parse_yaml
+from millstream.sources.registry import KINDS, source_declaration
 
 
 class SeedProperties(Struct, frozen=True):
@@ -253,3 +253,19 @@ def _hints(shape: ModelShape, hints: HintsShape | None) -> dict[str, Any]:
             if (value := getattr(hints, name))
         }
     return {name: value for name, value in hint_values.items() if value is not None}
+
+
+def read_sources(
+    reader: ColumnReader, shapes: list[SourceShape], kinds: tuple[str, ...] = KINDS
+) -> tuple[DeclaredSource, ...]:
+    """Return what all sources declare; a source may be written in several parts."""
+    declared: list[tuple[str, SourceShape, Shape]] = []
+    for source in shapes:
+        reader.check_name(source, source.name, "source")
+        for kind in kinds:
+            source_declaration(kind).check(reader, source)
+            declared += [(kind, source, shape) for shape in getattr(source, source_declaration(kind).key)]
+    names = {id(shape): f"{source.name}.{getattr(shape, 'name', '')}" for _, source, shape in declared}
+    titles = " or ".join(dict.fromkeys(source_declaration(kind).title for kind, _, _ in declared))
+    reader.check_unique([shape for _, _, shape in declared], lambda shape: names[id(shape)], titles)
+    return tuple(source_declaration(kind).read(reader, source, shape) for kind, source, shape in declared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from msgspec import Struct
@@ -21,10 +21,12 @@ from millstream.plan.nodes import (
     Repartition,
     Stateful,
     TableScan,
+    TopicScan,
     reads_of,
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
+from millstream.project.options import EXACTLY_ONCE
 from millstream.queries.batches import Batches, OutputSql, batches_sql
 from millstream.queries.branches import OutputBranch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
@@ -33,8 +35,6 @@ from millstream.queries.emit.bad_records import drops_by, goods_of, read_goods
 from millstream.queries.emit.error_locations import nested_calls
 from millstream.queries.fan_out import fits_fan_out
 from millstream.queries.format_functions import decoding_calls, encoding_functions
-from millstream.queries.guarantee import sends_exactly_once
-from millstream.queries.large_records import too_large
 from millstream.queries.lock import AssignedGroup, GroupMember
 from millstream.queries.maintaining import maintaining_functions, maintaining_of
 from millstream.queries.matched_groups import copying_columns
@@ -59,6 +59,7 @@ from millstream.queries.values import (
     TableOutput,
     Target,
     ToKafka,
+    TooLarge,
     ViewOutput,
     WriterOutput,
 )
@@ -368,3 +369,33 @@ def _unions(order: Sequence[Node]) -> int:
     """Return how many reads of topics come on top of one read for each."""
     scans = [node.relation for node in order if isinstance(node, Decode)]
     return len(scans) - len(set(scans))
+
+
+# All records of a batch are in one transaction, so the strongest guarantee of a query's outputs is that of
+# all.
+
+
+def sends_exactly_once(targets: Iterable[Target], of_target: str) -> bool:
+    """Whether a query with these outputs sends records in transactions; `of_target` is the default."""
+    sent = (target for target in targets if target.written_as == "record")
+    return any((target.guarantee or of_target) == EXACTLY_ONCE for target in sent)
+
+
+def too_large(output: Output) -> TooLarge | None:
+    """Return what its `on_bad_record` says, or that of the source whose records it sends on one by one.
+
+    None if the query stops: that is the default, and above groups and joins only the model itself can say
+    another. Dead letters go to the topic of the first source.
+    """
+    nodes = in_order((output,))
+    counted = counted_source(output)
+    decodes = {node.relation: node for node in nodes if isinstance(node, Decode)}
+    source = decodes.get(counted)
+    policy = output.options.get("on_bad_record") or (source.on_bad_record if source else "fail")
+    if policy == "skip":
+        return TooLarge()
+    scans = [node for node in nodes if isinstance(node, TopicScan)]
+    if policy != "dead_letter" or not scans:
+        return None
+    read = next((scan for scan in scans if scan.relation == counted), scans[0])
+    return TooLarge(read.dead_letters)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
@@ -17,12 +18,12 @@ from millstream.plan.from_sql.catalog import Catalog, ModelHints
 from millstream.plan.from_sql.plan import PlannedModels, build_models
 from millstream.plan.from_sql.unchanged_nodes import UnchangedModels, unchanged_models
 from millstream.plan.nodes import Node, Output, Plan
+from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.optimizer.driver import OptimizedPlan, optimize_plan
 from millstream.plan.optimizer.rule_selection import select_rules, switched_off
 from millstream.plan.optimizer.rules import SHARING
 from millstream.plan.optimizer.rules.delay_costly import delay_costly
-from millstream.plan.unshared_models import with_own_nodes
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.queries.lock import Lock
 from millstream.queries.plan import (
@@ -261,3 +262,17 @@ def hints_of(catalog: Catalog, *, one_query: bool = False) -> PlanHints:
         returns={name: function.returns for name, function in catalog.functions.items()},
         queries="one" if one_query else "shared" if grouped else "separate",
     )
+
+
+def with_own_nodes(plan: Plan, models: Collection[str]) -> Plan:
+    """Return a plan in which no other output reads a node of some models."""
+    return Plan(tuple(_copied(output) if output.model in models else output for output in plan.outputs))
+
+
+def _copied(output: Output) -> Output:
+    copies: dict[int, Node] = {}
+    for node in in_order((output.input,)):
+        inputs = [copies[id(input_node)] for input_node in node.inputs]
+        models = tuple(dict.fromkeys((*node.models, output.model)))  # rules don't apply to nodes of its own
+        copies[id(node)] = replace(node.with_inputs(*inputs) if inputs else node, models=models)
+    return replace(output, input=copies[id(output.input)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,7 @@ from millstream.core.types import STRING
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
 from millstream.stores.local import LocalTables, local_tables, store_of
-from millstream.stores.tables.descriptions import answer_description
-from millstream.stores.tables.relations import StoredRelation, named_tables
+from millstream.stores.tables.relations import StoredRelation, missing_table, named_tables
 from millstream.stores.tables.values import Answer
 from millstream.stores.tables.words import writing_word
 
@@ -93,3 +93,28 @@ def _run_in_datafusion(
             typed = [(column.name, column.type or STRING) for column in seed.columns]
             opened.add_rows(table, typed, typed_rows(project.root, seed, project.zone))
         return opened.answer(sql, project.relations, limit)
+
+
+_NAME = r"(?P<name>[\w.`\"]+)"
+_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
+_COLUMNS = re.compile(
+    rf"(?:show\s+columns\s+(?:from|in)|desc(?:ribe)?(?:\s+table)?)\s+{_NAME}", re.IGNORECASE
+)
+
+
+def answer_description(sql: str, relations: Mapping[str, StoredRelation]) -> Answer | None:
+    """Return the answer to a statement of this kind; None for all others."""
+    text = sql.strip(" \t\r\n;")
+    if _TABLES.fullmatch(text):
+        rows = sorted(
+            (relation.name, relation.kind, len(relation.columns))
+            for relation in relations.values()
+            if relation.at_rest
+        )
+        return Answer(("table", "kind", "columns"), rows)
+    if match := _COLUMNS.fullmatch(text):
+        name = re.sub(r"[`\"]", "", match["name"])
+        if (relation := relations.get(name.lower())) is None:
+            raise MillstreamError(missing_table(name, relations))
+        return Answer(("column", "type"), list(relation.columns))
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints.environments import restore_environment
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.project.folders import target_folder
-from millstream.project.values import UnitTest
+from millstream.project.values import Function, Project, UnitTest
 from millstream.queries.topology import read_catalog
 from millstream.testing.coverage.measure import measure_coverage
 from millstream.testing.coverage.paths import RowCoverage
@@ -26,7 +27,6 @@ from millstream.testing.data.run import DataTests
 from millstream.testing.data.stored import StoredRelations
 from millstream.testing.spark import shared_spark
 from millstream.testing.units.files import YamlFiles
-from millstream.testing.units.function_stubs import stub_functions
 from millstream.testing.units.read import read_overrides, read_unit_test
 from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.run import RunContext
@@ -194,3 +194,24 @@ class TestSession:
 
     def close(self) -> None:
         self._stack.close()
+
+
+_IMPORTS = "import datetime\nfrom decimal import Decimal\n\n"
+
+
+def stub_functions(project: Project, values: Mapping[str, Any], folder: Path) -> Project:
+    """Return the project with stubs, in generated files, for some functions."""
+    if not values:
+        return project
+    stubs = {name: _stub(project.functions[name], value, folder) for name, value in values.items()}
+    return replace(project, functions={**project.functions, **stubs})
+
+
+def _stub(function: Function, value: Any, folder: Path) -> Function:
+    body = f"yield from {value!r}" if function.table else f"return {value!r}"
+    names = ", ".join(parameter.name for parameter in function.parameters)
+    text = f"{_IMPORTS}def {function.name}({names}):\n    {body}\n"
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    file = folder / f"{function.name}_{digest}.py"
+    file.write_text(text, encoding="utf-8")
+    return replace(function, path=str(file), digest=digest)

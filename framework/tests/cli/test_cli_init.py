@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.commands import MILLSTREAM
 
-from millstream.cli import installation
+from millstream.cli import project_templates
 from millstream.cli.project_templates import FOLDER, NAMES, TEMPLATES
 
 if sys.version_info >= (3, 11):
@@ -203,7 +203,7 @@ def test_the_project_depends_on_millstream(run, here):
 def test_uv_gets_millstream_where_it_is_installed_from(tmp_path, direct, source):
     folder = tmp_path / "a folder"
     folder.mkdir()
-    text = installation._sources(direct | {"url": direct["url"].replace("FOLDER", folder.as_uri())})
+    text = project_templates._sources(direct | {"url": direct["url"].replace("FOLDER", folder.as_uri())})
     setting = tomllib.loads(text).get("tool", {}).get("uv", {}).get("sources", {}).get("millstream")
     assert setting == (
         source and {key: str(folder) if text == "PATH" else text for key, text in source.items()}

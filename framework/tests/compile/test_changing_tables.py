@@ -5,7 +5,7 @@ from support.runs import job_of
 from support.sql_plans import project
 
 from millstream.compile import compile_project
-from millstream.engine.queries.service import service_of
+from millstream.deploy.engine import service_of
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type, at from {{ source('shop', 'events') }}"
 ORDER, USER, SEED = "{{ ref('orders') }}", "{{ source('shop', 'users') }}", "{{ ref('products') }}"

@@ -5,7 +5,7 @@ from support.runs import job_of
 from support.sql_plans import project
 
 from millstream.compile import compile_project
-from millstream.engine.queries.service import Service, service_of
+from millstream.deploy.engine import Service, service_of
 
 ORDERS = "{{ config(materialized='table', unique_key='user_id') }} select user_id, amount, type from {{ source('shop', 'events') }}"
 VISITS = "{{ config(materialized='table', unique_key='visitor') }} select visitor, path from {{ source('shop', 'hits') }}"

@@ -11,10 +11,9 @@ from millstream.compile import compile_project
 from millstream.compile.manifest import Compiled
 from millstream.docs.export import exported_project
 from millstream.docs.exporters.project import ExportedProject
-from millstream.docs.generate import site_of
+from millstream.docs.generate import site_of, write_site
 from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import Site
-from millstream.docs.write import write_site
 from millstream.results.results import ModelResult, RunResults, write_results
 from millstream.results.test_results import (
     MissedPath,

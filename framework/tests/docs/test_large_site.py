@@ -7,9 +7,8 @@ from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
 from millstream.compile.manifest import Manifest, ManifestNode
-from millstream.docs.generate import site_of
+from millstream.docs.generate import site_of, write_site
 from millstream.docs.site_input import SiteInput
-from millstream.docs.write import write_site
 
 pytestmark = pytest.mark.long
 FOLDERS, PER_FOLDER = ("raw", "clean", "daily", "reports"), 400

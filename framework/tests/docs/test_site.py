@@ -8,11 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Manifest
-from millstream.docs.generate import files_of_texts, site_of
+from millstream.docs.generate import data_script, files_of_texts, site_files, site_of, write_site
 from millstream.docs.outcomes import coverage_by_model, entry_results
 from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import EntrySql, Site
-from millstream.docs.write import data_script, site_files, write_site
 from millstream.results.test_results import TestResult, TestResults
 
 EXAMPLE = Path(__file__).resolve().parents[3]

@@ -8,9 +8,9 @@ from support.runs import create_topics, job_of, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.deploy.engine import Service, service_of
 from millstream.deploy.values import BatchCompleted
 from millstream.engine.queries.batch_sizes import FIRST, GROWTH
-from millstream.engine.queries.service import Service, service_of
 
 pytestmark = SPARK_WARNINGS
 

@@ -6,7 +6,7 @@ from stores.test_small_merges import COLUMNS, VALUES
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import parse_type
-from millstream.engine.queries.lookups import Lookups, looking_up
+from millstream.engine.queries.start import Lookups, looking_up
 from millstream.plan.nodes import Column
 from millstream.queries.values import StaticRead, TableOutput
 from millstream.stores.delta.folder import DeltaFolder

@@ -7,7 +7,7 @@ from support.running import running
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.values import BatchCompleted, QueryFailed, QueryRunning, SetupStep
-from millstream.runner.commands.clock import Clock
+from millstream.runner.commands.run import Clock
 
 pytestmark = SPARK_WARNINGS
 

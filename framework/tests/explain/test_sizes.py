@@ -1,7 +1,7 @@
 import pytest
 
 from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, Array, Decimal, Field, Row
-from millstream.explain.sizes import ValueSize, row_size
+from millstream.explain.savings import ValueSize, row_size
 from millstream.plan.nodes import Column
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from millstream.core.types import BIGINT, STRING, Field
-from millstream.engine.queries.change_records import FollowedBatch, change_records, source_of
+from millstream.engine.queries.table_changes import FollowedBatch, change_records, source_of
 from millstream.formats.changes import envelope_fields
 
 SCHEMA = "topic string, key binary, value binary, _had struct<value: binary>"

@@ -8,7 +8,7 @@ from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.types import DOUBLE, INT, STRING
-from millstream.engine.queries.few_keys import with_few_keys
+from millstream.engine.queries.maintained import with_few_keys
 from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.plan.nodes import Column
 from millstream.project.values import Target

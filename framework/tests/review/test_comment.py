@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.review.formats.escape import escape_code, escape_sentence, escape_text, fence_code
-from millstream.review.formats.markdown import LARGEST, write_comment
+from millstream.review.formats.markdown import (
+    LARGEST,
+    escape_code,
+    escape_sentence,
+    escape_text,
+    fence_code,
+    write_comment,
+)
 from millstream.review.values import BaseVersion, ColumnChange, EditedLine, NodeChange, QueryChange, Review
 
 EMPTY = Review(project="shop", target="local", against=BaseVersion("main", "abc"))

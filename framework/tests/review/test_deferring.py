@@ -6,10 +6,10 @@ import pytest
 from millstream.compile import compile_project
 from millstream.compile.environments import in_environment
 from millstream.core.errors import MillstreamError
+from millstream.deploy.engine import check_isolated
 from millstream.deploy.planning.definitions import definition_of, running_project
 from millstream.deploy.planning.records import Deployed, new_record
 from millstream.project.names import Environment
-from millstream.queries.isolation import check_isolated
 from millstream.queries.topology import compiled_topology, physical_of, read_catalog
 from millstream.queries.values import DeadLetters, SinkOutput, TableOutput
 from millstream.review.deferring import find_deferred

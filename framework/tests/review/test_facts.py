@@ -4,10 +4,10 @@ import pytest
 from support.reviews import query, reviewed, version, written
 
 from millstream.core.types import parse_type
+from millstream.review.contracts import find_misfits
 from millstream.review.deployment import untouched_columns
 from millstream.review.formats.text import text_lines
 from millstream.review.rebuild_cost import ReplayFigures, TopicFacts, format_duration, plan_rebuild
-from millstream.review.type_compatibility import find_misfits
 
 SINK = "{{ config(materialized='sink', key='user_id') }}\n"
 TABLE = "{{ config(materialized='table', unique_key='user_id') }}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 import msgspec
 from click.exceptions import Exit
+from confluent_kafka import Message
 from msgspec import structs
 
 from millstream.cli.environments import defer_as_built
@@ -27,9 +29,9 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.connection import connect_kafka
 from millstream.kafka.consuming import all_records, first_offsets, follow_records, newest_records
 from millstream.kafka.registry.writers import registry_writers
-from millstream.kafka.repeated_records import FirstSent
-from millstream.kafka.topic_decoding import TopicDecoding
+from millstream.kafka.topic_decoding import TopicDecoding, bytes_of, headers_of
 from millstream.kafka.topic_names import readings_of
+from millstream.outputs.kinds import BATCH, POSITION
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -194,3 +196,49 @@ def _writing(to: Path | None) -> Iterator[TextIO]:
         to.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
     ):
         yield file
+
+
+_BITS = 13
+"""Of an offset, within a page of offsets. A page of a thousand bytes has a bit for each."""
+
+
+class FirstSent:
+    """Passes the first record of each position.
+
+    A position belongs to a topic, and to a query with its checkpoint, since a rebuild sends other records of
+    the same positions. A record without a position always passes.
+    """
+
+    def __init__(self) -> None:
+        self._pages: defaultdict[tuple[str, str, str, int], bytearray] = defaultdict(_page)
+        self.repeated = 0
+        """How many records were left out."""
+        self.unplaced = 0
+        """How many had no position."""
+
+    def of(self, messages: Iterable[Message]) -> Iterator[Message]:
+        for message in messages:
+            if self._is_first(message):
+                yield message
+            else:
+                self.repeated += 1
+
+    def _is_first(self, message: Message) -> bool:
+        headers = {name: bytes_of(value) or b"" for name, value in headers_of(message)}
+        position = headers.get(POSITION, b"").decode(errors="replace")
+        partition, _, offset = position.rpartition("-")
+        if not partition or not offset.isdecimal():
+            self.unplaced += 1
+            return True
+        sender = headers.get(BATCH, b"").decode(errors="replace").rpartition("/")[0]
+        number, slot = divmod(int(offset), 1 << _BITS)
+        key = (message.topic() or "", sender, partition, number)
+        page = self._pages[key]
+        index, bit = slot >> 3, 1 << (slot & 7)
+        first = not page[index] & bit
+        page[index] |= bit
+        return first
+
+
+def _page() -> bytearray:
+    return bytearray(1 << (_BITS - 3))

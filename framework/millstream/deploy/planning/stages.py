@@ -19,8 +19,8 @@ from millstream.deploy.planning.records import (
     moved_models,
     taken_over_tables,
 )
-from millstream.deploy.planning.refusals import double_count_error, refuse_query
-from millstream.queries.double_counting import counted_twice, with_readers
+from millstream.queries.commands import APPLY, continue_command, rebuild_command
+from millstream.queries.double_counting import DoubleCount, counted_twice, with_readers
 from millstream.queries.lock import Lock
 from millstream.queries.values import Query
 from millstream.queries.verdict import AcceptedModels, Verdict, compare_signatures
@@ -237,3 +237,33 @@ def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) ->
     double_counts = list(counted_twice(rebuilt_queries, others))
     if double_counts:
         raise MillstreamError(*map(double_count_error, double_counts))
+
+
+def refuse_query(query: Query, verdict: Verdict, models: Sequence[str] = ()) -> Diagnostic:
+    """Return the error for a query that can't continue; only some of its `models` may be why."""
+    concerned = [model for model in query.stored if model in models] or list(query.stored)
+    title = (
+        query.title
+        if len(concerned) == len(query.stored)
+        else ", ".join(m.rpartition(".")[2] for m in concerned)
+    )
+    # The only state of a query often has its name.
+    reasons = "; ".join(reason.removeprefix(f"{title}: ") for reason in verdict.reasons)
+    others = [model.rpartition(".")[2] for model in query.stored if model not in concerned]
+    shared = f"; {', '.join(others)} shares its query, and continues then" if len(others) == 1 else ""
+    shared = f"; {', '.join(others)} share its query, and continue then" if len(others) > 1 else shared
+    if verdict.kind in {"stored", "mixed"}:
+        code = "MS871" if verdict.kind == "mixed" else "MS880"
+        remedy = f"continue from here with {continue_command(query, verdict)}, or rebuild: {APPLY}"
+        return Diagnostic(code, f"{title}: {reasons}", None, remedy)
+    message = f"{title} can't continue from its checkpoint: {reasons}{shared}"
+    remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
+    return Diagnostic("MS870", message, None, remedy)
+
+
+def double_count_error(double: DoubleCount) -> Diagnostic:
+    """Return the error for a query that would count rows twice."""
+    message = (
+        f"{double.writer.title} would send its rows again, and {double.reader.title} would count them twice"
+    )
+    return Diagnostic("MS882", message, None, f"rebuild both: {rebuild_command([double.model])}")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.deployed import deployed_at, never_started
+from millstream.deploy.checkpoints.files import checkpoint_folder, records_in
 from millstream.deploy.checkpoints.joined_swap import JoinedSwap
 from millstream.deploy.checkpoints.swap import swap_together
 from millstream.deploy.engine import Engine
@@ -16,10 +17,11 @@ from millstream.deploy.planning.intents import resume_intent
 from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.deploy.planning.stages import KeepPrevious, Reset, Stage, Swap, plan_stages
 from millstream.deploy.stages.apply import begin_apply, end_apply
-from millstream.deploy.stages.dropped_models import drop_no_longer_built
 from millstream.deploy.stages.prepare import reset_query
+from millstream.kafka.clients import admin_of
+from millstream.kafka.environment_removal import remove_topics
 from millstream.queries.lock import Lock
-from millstream.queries.values import Query
+from millstream.queries.values import Query, TableOutput
 
 
 def stages_of_queries(
@@ -97,3 +99,20 @@ def update_lock(engine: Engine, started: Collection[str]) -> None:
     now = lock_after(engine, started)
     if now != (checkpoints.read_lock(engine.files, engine.checkpoints) or Lock()):
         checkpoints.write_lock(engine.files, engine.checkpoints, now)
+
+
+def drop_no_longer_built(engine: Engine) -> None:
+    """Remove tables, topics and checkpoints of models that the environment built before."""
+    environment = engine.job.project.target.environment
+    if environment is None:
+        return
+    built = {id_ for query in engine.job.physical.queries for id_ in query.stored}
+    for name, record in records_in(engine.files, engine.checkpoints).items():
+        gone = {id_: topic for id_, topic in (record.outputs or {}).items() if id_ not in built}
+        for id_, topic in gone.items():
+            if not topic:
+                engine.tables.drop(TableOutput(id_))
+        topics = [topic for topic in gone.values() if topic.startswith(environment.prefix)]
+        remove_topics(admin_of(engine.kafka.cluster), topics)
+        if gone.keys() == (record.outputs or {}).keys():
+            engine.files.remove(checkpoint_folder(engine.checkpoints, name).folder)

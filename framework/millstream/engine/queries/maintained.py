@@ -17,12 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType
 
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
 from millstream.engine.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
-from millstream.engine.queries.few_keys import with_few_keys
 from millstream.engine.queries.small_batches import EvaluatedBatch, evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
 from millstream.plan.nodes.maintenance import (
@@ -346,3 +346,27 @@ def change_trigger(session: SparkSession, plan: TableMaintenance, changes: list[
     return session.sql(
         "\nunion all\n".join(f"select {items}, false as _deleted from {quote_name(view)}" for view in changes)  # noqa: S608
     )
+
+
+_MOST = 1_000
+_COMPARED = (StringType(), ShortType(), IntegerType(), LongType(), DateType())
+"""The types of which Spark and databases find the same values equal."""
+
+
+def with_few_keys(rows: DataFrame, keys: EvaluatedBatch, names: Sequence[str]) -> DataFrame:
+    """Leave out rows that have none of the keys, as far as conditions on single columns can tell.
+
+    `names` are the columns that are compared with those of `keys`, in this order.
+    """
+    if not keys.few or keys.count() > _MOST:
+        return rows
+    types = {field.name.lower(): field.dataType for field in rows.schema}
+    key_rows = keys.rows.collect()
+    for name, field in zip(names, keys.rows.schema, strict=True):
+        if field.dataType not in _COMPARED or types[name.lower()] != field.dataType:
+            continue
+        values = {row[field.name] for row in key_rows}
+        column = f.col(quote_name(name))
+        is_one = column.isin([value for value in values if value is not None])
+        rows = rows.where(is_one | column.isNull() if None in values else is_one)
+    return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import count
 
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import quote_name
@@ -29,7 +30,6 @@ from millstream.engine.queries.deliveries import (
     with_batch,
     write_records,
 )
-from millstream.engine.queries.lookups import looking_up
 from millstream.engine.queries.maintained import TableDifferences
 from millstream.engine.queries.record_maker import RecordMaker
 from millstream.engine.queries.repeated_records import first_sent
@@ -60,6 +60,7 @@ from millstream.queries.values import (
     PerBatch,
     Query,
     SourceRead,
+    StaticRead,
     StreamRead,
     TableMaintenance,
     ToKafka,
@@ -69,6 +70,7 @@ from millstream.sources.positions import Range
 from millstream.sources.spark import spark_source
 from millstream.sources.topic import spark as topic_reads
 from millstream.sources.topic.positions import offset_ranges
+from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import MAINTAINED, TableVersion
 
 _WINDOW = "spark.timeWindow"
@@ -378,3 +380,50 @@ def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int
             return in_turn(looking_up(batch_function(how, stores), context.tables, query.reads), stores)
         case ToKafka():
             return in_turn(lambda rows, number: write_records(rows, stores, number), stores)
+
+
+# Spark reads a Delta table in several jobs, for each statement of a batch, which cost more than a small
+# batch.
+
+
+class Lookups:
+    """The views of one query's tables at rest."""
+
+    def __init__(self, tables: Tables, reads: Iterable[StaticRead]) -> None:
+        self._tables = tables
+        self._reads = [read for read in reads if not read.relation.startswith("seed.")]
+        self._copied: dict[str, TableVersion] = {}
+        """The versions whose rows are in the driver, by view."""
+        self._schemas: dict[str, StructType] = {}
+
+    def refresh(self, session: SparkSession) -> None:
+        """Let all views show the newest versions; those that Spark reads itself show them in each batch."""
+        if not takes_fast_paths(session):
+            return
+        for read in self._reads:
+            version = self._copied.get(read.view)
+            copied = self._tables.copied(read.relation, version)
+            if copied is None:
+                if version is not None:
+                    del self._copied[read.view]
+                    self._tables.view(session, read)
+            elif copied.version != version:
+                if read.view not in self._schemas:
+                    self._schemas[read.view] = session.table(read.view).schema
+                schema = self._schemas[read.view]
+                rows = session.createDataFrame(copied.rows.select(schema.names), schema=schema)
+                rows.createOrReplaceTempView(read.view)
+                self._copied[read.view] = copied.version
+
+
+def looking_up(
+    work: Callable[[DataFrame, int], None], tables: Tables, reads: Iterable[StaticRead]
+) -> Callable[[DataFrame, int], None]:
+    """Return a function that works on a batch with the newest versions of the tables that it looks up."""
+    lookups = Lookups(tables, reads)
+
+    def each_batch(batch: DataFrame, number: int) -> None:
+        lookups.refresh(batch.sparkSession)
+        work(batch, number)
+
+    return each_batch

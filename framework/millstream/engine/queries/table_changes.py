@@ -11,18 +11,21 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from millstream import __version__
 from millstream.core.expressions import quote_name
-from millstream.engine.queries.change_records import HAD, FollowedBatch, change_records, source_of
 from millstream.engine.queries.deliveries import BatchWriter, batch_function, sink_records, store_batch
-from millstream.engine.queries.earlier_sql import has_records_of_earlier_sql
 from millstream.engine.queries.small_batches import evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
-from millstream.queries.values import PerBatch, Query
-from millstream.stores.files import path_in
+from millstream.formats.changes import CREATED, DELETED, READ, UPDATED
+from millstream.queries.meanings import digest_text
+from millstream.queries.values import PerBatch, Query, QuerySignature
+from millstream.stores.files import path_in, read_json, write_json
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.spark import COMMITTED, COMMITTED_AT, KIND
 
@@ -160,3 +163,120 @@ def _only_changed(before: DataFrame, *, doubtful: Sequence[str], first: bool) ->
         return joined.where(f.when(tombstone, needed).otherwise(~same)).select(*records.columns, HAD)
 
     return only_changed
+
+
+# An edit may be accepted without a rebuild: then a query continues from its checkpoint, and records stay as
+# they are until their row changes. What the new SQL gives for a row as it was says nothing about such a
+# record.
+
+
+_FILE = "_millstream_computed.json"
+"""In the folder of a checkpoint."""
+
+
+class _Computed(Struct, frozen=True):
+    models: dict[str, str]
+    """By model, a digest of all that decides its records."""
+    mixed: bool
+    """Some of the records may be from another version."""
+
+
+def has_records_of_earlier_sql(session: SparkSession, signature: QuerySignature, checkpoint: str) -> bool:
+    """Record by which SQL a query computes records, and return whether others may be in its topics."""
+    files, path = files_of(checkpoint, session), path_in(checkpoint, _FILE)
+    before = read_json(files, path, _Computed)
+    models = {
+        model.model: digest_text(
+            msgspec.json.encode((model, signature.timezone, signature.settings)).decode()
+        )
+        for model in signature.stored
+    }
+    if before is None:
+        mixed = bool(files.names(path_in(checkpoint, "offsets")))
+    else:
+        # A model that is new to the query sends all rows.
+        edited = (before.models.get(model, now) != now for model, now in models.items())
+        mixed = before.mixed or any(edited)
+    computed = _Computed({**(before.models if before else {}), **models}, mixed)
+    if computed != before:
+        write_json(files, path, computed)
+    return mixed
+
+
+# A delete is followed by a record without a value, a tombstone, so that a compacted topic drops the key. The
+# row before a change is that of the version to which the last batch has brought readers: what they have.
+
+
+HAD = "_had"
+"""The column with the contents of a record as it was before the batch, NULL if there was none."""
+
+
+class FollowedBatch(Struct, frozen=True):
+    """A batch of a query that follows a table."""
+
+    started: int
+    """When it was planned, in milliseconds since 1970; a repeated batch has the same time."""
+    version: int
+    """The version of the table to which it brings readers."""
+    committed: int
+    """The time of that version."""
+    first: bool
+    """It may have rows that the table had when the query began to follow it."""
+
+
+def source_of(project: str, table: str, batch: FollowedBatch) -> dict[str, Any]:
+    """Return where changes come from, in Debezium's words; `lsn` is the version of the table."""
+    return {
+        "version": __version__,
+        "connector": "millstream",
+        "name": project,
+        "ts_ms": batch.committed,
+        "snapshot": "false",
+        "db": project,
+        "table": table.partition(".")[2],
+        "lsn": batch.version,
+    }
+
+
+def change_records(
+    records: DataFrame, source: dict[str, Any], batch: FollowedBatch, *, tombstones: bool
+) -> DataFrame:
+    """Return changes for records and tombstones, which `HAD` precedes.
+
+    If the row before a delete is unknown, its tombstone alone is sent: only the first batch has such deletes,
+    of keys that an earlier version may have sent.
+    """
+    value, before = f.col("value"), f.col(f"{HAD}.value")
+    has_before = f.col(HAD).isNotNull()
+    new = READ if batch.first else CREATED
+    kind = f.when(value.isNull(), DELETED).when(has_before, UPDATED).otherwise(new)
+    read = _json(source | {"snapshot": "true"})
+    from_table = f.when(kind == READ, read).otherwise(_json(source))
+    change = f.concat(
+        _text('{"before":'), f.coalesce(before, _text("null")),
+        _text(',"after":'), f.coalesce(value, _text("null")),
+        _text(',"source":'), from_table,
+        _text(',"op":"'), kind.cast("binary"), _text(f'","ts_ms":{batch.started}}}'),
+    )  # fmt: skip
+    changed, tombstone = _record(records, change), _record(records, value)
+    sent = f.array(changed)
+    if tombstones:
+        of_delete = f.when(has_before, f.array(changed, tombstone)).otherwise(f.array(tombstone))
+        sent = f.when(value.isNull(), of_delete).otherwise(sent)
+    # The two records of a delete stay next to each other, in this order.
+    return records.select(f.inline(sent))
+
+
+def _record(records: DataFrame, value: Column) -> Column:
+    fields = (
+        value.alias(name) if name == "value" else f.col(name) for name in records.columns if name != HAD
+    )
+    return f.struct(*fields)
+
+
+def _json(value: dict[str, Any]) -> Column:
+    return _text(msgspec.json.encode(value).decode())
+
+
+def _text(text: str) -> Column:
+    return f.lit(text).cast("binary")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import binascii
 import tempfile
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaImport
-from millstream.formats.protobuf.binary import descriptor_set, registered_descriptor
 from millstream.formats.protobuf.compiler import ProtoErrors, compile_protos
 from millstream.formats.protobuf.mapping import columns_of
 from millstream.formats.protobuf.schema import files_of, message_indexes, message_type
@@ -85,3 +86,32 @@ def _only_message(path: str, descriptors: bytes) -> str:
     if not names:
         raise SchemaError("", f"{path} has no message")
     raise SchemaError("", f"{path} has several messages: set `message` to one of {', '.join(names)}")
+
+
+def registered_descriptor(text: str, name: str) -> bytes:
+    """Return a descriptor under the name that other files import it by; empty if a schema is a text."""
+    try:
+        data = b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import DecodeError
+
+    try:
+        descriptor = FileDescriptorProto.FromString(data)
+    except DecodeError:
+        return b""
+    descriptor.name = name
+    renamed: bytes = descriptor.SerializeToString()
+    return renamed
+
+
+def descriptor_set(files: Sequence[bytes]) -> bytes:
+    if not files:
+        return b""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+
+    descriptors: bytes = FileDescriptorSet(
+        file=map(FileDescriptorProto.FromString, files)
+    ).SerializeToString()
+    return descriptors

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.deployed import write_manifest
-from millstream.deploy.checkpoints.files import write_record
+from millstream.deploy.checkpoints.files import last_begun, last_done, read_up_to, write_record
 from millstream.deploy.checkpoints.state_stats import write_figures
 from millstream.deploy.engine import Engine, start_engine
 from millstream.deploy.live.query_order import run_in_order, upstream_queries
@@ -45,7 +45,6 @@ from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.queries.start import start_query
 from millstream.queries.values import Query
 from millstream.results.results import RunResults, TableChanges
-from millstream.runner.commands.interrupted import unfinished_batch
 from millstream.runner.commands.model_results import (
     BuildOutcome,
     BuildStart,
@@ -332,3 +331,20 @@ def _skipped(engine: Engine, query: Query, causes: Iterable[str]) -> QueryResult
     result = QueryResult(query.name, "skipped", message=f"it reads {', '.join(causes)}, which failed")
     engine.tell(RunEnded(result))
     return result
+
+
+def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[str, int]:
+    """Return how many records of each source or model the batch reads; empty if no batch is unfinished."""
+    begun, done = last_begun(engine.files, checkpoint), last_done(engine.files, checkpoint)
+    if begun is None or begun == done:
+        return {}
+    ends = read_up_to(engine.files, checkpoint, begun, query.streams)
+    starts = read_up_to(engine.files, checkpoint, done, query.streams) if done is not None else {}
+    if ends is None or starts is None:
+        return {}
+    try:
+        ranges = engine.ranges(query, starts, ends)
+    except MillstreamError:
+        return {}  # Kafka does not answer, which is why the query failed
+    relations = {source.stream: source.relation for source in query.sources if source.stream}
+    return {relations[stream]: part.amount for stream, part in ranges.items()}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from millstream.core.errors import MillstreamError
@@ -27,14 +30,12 @@ from millstream.deploy.stages.execute import begin_stages, stages_of_queries, up
 from millstream.deploy.stages.prepare import check_record
 from millstream.deploy.values import Job, MachineUsage, SetupStep, Tell, TopicEnds
 from millstream.engine.spark.jvm_process import end_jvm
-from millstream.engine.spark.machine import gc_collections, heap_bytes, resident_bytes
 from millstream.engine.spark.session import jvm_lost, lost_jvm
 from millstream.kafka.registry.local import revive_registry
 from millstream.local.broker import revive_broker
 from millstream.project.contents import with_contents
 from millstream.project.values import is_local
 from millstream.queries.values import Query
-from millstream.runner.commands.clock import Clock, spark_time
 
 _log = logging.getLogger(__name__)
 CHECK = 1.0
@@ -197,3 +198,93 @@ def _check(engine: Engine, queries: Sequence[Query], deployment: Sequence[Stage]
                 problems += error.diagnostics
     if problems:
         raise MillstreamError(*problems)
+
+
+REPORTED = 5.0
+"""Seconds that it must go back to be reported: starting queries again takes longer than to wait for less."""
+
+
+def spark_time(spark: SparkSession) -> float:
+    """Return the time of the JVM's clock, as seconds since 1970."""
+    jvm: Any = spark._jvm  # noqa: SLF001
+    return float(jvm.System.currentTimeMillis()) / 1000
+
+
+class Clock:
+    """Compares the wall clock with a monotonic clock.
+
+    Reading the wall clock takes long on a busy machine, so their difference is only known within bounds.
+    """
+
+    def __init__(self, wall: Callable[[], float], steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall = wall
+        self._steady = steady
+        self._least, _ = self._difference()
+
+    def went_back(self) -> float:
+        """Return how many seconds it was set back since the last call; 0 if too few to report."""
+        least, most = self._difference()
+        back = self._least - most
+        # A reading that took long would hide a step that comes later.
+        if back > REPORTED or most - least < REPORTED / 2:
+            self._least = least
+        return back if back > REPORTED else 0.0
+
+    def _difference(self) -> tuple[float, float]:
+        before = self._steady()
+        wall = self._wall()
+        return wall - self._steady(), wall - before
+
+
+def heap_bytes(spark: SparkSession) -> dict[str, int]:
+    used = _management(spark).getMemoryMXBean().getHeapMemoryUsage()
+    return {"used": used.getUsed(), "committed": used.getCommitted(), "max": used.getMax()}
+
+
+def gc_collections(spark: SparkSession) -> dict[str, tuple[int, float]]:
+    """Return how often each collector ran, and for how many seconds in total."""
+    beans = _management(spark).getGarbageCollectorMXBeans()
+    return {
+        bean.getName(): (max(0, bean.getCollectionCount()), max(0, bean.getCollectionTime()) / 1000)
+        for bean in (beans[index] for index in range(len(beans)))
+    }
+
+
+def _management(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public API for the JVM
+    return jvm.java.lang.management.ManagementFactory
+
+
+def resident_bytes() -> dict[str, int]:
+    """Return the resident memory of this process, its JVM and Spark's Python workers, on Linux."""
+    sizes = {"python": _resident(os.getpid())}
+    gateway: Any = SparkContext._gateway  # noqa: SLF001
+    if getattr(gateway, "proc", None) is not None:  # otherwise spark-submit started the JVM
+        java = gateway.proc.pid
+        sizes["jvm"] = _resident(java)
+        sizes["workers"] = sum(map(_resident, _descendants(java)))
+    return {process: size for process, size in sizes.items() if size}
+
+
+def _resident(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _descendants(process: int) -> Iterator[int]:
+    for child in _children(process):
+        yield child
+        yield from _descendants(child)
+
+
+def _children(process: int) -> list[int]:
+    """Return the processes that a process has started; its threads, and itself, may end meanwhile."""
+    children: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):
+                children += map(int, task.read_text(encoding="ascii").split())
+    return children

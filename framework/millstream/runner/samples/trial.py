@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -23,16 +24,18 @@ from pyspark.sql.types import StructType
 from millstream.core.expressions import quote_name
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
+from millstream.engine.queries import maintained
 from millstream.engine.queries.batches import state_of
+from millstream.engine.queries.differences import STORED
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.nodes import Column
+from millstream.plan.nodes.maintenance import view_of
 from millstream.project.values import Project
-from millstream.queries.values import PerBatch, Query, TableOutput
-from millstream.runner.samples.maintained_steps import step_differences
+from millstream.queries.values import PerBatch, Query, TableMaintenance, TableOutput
 
 Row = Mapping[str, Any]
 
@@ -340,3 +343,46 @@ def _versions(
 def _as_dicts(table: pa.Table) -> list[dict[str, Any]]:
     columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
     return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+_WITHOUT_EQUALITY = ("map<", "variant")
+"""Spark compares no rows with such types."""
+
+
+def step_differences(
+    session: SparkSession, plan: TableMaintenance, earlier: Callable[[], None], newest: Callable[[], None]
+) -> None:
+    """Create the view of the differences that a step makes.
+
+    `earlier` and `newest` create the views of the inputs with their rows before and after the step. The first
+    rows are computed in full, as by a first build; later ones by touched keys or weights, as the plan says.
+    """
+    earlier()
+    stored = maintained.all_rows(session, plan.maintenance, plan.inputs).localCheckpoint()
+    before = [session.table(view_of("now", index)).localCheckpoint() for index, _ in enumerate(plan.inputs)]
+    newest()
+    stored.createOrReplaceTempView(STORED)
+    maintained.all_rows(session, plan.maintenance, plan.inputs)
+    changed, first = set[str](), True
+    for index, (read, old) in enumerate(zip(plan.inputs, before, strict=True)):
+        feed = _feed(old, session.table(view_of("now", index))).localCheckpoint()
+        old.createOrReplaceTempView(view_of("before", index))
+        maintained.create_views(session, index, feed)
+        if read.relation.startswith("seed."):
+            continue
+        first = first and old.isEmpty()
+        if not feed.isEmpty():
+            changed.add(read.relation)
+    in_full = first or plan.maintenance.changing
+    with maintained.open_differences(session, plan, None if in_full else changed) as difference:
+        difference.rows.localCheckpoint().createOrReplaceTempView(plan.view)
+
+
+def _feed(before: DataFrame, now: DataFrame) -> DataFrame:
+    """Return the rows that were removed and added, as the change feed of a table has them."""
+    removed, added = before, now
+    if not any(kind in now.schema.simpleString() for kind in _WITHOUT_EQUALITY):
+        columns = [f.col(quote_name(name)) for name in now.columns]
+        removed, added = before.select(*columns).exceptAll(now), now.exceptAll(before.select(*columns))
+    kind = "_change_type"
+    return removed.withColumn(kind, f.lit("delete")).unionByName(added.withColumn(kind, f.lit("insert")))

@@ -1,6 +1,6 @@
 from millstream.core.text import Location
-from millstream.testing.units.rebatch import rebatch_rows, split_once
 from millstream.testing.units.values import GivenRow, StepInput, UnitStep, UnitTestCase
+from millstream.testing.units.verdict import rebatch_rows, split_once
 
 LOCATION = Location("t.yml", 1, 1)
 
