@@ -70,10 +70,12 @@ class EqualValues(RowMeanings):
                 return f"{super()._computed_by(below, own_name)} {below.column(own_name).type}"
             case Aggregate():
                 call = next((m for m in below.measures if m.name.lower() == own_name.lower()), None)
-                if call is None or call.condition is None:
+                if call is None:
                     return super()._computed_by(below, own_name)
-                measured, condition = self.of(below.input, call.call), self.of(below.input, call.condition)
-                return self._names.filtered(measured, condition)
+                measured = self.of(below.input, call.call)
+                if call.condition is None:
+                    return self._names.of_group(measured) if below.keys else measured
+                return self._names.filtered(measured, self.of(below.input, call.condition))
             case _:
                 return super()._computed_by(below, own_name)
 

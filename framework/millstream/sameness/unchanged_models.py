@@ -36,7 +36,7 @@ class SameRows:
 
     def _is_same(self, id_: str) -> bool:
         was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
-        if was is None or now is None or _storage(was) != _storage(now):
+        if was is None or now is None or not self._is_stored_alike(was, now):
             return False
         if was == now and self._functions:
             # The same SQL over the same rows needs no comparison, which takes much longer.
@@ -51,6 +51,20 @@ class SameRows:
         before, after = self._equal_values
         return before.model(self._old[1][id_], was) == after.model(self._new[1][id_], now)
 
+    def _is_stored_alike(self, was: ModelSpec, now: ModelSpec) -> bool:
+        """Return whether two versions of a model are stored alike, whatever their rows are.
+
+        The rows say which values are NULL. Whether others could be matters only to readers and records.
+        """
+        unread = was.materialization.at_rest and was.id not in self._read
+        return _storage(was, any_null=unread) == _storage(now, any_null=unread)
+
+    @once
+    def _read(self) -> frozenset[str]:
+        """The relations that any model reads, in either version."""
+        models = (*self._old[0].models.values(), *self._new[0].models.values())
+        return frozenset(relation for model in models for relation in model.reads)
+
     @once
     def _equal_values(self) -> tuple[EqualValues, EqualValues]:
         # This imports sqlglot, which a project without changes does not need.
@@ -59,9 +73,14 @@ class SameRows:
         return equal_values(self._old[0], self._new[0])
 
 
-def _storage(model: ModelSpec) -> object:
-    """Return what must be the same besides the rows."""
-    types = {column.name.lower(): (str(column.type), column.nullable) for column in model.columns}
+def _storage(model: ModelSpec, *, any_null: bool) -> object:
+    """Return what must be the same besides the rows; with `any_null`, not whether values can be NULL."""
+    keys = {key.lower() for key in model.keys}
+    types = {
+        name: (str(column.type), column.nullable and (name in keys or not any_null))
+        for column in model.columns
+        for name in [column.name.lower()]
+    }
     kept_out = tuple(check for check in model.checks if check.keeps_out)
     return model.materialization, types, model.options, kept_out
 

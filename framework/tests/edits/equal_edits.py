@@ -110,4 +110,32 @@ OF_BOTH = edits(
     ("filters of the sides of a union swapped", "mixed", "value > 1", "value > 3", "value > 2", "value > 1", "value > 3", "value > 2"),
 )  # fmt: skip
 
-EQUAL = (*SAID_OTHERWISE, *OF_WINDOWS, *OF_PAIRS, *OF_FIRST, *OF_BOTH)
+COUNTS = table(
+    "user",
+    "select user, count_if(value > 1) as big, sum(case when kind = 'd' then 1 else 0 end) as of_d, max(value) as most,\n"
+    f"coalesce(sum(case when kind = 'e' then 1 end), 0) as of_e from {EVENTS} group by user\n"
+    "having sum(value) / count(*) between 1 and 8 and sum(value) not between min(id) and 2",
+)
+OF_COUNTS = edits(
+    COUNTS,
+    ("a count as a sum of 1 and 0", "same", "count_if(value > 1)", "sum(case when value > 1 then 1 else 0 end)"),
+    ("a count as a sum of IF", "same", "count_if(value > 1)", "sum(if(1 < value, 1, 0))"),
+    ("a count as a sum without NULL", "same", "count_if(value > 1)", "coalesce(sum(if(value > 1, 1, 0)), 0)"),
+    ("a sum of 1 and 0 as a count", "same", "sum(case when kind = 'd' then 1 else 0 end)", "count_if(kind = 'd')"),
+    ("a sum of 1, or 0, as a count", "same", "coalesce(sum(case when kind = 'e' then 1 end), 0)", "count_if(kind = 'e')"),
+    ("a count as count of a CASE", "same", "count_if(value > 1)", "coalesce(count(case when value > 1 then 1 end), 0)"),
+    ("BETWEEN of a quotient in two", "same", "sum(value) / count(*) between 1 and 8", "sum(value) / count(*) >= 1 and sum(value) / count(*) <= 8"),
+    ("NOT BETWEEN in two", "same", "sum(value) not between min(id) and 2", "(sum(value) < min(id) or sum(value) > 2)"),
+    ("both denied", "same", "sum(value) not between min(id) and 2", "not (sum(value) >= min(id) and 2 >= sum(value))"),
+    # These only look like it.
+    ("a sum of 1, or NULL", "rebuild", "count_if(value > 1)", "sum(case when value > 1 then 1 end)"),
+    ("a sum of 2 and 0", "rebuild", "count_if(value > 1)", "sum(case when value > 1 then 2 else 0 end)"),
+    ("a sum of 1 and 1", "rebuild", "count_if(value > 1)", "sum(case when value > 1 then 1 else 1 end)"),
+    ("a sum of 1 and 0 of some", "rebuild", "count_if(value > 1)", "sum(case when value > 1 then 1 else 0 end) filter (where id > 2)"),
+    ("a sum of a cast condition", "rebuild", "count_if(value > 1)", "sum(cast(value > 1 as int))"),
+    ("a sum of 1.0 and 0", "rebuild", "count_if(value > 1)", "sum(case when value > 1 then 1.0 else 0 end)"),
+    ("a sum of 1 or 0, or 1", "rebuild", "count_if(value > 1)", "coalesce(sum(case when value > 1 then 1 end), 1)"),
+    ("NOT BETWEEN by AND", "rebuild", "sum(value) not between min(id) and 2", "sum(value) < min(id) and sum(value) > 2"),
+)  # fmt: skip
+
+EQUAL = (*SAID_OTHERWISE, *OF_WINDOWS, *OF_PAIRS, *OF_FIRST, *OF_BOTH, *OF_COUNTS)

@@ -29,6 +29,11 @@ transform(a, x -> x + 1) | transform(a, x -> 1 + x)
 sum(distinct a) | sum(DISTINCT (a))
 a and b or c | c or (b and a)
 a like 'x%' | (a) LIKE 'x%'
+not (a and b) | not b or not a
+a not between 1 and 2 | a < 1 or 2 < a
+coalesce(sum(if(a, 1, 0)), 0) | count_if(a)
+coalesce(sum(if(a, 1, null)), 0) | count_if(a)
+ifnull(count(a), 0) | count(a)
 """
 OTHER = """
 a - b | b - a
@@ -73,6 +78,14 @@ case when a is null then b else c end | coalesce(a, b)
 case when a is not null then b else a end | coalesce(a, b)
 window(t, '1 minute') | window(t, '1 minute', '30 seconds')
 transform(a, x -> x) | transform(a, x -> y)
+not (a and b) | not a and not b
+sum(if(a, 1, 0)) | count_if(a)
+coalesce(sum(if(a, 1, null)), 1) | count_if(a)
+coalesce(sum(if(a, 1, 0)) filter (where b), 0) | count_if(a)
+coalesce(sum(distinct if(a, 1, 0)), 0) | count_if(a)
+coalesce(sum(if(a, 1, 0)), 0.0) | count_if(a)
+coalesce(sum(if(a, 1.0, 0)), 0) | count_if(a)
+coalesce(max(a), 0) | max(a)
 """
 
 
@@ -104,6 +117,48 @@ def test_conditions_that_can_fail_stay_in_their_order(condition):
         " and ".join(reversed(condition.split(" and "))) if "/ b" in condition else "1 / a <= b and b <= 2"
     )
     assert names.name(condition, raises=True) != names.name(swapped, raises=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    pairs("""
+b + 1 / a between 1 and 2 | b + 1 / a >= 1 and 2 >= b + 1 / a
+c and b between 1 / a and 2 | c and b >= 1 / a and b <= 2
+b not between 1 / a and 2 | b < 1 / a or b > 2
+not (b = 0 or 1 / b > 2) | b <> 0 and 1 / b <= 2
+"""),
+)
+def test_conditions_that_can_fail_have_one_name_in_one_order(first, second):
+    names = Equivalence()
+    assert names.name(first, raises=True) == names.name(second, raises=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    pairs("""
+b < 1 / a | 1 / a > b
+b = 1 / a | 1 / a = b
+not (b < 1 / a) | 1 / a <= b
+"""),
+)
+def test_what_fails_is_not_calculated_before_a_null(first, second):
+    """If b is NULL, only the second of each pair fails for an a of 0."""
+    names = Equivalence()
+    assert names.name(first, raises=True) != names.name(second, raises=True)
+
+
+def test_a_sum_of_a_group_that_has_rows_is_a_count():
+    names = Equivalence()
+    assert names.of_group(names.name("sum(if(a, 1, 0))")) == names.name("count_if(a)")
+    assert names.of_group(names.name("sum(1)")) == names.name("count(*)")
+    for other in (
+        "sum(if(a, 1, null))",
+        "sum(if(a, 1, 2))",
+        "sum(if(a, 1L, 0))",
+        "sum(a)",
+        "avg(if(a, 1, 0))",
+    ):
+        assert names.of_group(names.name(other)) == names.name(other)
 
 
 def test_a_name_is_a_column_of_other_expressions():

@@ -61,6 +61,10 @@ def truth(pick, depth):
             f"({x} <=> {y})",
             f"({x} between {y} and 2)",
             f"({y} <= {x} and {x} <= 2)",
+            f"({x} not between {y} and 2)",
+            f"({x} < {y} or {x} > 2)",
+            f"(not ({p} and {q}))",
+            f"(not {p} or not {q})",
             f"({x} in (1, 2))",
             f"({x} in (2, 1))",
             f"({x} in (1))",
@@ -85,6 +89,11 @@ def aggregate(pick, depth):
             f"count_if({p})",
             f"count(*) filter (where {p})",
             f"count(case when {p} then 1 end)",
+            f"sum(case when {p} then 1 else 0 end)",
+            f"sum(if({p}, 1, 0)) filter (where {truth(pick, depth)})",
+            f"coalesce(sum(case when {p} then 1 else 0 end), 0)",
+            f"coalesce(sum(if({p}, 1, null)), 0)",
+            f"coalesce(count({x}), 0)",
             "count(*)",
             "count(1)",
         ]
@@ -103,7 +112,8 @@ def test_equal_names_are_equal_values(spark):
         names = Equivalence()
         groups = defaultdict(list)
         for text in texts:
-            groups[names.name(text)].append(text)
+            name = names.name(text)
+            groups[names.of_group(name) if kind is aggregate else name].append(text)
         several = [group for group in groups.values() if len(group) > 1]
         members = list(itertools.chain(*several))
         for start in range(0, len(members), 200):
