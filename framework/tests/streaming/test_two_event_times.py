@@ -59,6 +59,10 @@ def minutes(time):
 
 
 VIEW = "{{ ref('pairs') }}"
+NEXT = "from ({}) as p join {{{{ source('shop', 'events') }}}} as n on n.user_id = p.user_id and n.at between p.at and p.at + interval 1 hour"
+BOTH = f"select p.user_id, p.at, p.seen, n.value {NEXT.format(PAIRS)}"
+READER = f"{SINK}select user_id, at, value from {VIEW}"
+AS_OTHER = "select only one of them in a subquery below it, and the other one as text (cast(… as string)), or only a field of a window (window.start)"
 AS_TEXT = "select one of them in a subquery below it as timestamp(cast(… as string)): a plain timestamp"
 REFUSED = {
     "a function": ({"m": totals(f"({PAIRS})", "of_both")}, "MS541", AS_TEXT),
@@ -75,6 +79,18 @@ RUNS = {
     "a function over a topic": {"pairs": SINK + PAIRS, "m": totals(VIEW, "of_both")},
     "a window of the time that counts": {"pairs": SINK + PAIRS, "m": minutes("seen")},
 }  # fmt: skip
+OF_VIEWS = {
+    "a column of the view": (BOTH, f"leave `seen` out of this view, if no model reads it, or {AS_OTHER}", {
+        "left out": ("p.at, p.seen,", "p.at,"), "as text": ("h.seen as seen", "cast(h.seen as string) as seen"),
+    }),
+    "a column of the view that is calculated": (BOTH.replace("p.seen,", "p.seen + interval 1 day as later,"), f"leave `later` out of this view, if no model reads it, or {AS_OTHER}", {
+        "left out": ("p.seen + interval 1 day as later,", ""), "as text": ("h.seen as seen", "cast(h.seen as string) as seen"),
+    }),
+    "a condition of the view": (f"select p.user_id, p.at, n.value {NEXT.format(PAIRS)} where p.seen > n.at", AS_OTHER, {
+        "as text": ("h.seen as seen", "cast(h.seen as string) as seen"),
+    }),
+}  # fmt: skip
+"""Views with such a step, their remedy, and edits that follow it."""
 SECONDS = (0, 100, 8000)
 
 
@@ -94,6 +110,17 @@ def test_what_spark_refuses_is_refused_at_its_place(tmp_path, name):
     run, problems = attempted(written(tmp_path, models))
     assert run is None
     assert [(p.code, p.location.path, p.help) for p in problems] == [(code, "models/m.sql", remedy)]
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_the_remedy_of_a_view_works_for_its_reader(tmp_path, name):
+    sql, remedy, edits = OF_VIEWS[name]
+    _, problems = attempted(project(tmp_path / "refused", {"pairs": sql, "m": READER}))
+    assert [(p.code, p.location.path, p.help) for p in problems] == [("MS541", "models/pairs.sql", remedy)]
+    for edit, (old, new) in edits.items():
+        assert old in sql
+        run, problems = attempted(project(tmp_path / edit, {"pairs": sql.replace(old, new), "m": READER}))
+        assert run is not None, (edit, problems)
 
 
 def test_what_compiles_runs(first_spark, tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
+from typing import NamedTuple
 
 from millstream.core.expressions import Expression, Ref, called_function, quote_name
 from millstream.plan.from_sql.builder import Builder
@@ -19,21 +20,50 @@ _FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
 def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
     """Report the steps that read several event times; Spark reads only the columns that are needed above."""
     # The root of a model gets a label, so it is another node over the same inputs.
-    spans = {_identity(step.node): step for step in steps if _is_checked(builder, step.node)}
-    if not spans:
+    checked = {_identity(step.node): step for step in steps if _is_checked(builder, step.node)}
+    for key, times in _times_read(builder, root, {*root.by_name}, checked):
+        if len(times) > 1:
+            _report(builder, checked[key.node], times, _left_out(builder, root, checked, key))
+
+
+class _StepInput(NamedTuple):
+    """An input of a step with state."""
+
+    node: tuple[object, ...]
+    index: int
+
+
+def _times_read(
+    builder: Builder, root: Node, columns: set[str], checked: Container[tuple[object, ...]]
+) -> Iterator[tuple[_StepInput, list[str]]]:
+    """Yield the event times that steps read of each input so that a root has some columns."""
+    if not checked:
         return
-    read: dict[int, set[str]] = {id(root): {*root.by_name}}
+    read: dict[int, set[str]] = {id(root): columns}
     for node in reversed([*in_order((root,))]):
         needed = read[id(node)]
         for index, input_node in enumerate(node.inputs):
-            columns = _read(builder, node, index, needed) - _by_field(node, input_node, needed)
-            read.setdefault(id(input_node), set()).update(columns)
-            if (step := spans.get(_identity(node))) is not None and builder.traits.of(
-                input_node
-            ).mode != "static":
-                _check(
-                    builder, step, [name for name in _times(builder, input_node) if name.lower() in columns]
-                )
+            names = _read(builder, node, index, needed) - _by_field(node, input_node, needed)
+            read.setdefault(id(input_node), set()).update(names)
+            if _identity(node) in checked and builder.traits.of(input_node).mode != "static":
+                times = [name for name in _times(builder, input_node) if name.lower() in names]
+                yield _StepInput(_identity(node), index), times
+
+
+def _left_out(
+    builder: Builder, root: Node, checked: Container[tuple[object, ...]], step: _StepInput
+) -> list[str]:
+    """Return the columns of a view without which a step reads one event time, if there are such columns."""
+    if builder.spec.materialization.stored_as:
+        return []
+    always = dict(_times_read(builder, root, set(), checked))[step]
+    if len(always) > 1:
+        return []
+    times = {
+        column: set(dict(_times_read(builder, root, {column}, checked))[step]) for column in root.by_name
+    }
+    remaining = {*always} or next((of_column for of_column in times.values() if len(of_column) == 1), set[str]())
+    return [root.column(column).name for column, of_column in times.items() if of_column - remaining]
 
 
 def _is_checked(builder: Builder, node: Node) -> bool:
@@ -53,9 +83,7 @@ def _identity(node: Node) -> tuple[object, ...]:
     return (type(node), *map(id, node.inputs))
 
 
-def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
-    if len(times) < 2:
-        return
+def _report(builder: Builder, step: StatefulStep, times: list[str], left_out: list[str]) -> None:
     names = " and ".join(map(quoted_name, times[:2]))
     what = "one side of this join" if isinstance(step.node, Join) else "the rows of this step"
     message = f"{names} are both event times of {what}, but Spark drops state by only one"
@@ -63,6 +91,9 @@ def _check(builder: Builder, step: StatefulStep, times: list[str]) -> None:
         "select only one of them in a subquery below it, and the other one as text (cast(… as string)), "
         "or only a field of a window (window.start)"
     )
+    if left_out:
+        columns = " and ".join(map(quoted_name, left_out))
+        remedy = f"leave {columns} out of this view, if no model reads it, or {remedy}"
     if isinstance(step.node, Stateful):
         remedy = (
             "select one of them in a subquery below it as timestamp(cast(… as string)): a plain timestamp"
