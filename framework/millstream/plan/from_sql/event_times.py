@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from millstream.core.expressions import Expression, Ref, called_function, quote_name
@@ -30,11 +30,11 @@ class _StepInput(NamedTuple):
     """An input of a step with state."""
 
     node: tuple[object, ...]
-    index: int
+    number: int
 
 
 def _times_read(
-    builder: Builder, root: Node, columns: set[str], checked: Container[tuple[object, ...]]
+    builder: Builder, root: Node, columns: set[str], checked: Collection[tuple[object, ...]]
 ) -> Iterator[tuple[_StepInput, list[str]]]:
     """Yield the event times that steps read of each input so that a root has some columns."""
     if not checked:
@@ -51,7 +51,7 @@ def _times_read(
 
 
 def _left_out(
-    builder: Builder, root: Node, checked: Container[tuple[object, ...]], step: _StepInput
+    builder: Builder, root: Node, checked: Collection[tuple[object, ...]], step: _StepInput
 ) -> list[str]:
     """Return the columns of a view without which a step reads one event time, if there are such columns."""
     if builder.spec.materialization.stored_as:
@@ -62,7 +62,9 @@ def _left_out(
     times = {
         column: set(dict(_times_read(builder, root, {column}, checked))[step]) for column in root.by_name
     }
-    remaining = {*always} or next((of_column for of_column in times.values() if len(of_column) == 1), set[str]())
+    remaining = {*always} or next(
+        (of_column for of_column in times.values() if len(of_column) == 1), set[str]()
+    )
     return [root.column(column).name for column, of_column in times.items() if of_column - remaining]
 
 
