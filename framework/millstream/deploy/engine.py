@@ -197,7 +197,7 @@ class Engine(Struct, frozen=True, eq=False):
         exactly_once = context.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
             exactly_once = exactly_once.repeating(again, *_split_from(record))
-        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark))
+        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark, query.streams))
         stores = replace(
             context.stores,
             again=again,
@@ -205,7 +205,7 @@ class Engine(Struct, frozen=True, eq=False):
             sent_as=record.header,
             exactly_once=exactly_once,
             records=records,
-            places=partial(places_of, self.files, spark),
+            places=partial(places_of, self.files, spark, query.streams),
         )
         every = record.tombstones != "needed"
         present = match_copies(record.signature, query.signature)

@@ -33,7 +33,7 @@ from millstream.ops.meters import MeterValues
 from millstream.queries.values import meters_of
 from millstream.results.results import RecordOutcomes, TableChanges
 from millstream.results.run_metrics import LATENCIES
-from millstream.sources.positions import Position
+from millstream.sources.positions import Position, title_of
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]
 
@@ -112,7 +112,7 @@ class QueryStatus(Struct):
 
     @property
     def lag(self) -> dict[str, int]:
-        """Available records of each topic that are not read yet, also during a long batch."""
+        """What each topic and other source has that is not read yet, also during a long batch."""
         if self.last is None:
             return {}
         read = self.last.read
@@ -121,7 +121,7 @@ class QueryStatus(Struct):
             for stream, position in read.items()
             if stream in self.ends
         }
-        return self.last.behind | now
+        return {title_of(stream): amount for stream, amount in (self.last.behind | now).items()}
 
 
 class RunWatcher:

@@ -30,7 +30,7 @@ from millstream.project.options import EXACTLY_ONCE
 from millstream.queries.batches import Batches, OutputSql, batches_sql
 from millstream.queries.branches import OutputBranch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
-from millstream.queries.common_rows import find_trunk, with_one_decode
+from millstream.queries.common_rows import find_trunk, with_one_read
 from millstream.queries.emit.bad_records import drops_by, goods_of, read_goods
 from millstream.queries.emit.error_locations import nested_calls
 from millstream.queries.fan_out import fits_fan_out
@@ -55,6 +55,7 @@ from millstream.queries.values import (
     QuerySignature,
     RowVersions,
     SinkOutput,
+    SourceRead,
     StreamRead,
     TableOutput,
     Target,
@@ -101,7 +102,7 @@ def stateless_parts(
     branches: Sequence[OutputBranch], dead_letters: Decode | None, others: Sequence[Decode]
 ) -> tuple[tuple[QueryPart, ...], Decode | None]:
     """Return the single part of a stateless group, and the Decode whose dead letters it sends."""
-    outputs = with_one_decode(branches, others)
+    outputs = with_one_read(branches, others)
     if dead_letters is not None:
         dead_letters = next(node for node in in_order(outputs[:1]) if isinstance(node, Decode))
         return (QueryPart(tuple(outputs), dead_letters),), dead_letters
@@ -219,6 +220,7 @@ def build_query(
         settings.spark | _isolation(settings, reads),
         changes=tuple(output.model for output in live if output.sends_changes),
         tables=signatures.tables(source.relation for source in reads if isinstance(source, ChangesRead)),
+        settings_of={read.stream: read.settings for read in reads if isinstance(read, SourceRead)},
         copies=signatures.copies(recipe.outputs),
     )
     query = Query(

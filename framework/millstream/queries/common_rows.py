@@ -12,19 +12,25 @@ from millstream.queries.branches import OutputBranch
 from millstream.queries.view_names import merge_columns
 
 
-def with_one_decode(branches: Sequence[OutputBranch], others: Sequence[Decode] = ()) -> list[Output]:
-    """Return stateless outputs over one Decode of their source, with all fields that any of them reads.
+def with_one_read(branches: Sequence[OutputBranch], others: Sequence[Decode] = ()) -> list[Output]:
+    """Return stateless outputs over one read of their source, with all columns that any of them reads.
 
     The fields of `others`, from other queries, are decoded too: this query must see all bad records.
     """
     bases = {id(b.base): b.base for b in branches}
     decodes = [base for base in bases.values() if isinstance(base, Decode)]
+    scans = [base for base in bases.values() if isinstance(base, SourceScan)]
     new: dict[int, Node] = {}
     if decodes and len(decodes) == len(bases):
         one = decodes[0]
         for other in (*decodes[1:], *others):
             one = with_columns_of(one, other)
         new = dict.fromkeys(bases, one)
+    elif scans and len(scans) == len(bases):
+        scan = scans[0]
+        for other_scan in scans[1:]:
+            scan = replace(scan, columns=merge_columns(scan.columns, other_scan.columns))
+        new = dict.fromkeys(bases, scan)
     else:
         new = dict(bases)
     outputs: list[Output] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from millstream.plan.nodes import Decode, Maintained, Node
+from millstream.plan.nodes import Decode, Maintained, Node, SourceScan
 from millstream.plan.nodes.order import in_order
 from millstream.queries.branches import OutputBranch
 from millstream.queries.common_rows import find_trunk
@@ -74,10 +74,12 @@ def group_branches(
 
 
 def _trunk(node: Node) -> tuple[object, ...]:
-    """Return what stateless branches must share: a source decoded the same way, or the same node."""
+    """Return what stateless branches must share: a source that is read the same way, or the same node."""
     if isinstance(node, Decode):
         how = (node.format, node.on_bad_record, node.unique_by, node.key_type, node.key_format)
         return (node.input.fingerprint, *how)
+    if isinstance(node, SourceScan):
+        return (node.relation, node.kind, node.settings)
     return (id(node),)
 
 

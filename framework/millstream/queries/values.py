@@ -69,15 +69,22 @@ class SourceRead(Struct, frozen=True, tag="source"):
     """Its kind in the registry of kinds of sources."""
     columns: tuple[Column, ...] = ()
     """The columns that are read."""
+    settings: str = ""
+    """What it is read by, such as a path, as JSON: with others, it is another source."""
 
     @property
     def stream(self) -> str:
         """The name by which positions are stored; no topic can have it."""
-        return f"{self.kind}:{self.relation.removeprefix('source.')}"
+        return stream_of(self.kind, self.relation)
 
     @property
     def title(self) -> str:
         return self.relation.removeprefix("source.")
+
+
+def stream_of(kind: str, relation: str) -> str:
+    """Return the name by which positions in a source other than a topic are stored."""
+    return f"{kind}:{relation.removeprefix('source.')}"
 
 
 class ChangesRead(Struct, frozen=True, tag="changes"):
@@ -430,6 +437,8 @@ class QuerySignature(Struct, frozen=True):
 
     Older records lack it.
     """
+    settings_of: dict[str, str] = {}
+    """What sources other than topics are read by, by stream. Older records have none."""
     copies: tuple[str, ...] = ()
     """Aggregates that states have once more, to know which groups matched before: place of the state, digest.
 

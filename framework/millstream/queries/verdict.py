@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -142,6 +143,8 @@ def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
             if read != reads:
                 # Spark would look for the offsets of the old topic and fail.
                 yield f"it reads {_read(reads)} instead of {_read(read)}"
+    for stream in old.settings_of.keys() & new.settings_of.keys():
+        yield from _other_settings(stream, old.settings_of[stream], new.settings_of[stream])
     for table in old.tables.keys() & new.tables.keys():
         # The swap of such a table is no change of rows that Spark's readers could follow.
         yield from _other_types(table, old.tables[table], new.tables[table], "whose changes it reads, ")
@@ -182,6 +185,15 @@ def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: st
         if (before := old.get(column, type_)) != type_:
             table = f"{model.partition('.')[2]}, {which}" if which else f"{model.partition('.')[2]} "
             yield f"the column {column} of {table}is {type_} instead of {before}"
+
+
+def _other_settings(stream: str, old: str, new: str) -> Iterator[str]:
+    """Yield what another source is read by: what Spark has noted of the old one does not apply to it."""
+    was, now = json.loads(old), json.loads(new)
+    for key in sorted(was.keys() | now.keys()):
+        if was.get(key) != now.get(key):
+            values = (settings.get(key, "not set") for settings in (now, was))
+            yield f"{key} of {stream.partition(':')[2]} is {' instead of '.join(map(str, values))}"
 
 
 def _shapes(former: Iterable[StatefulOperator]) -> list[tuple[str, list[str]]]:

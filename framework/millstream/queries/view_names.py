@@ -91,7 +91,8 @@ def source_reads(
             case SourceScan():
                 view = views.of(node.relation, "rows")
                 before = rows[view].columns if view in rows else ()
-                rows[view] = SourceRead(view, node.relation, node.kind, merge_columns(before, node.columns))
+                columns = merge_columns(before, node.columns)
+                rows[view] = SourceRead(view, node.relation, node.kind, columns, node.settings)
                 reads[view] = rows[view]
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")

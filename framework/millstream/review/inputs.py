@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
-from millstream.plan.from_sql.catalog import TopicSpec
+from millstream.plan.from_sql.catalog import RowSpec, TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
 from millstream.review.readers import ColumnReaders
@@ -39,13 +39,16 @@ def _sources(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Itera
         was, now = before[id_], after[id_]
         columns = column_changes(was, now, readers)
         what = options_sentences(was.config, now.config)
-        if old.topology and new.topology and _is_topic(id_, old, new):
-            specs = old.topology.catalog.topics[id_], new.topology.catalog.topics[id_]
-            what = topic_sentences(*specs)
-            if derived := _derived(*specs):
-                what.append(f"computes {', '.join(derived)} differently")
-            if elsewhere := _found_elsewhere(*specs):
-                what.append(f"finds {', '.join(elsewhere)} elsewhere in records, or reads it differently")
+        if old.topology and new.topology:
+            match old.topology.catalog.sources[id_], new.topology.catalog.sources[id_]:
+                case TopicSpec() as one, TopicSpec() as other:
+                    what = topic_sentences(one, other)
+                    what += _derived(one, other)
+                    if elsewhere := _found_elsewhere(one, other):
+                        names = ", ".join(elsewhere)
+                        what.append(f"finds {names} elsewhere in records, or reads it differently")
+                case one, other:
+                    what += _derived(one, other)
         if columns or what:
             parts: tuple[Part, ...] = ("body",) if what else ()
             parts += ("contract",) if columns else ()
@@ -54,10 +57,6 @@ def _sources(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Itera
                 what=tuple(what), rows=row_retention(was) != row_retention(now), columns=columns,
                 edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
-
-
-def _is_topic(id_: str, *versions: ReviewedVersion) -> bool:
-    return all(version.topology and id_ in version.topology.catalog.topics for version in versions)
 
 
 def _seeds(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Iterator[NodeChange]:
@@ -168,9 +167,10 @@ def _found_elsewhere(old: TopicSpec, new: TopicSpec) -> list[str]:
     return [f"`{name}`" for name in names if was[name.lower()] != now[name.lower()]]
 
 
-def _derived(old: TopicSpec, new: TopicSpec) -> list[str]:
-    """Return the derived columns whose expression changed."""
+def _derived(old: TopicSpec | RowSpec, new: TopicSpec | RowSpec) -> list[str]:
+    """Return a sentence with the derived columns whose expression changed, if there are any."""
     was = {name: str(expression) for name, expression in old.derived}
-    return [
+    changed = [
         f"`{name}`" for name, expression in new.derived if was.get(name, str(expression)) != str(expression)
     ]
+    return [f"computes {', '.join(changed)} differently"] if changed else []

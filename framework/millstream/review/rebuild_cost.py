@@ -11,10 +11,11 @@ from millstream.compile.manifest import Manifest
 from millstream.plan.durations import format_duration
 from millstream.queries.commands import APPLY
 from millstream.queries.plan import PhysicalPlan
-from millstream.queries.values import Query
+from millstream.queries.values import Query, SourceRead
 from millstream.results.results import RunResults
 from millstream.review.outputs import plain_names
 from millstream.review.values import QueryRebuild, ReplayRead
+from millstream.sources.registry import source_declaration
 
 _ENOUGH = 1000
 """The minimum number of records for a meaningful speed."""
@@ -63,6 +64,7 @@ def collect_figures(
 
 def plan_rebuild(query: Query, others: PhysicalPlan, statistics: ReplayFigures) -> QueryRebuild:
     reads = tuple(_read(read.topic, read.relation, statistics) for read in query.topic_reads)
+    reads = (*reads, *map(_read_source, query.source_reads))
     records = [read.records for read in reads]
     speed = statistics.speed.get(query.name)
     total = None if None in records or not records else sum(number or 0 for number in records)
@@ -95,6 +97,12 @@ def _read(topic: str, relation: str, statistics: ReplayFigures) -> ReplayRead:
     missing = facts.from_kafka and not records
     holds = "nothing: it is missing or empty" if missing else _holds(facts.config, retention)
     return ReplayRead(topic, start, holds, records)
+
+
+def _read_source(source: SourceRead) -> ReplayRead:
+    declared = source_declaration(source.kind)
+    start = "its start" if declared.replayable else "now on: what was read before can't be read again"
+    return ReplayRead(source.title, start, "", kind=declared.title)
 
 
 def _holds(config: Mapping[str, Any], retention: int | None) -> str:

@@ -84,15 +84,18 @@ class NodeChange(Struct, frozen=True, kw_only=True):
 
 
 class ReplayRead(Struct, frozen=True):
-    """A topic that a rebuild reads again."""
+    """A topic or another source that a rebuild reads again."""
 
     topic: str
+    """The topic, or the name of another source."""
     start: str
     """Where it starts: at the topic's start, or as the source declares."""
     holds: str
     """What the topic still contains; empty: unknown without asking Kafka."""
     records: int | None = None
     """Approximately how many; None: unknown."""
+    kind: str = "topic"
+    """What the kind of source is called."""
 
 
 class QueryRebuild(Struct, frozen=True):

@@ -39,3 +39,5 @@ class Declaration(Struct, frozen=True):
     """What the differences of positions count: `files`."""
     cuts: bool = False
     """A batch can be made to end at a position of another query."""
+    replayable: bool = True
+    """A query that starts again reads everything from the start; otherwise, only what comes from now on."""

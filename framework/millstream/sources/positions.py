@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.project.values import Project, RowSource
-from millstream.sources.registry import source_module
+from millstream.sources.registry import source_declaration, source_module
 from millstream.stores.files import Files
 
 
@@ -69,6 +69,24 @@ class Range(Struct, frozen=True):
         return self.end.since(self.start)
 
 
+def amount_text(ranges: Mapping[str, Range]) -> str:
+    """Return how much is in parts of sources, in the units of these: `1,203 records, 2 files`."""
+    amounts: dict[str, int] = {}
+    for stream, part in ranges.items():
+        unit = source_declaration(kind_of(stream)).unit
+        amounts[unit] = amounts.get(unit, 0) + part.amount
+    return ", ".join(f"{amount:,} {unit}" for unit, amount in amounts.items())
+
+
+def record_amounts(ranges: Mapping[str, Range]) -> dict[str, int]:
+    """Return how many records are in parts of sources, without those whose amount is in other units."""
+    return {
+        stream: part.amount
+        for stream, part in ranges.items()
+        if source_declaration(kind_of(stream)).unit == "records"
+    }
+
+
 class SourceLog(Struct, frozen=True):
     """The folder of a checkpoint in which Spark notes what a source's positions stand for."""
 
@@ -79,6 +97,11 @@ class SourceLog(Struct, frozen=True):
 def kind_of(stream: str) -> str:
     kind, colon, _ = stream.partition(":")
     return kind if colon else "topic"
+
+
+def title_of(stream: str) -> str:
+    """Return the name that people see: of a topic, or of another source."""
+    return stream.partition(":")[2] or stream
 
 
 def covers(read: Read, ends: Read) -> bool:
@@ -124,25 +147,40 @@ def ends_of(project: Project, streams: Iterable[str]) -> Positions:
 def in_offset_log(lines: Sequence[str], streams: Sequence[str], log: Callable[[int], SourceLog]) -> Positions:
     """Return the positions of a batch in Spark's log, which has a line for each read of a source.
 
-    Topics are named in it. Other sources are matched by their order; if a query reads several sources of a
-    kind, and one of them twice, their positions are unknown. Tables have positions of their own.
+    Topics are named in it. Other sources are matched by their order; if a query reads several sources whose
+    lines look alike, and one of them twice, their positions are unknown. Tables have positions of their own.
     """
     values = [{} if line == "-" else json.loads(line) for line in lines]
-    named = dict.fromkeys(stream for stream in streams if ":" in stream)
+    by_topic = source_module("topic", "positions").by_topic
     positions: Positions = {}
-    for kind in dict.fromkeys(("topic", *map(kind_of, named))):
-        module = source_module(kind, "positions")
-        recognized = [(value, log(n)) for n, value in enumerate(values) if module.recognizes(value)]
-        if kind == "topic":
-            read = [pair for value, _ in recognized for pair in module.by_topic(value)]
-        else:
-            names = [stream for stream in named if kind_of(stream) == kind]
-            if len(names) not in {1, len(recognized)}:
-                continue
-            names = names * len(recognized) if len(names) == 1 else names
-            in_log = (module.from_log(value, source_log) for value, source_log in recognized)
-            read = list(zip(names, in_log, strict=True))
-        for stream, position in read:
-            # If a query reads a source twice, the slower read counts.
-            positions[stream] = positions[stream].earlier(position) if stream in positions else position
+    read = [pair for value in values if is_of_topics(value) for pair in by_topic(value)]
+    for names, numbers in _alike(values, dict.fromkeys(stream for stream in streams if ":" in stream)):
+        if len(names) not in {1, len(numbers)}:
+            continue
+        for name, number in zip(names * len(numbers) if len(names) == 1 else names, numbers, strict=True):
+            from_log = source_module(kind_of(name), "positions").from_log
+            read.append((name, from_log(values[number], log(number))))
+    for stream, position in read:
+        # If a query reads a source twice, the slower read counts.
+        positions[stream] = positions[stream].earlier(position) if stream in positions else position
     return positions
+
+
+def is_of_topics(value: Any) -> bool:
+    """Whether a value of Spark's log is about topics: it has a mapping for each."""
+    return isinstance(value, dict) and any(isinstance(numbers, dict) for numbers in value.values())
+
+
+def _alike(values: Sequence[Any], streams: Iterable[str]) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """Yield streams whose kinds recognize the same values of Spark's log, and the numbers of these.
+
+    Several kinds can have such values: all that Spark reads as files do.
+    """
+    names: dict[tuple[int, ...], list[str]] = {}
+    for stream in streams:
+        recognizes = source_module(kind_of(stream), "positions").recognizes
+        numbers = tuple(n for n, value in enumerate(values) if not is_of_topics(value) and recognizes(value))
+        names.setdefault(numbers, []).append(stream)
+    for numbers, alike in names.items():
+        if numbers:
+            yield alike, numbers

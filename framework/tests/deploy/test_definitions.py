@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+from support.kinds import LAKE, parquet_folders  # noqa: F401 - a fixture
+from support.shops import Shop
+
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
 from millstream.compile.manifest import Manifest
@@ -38,3 +42,21 @@ def test_a_record_without_a_definition():
     compiled = compile_project(EXAMPLE, use_cache=False)
     (query, *_) = physical_of(compiled_topology(compiled)).queries
     assert running_project([new_record("example", query, {})], compiled.manifest, None) is None
+
+
+@pytest.mark.usefixtures("parquet_folders")
+def test_queries_of_several_kinds_of_sources(tmp_path):
+    shop = Shop(tmp_path, "")
+    shop.write("models/lake.yml", LAKE)
+    shop.model("large", "{{ config(materialized='sink') }} select id from {{ source('lake', 'orders') }}")
+    shop.model("sent", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
+    compiled = compile_project(tmp_path, use_cache=False)
+    topology = compiled_topology(compiled)
+    manifest, queries = from_json(manifest_file(compiled), Manifest), physical_of(topology).queries
+    records = [
+        new_record("shop", query, {}, definition_of(manifest, topology.catalog, query.stored).packed())
+        for query in queries
+    ]
+    running = running_project(records, manifest, None)
+    again = physical_of(compiled_topology(running)).queries
+    assert [query.signature for query in again] == [query.signature for query in queries]

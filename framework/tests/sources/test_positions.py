@@ -5,6 +5,7 @@ import json
 from support.kinds import parquet_folders  # noqa: F401 - a fixture
 
 from millstream.deploy.checkpoints.files import cut_batch, places_of, read_so_far, read_up_to, records_of
+from millstream.sources import registry
 from millstream.sources.positions import covers, from_stored, latest, stored
 from millstream.sources.topic.positions import offset_ranges, offsets_in, positions_at, topic_range
 from millstream.stores.files import LocalFiles
@@ -27,10 +28,10 @@ def test_of_two_reads_of_a_topic_the_slower_counts(tmp_path):
     assert first is not None
     assert offsets_in(first) == {"events": {0: 5, 1: 7}}
     assert offsets_in(read_so_far(FILES, spark)) == {"events": {0: 8, 1: 7}, "users": {0: 2}}
-    assert records_of(FILES, spark, 1) == 3 + 2
-    assert records_of(FILES, spark, 0) is None
+    assert records_of(FILES, spark, (), 1) == 3 + 2
+    assert records_of(FILES, spark, (), 0) is None
     assert (
-        places_of(FILES, spark, 1)
+        places_of(FILES, spark, (), 1)
         == "topic events, partition 0, offsets 5 to 7, topic users, partition 0, offsets up to 1"
     )
 
@@ -78,3 +79,22 @@ def test_files_are_those_of_spark_s_log(tmp_path, parquet_folders):  # noqa: F81
     # Which file each of two sources of a kind has read is unknown if one of them is read twice.
     log(tmp_path, 2, '{"logOffset":1}', '{"logOffset":1}', '{"logOffset":2}')
     assert read_up_to(FILES, str(tmp_path), 2, ("parquet_folder:a.x", "parquet_folder:a.y")) == {}
+
+
+def test_kinds_whose_lines_look_alike_are_matched_by_their_order(tmp_path, parquet_folders, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(
+        registry, "installed_kinds", lambda: dict.fromkeys(("parquet_folder", "other"), "parquet_folder")
+    )
+    log(tmp_path, 0, '{"logOffset":0}', '{"events":{"0":5}}', '{"logOffset":0}', "12")
+    for number, name in ((0, "a"), (2, "b")):
+        folder = tmp_path / f"sources/{number}"
+        folder.mkdir(parents=True)
+        (folder / "0").write_text(f'v1\n{{"path":"file:///{name}.parquet","timestamp":1,"batchId":0}}')
+    streams = ("other:lake.b", "events", "parquet_folder:lake.a")
+    read = read_up_to(FILES, str(tmp_path), 0, streams)
+    assert read is not None
+    assert {stream: position.stored() for stream, position in read.items()} == {
+        "other:lake.b": ["/a.parquet"],
+        "events": {"0": 5},
+        "parquet_folder:lake.a": ["/b.parquet"],
+    }

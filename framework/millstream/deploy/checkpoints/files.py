@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.deploy.planning.records import QueryRecord
 from millstream.project.folders import local_path
 from millstream.queries.lock import Lock, decode_lock, encode_lock
-from millstream.sources.positions import Positions, SourceLog, in_offset_log
+from millstream.sources.positions import Positions, SourceLog, in_offset_log, is_of_topics, kind_of
 from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
 _LOCK = "groups.lock"
@@ -94,12 +94,10 @@ def read_up_to(files: Files, spark: str, batch: int, streams: Sequence[str] = ()
 
 
 def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:
-    """Return the offsets up to which a batch reads tables, as Spark's JSON."""
+    """Return the offsets up to which a batch reads tables, as Spark's JSON, and those of other sources."""
     lines = (files.read(f"{spark}/offsets/{batch}") or b"").decode().splitlines()[2:]
     positions = (json.loads(line) for line in lines if line != "-")
-    return [
-        position for position in positions if not all(isinstance(value, dict) for value in position.values())
-    ]
+    return [p for p in positions if p and isinstance(p, dict) and not is_of_topics(p)]
 
 
 def has_closed_all(files: Files, spark: str, batch: int) -> bool:
@@ -121,17 +119,20 @@ def read_so_far(files: Files, spark: str, streams: Sequence[str] = ()) -> Positi
     return {} if done is None else read_up_to(files, spark, done, streams) or {}
 
 
-def records_of(files: Files, spark: str, batch: int) -> int | None:
-    """Return how many records a batch reads from its topics; None for the first one, which may read all."""
+def records_of(files: Files, spark: str, streams: Sequence[str], batch: int) -> int | None:
+    """Return how many records a batch reads from its topics; None for the first one, which may read all.
+
+    None also if it reads other sources, whose files or versions can have any number of rows.
+    """
     before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
-    if not before or not ends:
+    if not before or not ends or any(kind_of(stream) != "topic" for stream in streams):
         return None
     return sum(end.since(before.get(topic)) for topic, end in ends.items())
 
 
-def places_of(files: Files, spark: str, batch: int) -> str:
-    """Return which records a batch reads, as text; empty if it reads no topic."""
-    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
+def places_of(files: Files, spark: str, streams: Sequence[str], batch: int) -> str:
+    """Return which records or files a batch reads, as text; empty if only tables are read."""
+    before, ends = (read_up_to(files, spark, number, streams) for number in (batch - 1, batch))
     return ", ".join(
         text for stream, end in (ends or {}).items() for text in end.texts(stream, (before or {}).get(stream))
     )

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.deploy.checkpoints.files import last_begun, last_done, read_so_far
+from millstream.deploy.checkpoints.files import last_begun, last_done, read_so_far, read_up_to
 from millstream.deploy.checkpoints.state_stats import write_figures
 from millstream.deploy.checkpoints.swap import settle_swap
 from millstream.deploy.engine import Engine
@@ -115,6 +115,8 @@ class SupervisedQuery:
         self._repeats = False
         self._last: BatchResult | None = None
         self._restored: tuple[RestoredState | None, ...] = ()
+        self._checkpoint = ""
+        """The folder of Spark's checkpoint."""
         self._times = BatchTimes()
         self._noted = 0.0
         self._left_out: set[str] = set()
@@ -314,6 +316,7 @@ class SupervisedQuery:
         self._gate.finish()
         self._together.enter(query.name, self._gate)
         listener.counted, self._raised = context.stores.counted, context.stores.raised
+        self._checkpoint = context.checkpoint
         context = self._paced(query, context)
         with self._lock:
             if self._stopping.is_set():
@@ -394,8 +397,21 @@ class SupervisedQuery:
             remedy = "restore it, or stop the run, run `millstream apply`, and start the run again"
             raise MillstreamError(Diagnostic("MS889", message, None, remedy))
 
+    def _with_positions(self, batch: BatchResult) -> BatchResult:
+        """Add where a batch has read sources other than topics, and how much of them is left."""
+        if not self.query.source_reads:
+            return batch
+        read = read_up_to(self._running.files, self._checkpoint, batch.number, self.query.streams) or {}
+        behind = {
+            source.stream: read[source.stream].behind(self._ends[source.stream])
+            for source in self.query.source_reads
+            if source.stream in read and source.stream in self._ends
+        }
+        return replace(batch, read=read | batch.read, behind=batch.behind | behind)
+
     def _handle(self, event: BatchResult | str) -> None:
         if isinstance(event, BatchResult):
+            event = self._with_positions(event)
             if self._pacing is not None:
                 self._pacing.note(event)
             self._failures = 0

@@ -134,6 +134,7 @@ def _merged(definitions: Sequence[tuple[QueryRecord, ModelDefinitions]]) -> Mode
     catalog = replace(
         catalogs[-1],
         topics={id_: topic for catalog in catalogs for id_, topic in catalog.topics.items()},
+        row_sources={id_: source for catalog in catalogs for id_, source in catalog.row_sources.items()},
         seeds={id_: seed for catalog in catalogs for id_, seed in catalog.seeds.items()},
         models={id_: models[id_] for id_ in order if id_ in models},
         functions={name: function for catalog in catalogs for name, function in catalog.functions.items()},
@@ -158,6 +159,7 @@ def _with_unread(running: ModelDefinitions, manifest: Manifest, catalog: Catalog
     merged = replace(
         running.catalog,
         topics=catalog.topics | running.catalog.topics,
+        row_sources=catalog.row_sources | running.catalog.row_sources,
         seeds=catalog.seeds | running.catalog.seeds,
         models=models,
         functions=catalog.functions | running.catalog.functions,

@@ -23,7 +23,7 @@ from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
 from millstream.queries.values import PerBatch, Query
-from millstream.sources.positions import Range, from_stored
+from millstream.sources.positions import Range, amount_text, from_stored, record_amounts
 
 
 class BackfillResult(Struct, frozen=True):
@@ -70,7 +70,7 @@ def backfill_models(
         # Models that failed in a batch have sent some of its records.
         sent_as = record.header(batch) if starts else ""
         failed |= _run(engine, query, record, group, ranges, frozenset(new), sent_as)
-        counts = {relations[stream]: part.amount for stream, part in ranges.items() if stream in relations}
+        counts = {relations[stream]: amount for stream, amount in record_amounts(ranges).items()}
         read_again |= {model: counts for model in group if model not in failed}
     return BackfillResult(failed, read_again)
 
@@ -120,7 +120,7 @@ def _run(
         for model in models:
             failed |= _run(engine, query, record, [model], ranges, new, sent_as)
         return failed
-    amount = f"{sum(part.amount for part in ranges.values()):,} records" if ranges else "the rows of tables"
+    amount = amount_text(ranges) if ranges else "the rows of tables"
     engine.tell(SetupStep(stage, f"{amount} that {query.name} had read before", done=True))
     return {}
 

@@ -10,7 +10,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.nodes.order import in_order
 
-_EVERYWHERE = ("topics", "seeds", "functions", "target", "project", "environment")
+_EVERYWHERE = ("topics", "row_sources", "seeds", "functions", "target", "project", "environment")
 """The parts of a catalog that any model may depend on."""
 
 

@@ -116,6 +116,10 @@ def _replay(replay: QueryRebuild, title: str) -> str:
     estimate = f", about {format_seconds(replay.seconds)}" if replay.seconds else ""
     parts = [f"\n{title}{estimate}:\n\n{fence_code(replay.command, 'sh')}\n"]
     for read in replay.reads:
+        if read.kind != "topic":
+            kind, start = escape_text(read.kind), escape_text(read.start)
+            parts.append(f"- reads {kind} {escape_code(read.topic)} from {start}")
+            continue
         records = f", about {read.records:,} records" if read.records is not None else ""
         holds = f"which holds {escape_text(read.holds)}" if read.holds else _UNKNOWN
         parts.append(

@@ -114,6 +114,9 @@ def _commands(query: QueryChange) -> Iterator[ReviewLine]:
     estimate = f", about {format_seconds(query.replay.seconds)}" if query.replay.seconds else ""
     yield ReviewLine(f"    to rebuild it{estimate}: {query.replay.command}")
     for read in query.replay.reads:
+        if read.kind != "topic":
+            yield ReviewLine(f"      reads {read.kind} {read.topic} from {read.start}")
+            continue
         records = f", about {read.records:,} records" if read.records is not None else ""
         holds = f"which holds {read.holds}" if read.holds else "contents unknown without --ask-kafka"
         yield ReviewLine(f"      reads topic {read.topic} from {read.start}, {holds}{records}")

@@ -54,6 +54,7 @@ from millstream.runner.commands.model_results import (
 )
 from millstream.runner.commands.read_together import shared_reads, side_by_side
 from millstream.runner.commands.watch import BatchProgress, watch_query
+from millstream.sources.positions import record_amounts
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
@@ -347,4 +348,4 @@ def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[str,
     except MillstreamError:
         return {}  # Kafka does not answer, which is why the query failed
     relations = {source.stream: source.relation for source in query.sources if source.stream}
-    return {relations[stream]: part.amount for stream, part in ranges.items()}
+    return {relations[stream]: amount for stream, amount in record_amounts(ranges).items()}

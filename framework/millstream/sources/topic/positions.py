@@ -61,11 +61,6 @@ def from_stored(value: Mapping[str, int]) -> TopicPosition:
     return TopicPosition({int(number): offset for number, offset in value.items()})
 
 
-def recognizes(value: Mapping[str, Any]) -> bool:
-    """Whether a line of Spark's log is about topics: it has a mapping for each."""
-    return any(isinstance(numbers, dict) for numbers in value.values())
-
-
 def by_topic(value: Mapping[str, Any]) -> Iterator[tuple[str, TopicPosition]]:
     return ((topic, from_stored(numbers)) for topic, numbers in value.items() if isinstance(numbers, dict))
 

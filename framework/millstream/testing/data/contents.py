@@ -18,6 +18,8 @@ from millstream.local.broker.log_bounds import BrokerLogs
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.queries.topology import read_catalog
+from millstream.queries.values import stream_of
+from millstream.sources.positions import Positions, ends_of
 from millstream.sql.changing_functions import changing_function
 from millstream.stores.local import local_tables, store_of
 from millstream.testing.digests import digest_values
@@ -35,7 +37,8 @@ def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dic
     logs = logs_of(project, topics) if topics else BrokerLogs()
     tables = {table for read in settled.values() for table in read.tables()}
     versions = {table: _version(project, catalog, table) for table in tables}
-    digests = {id_: read.digest(logs, versions) for id_, read in settled.items()}
+    ends = ends_of(project, {stream for read in settled.values() for stream in read.streams()})
+    digests = {id_: read.digest(logs, versions, ends) for id_, read in settled.items()}
     return {id_: digest for id_, digest in digests.items() if digest}
 
 
@@ -76,7 +79,14 @@ class _Read(Struct, frozen=True):
         models = self.catalog.models
         return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.at_rest]
 
-    def digest(self, logs: BrokerLogs | None, versions: Mapping[str, str | None]) -> str | None:
+    def streams(self) -> list[str]:
+        """Return the names of sources other than topics."""
+        sources = self.catalog.row_sources
+        return [stream_of(sources[id_].kind, id_) for id_ in self.relations() if id_ in sources]
+
+    def digest(
+        self, logs: BrokerLogs | None, versions: Mapping[str, str | None], ends: Positions
+    ) -> str | None:
         """Return the digest of all that decides; None if something stored is unknown."""
         topics = [
             (topic, logs and (logs.ids[topic], sorted(logs.topics[topic].items()))) for topic in self.topics()
@@ -84,7 +94,8 @@ class _Read(Struct, frozen=True):
         tables = [(table, versions[table]) for table in self.tables()]
         if any(version is None for _, version in (*topics, *tables)):
             return None
-        return digest_values((str(type(self.test)), self.test, topics, tables, *self._definitions()))
+        others = [(stream, ends[stream].stored()) for stream in self.streams()]
+        return digest_values((str(type(self.test)), self.test, topics, tables, others, *self._definitions()))
 
     def _definitions(self) -> Iterator[Any]:
         """Yield how stored rows are read, and what views make of them."""

@@ -36,7 +36,7 @@ def from_stored(value):
 
 
 def recognizes(value):
-    return value.keys() == {"logOffset"}
+    return isinstance(value, dict) and value.keys() == {"logOffset"}
 
 
 def from_log(value, log):
