@@ -10,10 +10,13 @@ from msgspec import Struct
 
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic, did_you_mean
-from millstream.core.expressions import quote_name
+from millstream.core.expressions import Expression, quote_name
+from millstream.core.types import UNKNOWN
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Meter, Metering
 from millstream.project.values import Metric
+from millstream.sql.call_pieces import call_arguments, pieces_text
+from millstream.sql.trees import called_function, is_distinct
 from millstream.sql.values import Analysis, InputRelation
 
 TIMER_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -21,7 +24,6 @@ TIMER_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 RESERVED = ("model", "metric", "le", "quantile")
 """Labels that Prometheus or Millstream sets."""
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _AGGREGATES = ("count", "count_if", "sum", "min", "max", "avg")
 _SUMS = ("count", "count_if", "sum")
 Fold = Literal["sum", "min", "max", "avg"]
@@ -104,10 +106,11 @@ def _wrong(metric: Metric, config: Mapping[str, Any], relation: InputRelation) -
 def _number(metric: Metric) -> _Number | None:
     if metric.type in {"histogram", "timer"}:
         return _Number(metric.expression, "sum")
-    call = _CALL.fullmatch(metric.expression)
-    if call is None or not _is_one_call(call[2]):
+    call = Expression((metric.expression,), UNKNOWN)
+    name = called_function(call)
+    if not name or is_distinct(call):
         return None
-    name, inner = call[1].lower(), call[2].strip()
+    inner = ", ".join(map(pieces_text, call_arguments(call)))
     if name not in (_AGGREGATES if metric.type == "gauge" else _SUMS):
         return None
     match name:
@@ -120,16 +123,6 @@ def _number(metric: Metric) -> _Number | None:
             return _Number(inner, name)
         case _:
             return _Number(inner, "sum")
-
-
-def _is_one_call(inner: str) -> bool:
-    """Whether the parentheses around `inner` belong together: not so in `sum(a) / sum(b)`, nor `distinct`."""
-    depth = 0
-    for character in inner:
-        depth += (character == "(") - (character == ")")
-        if depth < 0:
-            return False
-    return not depth and not inner.strip().lower().startswith("distinct ")
 
 
 def _text(metric: Metric, number: _Number) -> str:

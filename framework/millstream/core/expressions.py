@@ -6,8 +6,7 @@ is executed as written, except for spaces and comments.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import groupby
 
@@ -106,37 +105,6 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         return self.text
 
 
-def called_function(expression: Expression) -> str:
-    """Return the function's name, in lower case, if an expression is just one call."""
-    first = expression.pieces[0] if expression.pieces else ""
-    name = first.partition("(")[0] if isinstance(first, str) else ""
-    if not name.isidentifier() or not isinstance(first, str) or not first.startswith(f"{name}("):
-        return ""
-    # A placeholder for a column contains no parentheses.
-    text = _QUOTED.sub("", "".join(piece if isinstance(piece, str) else "x" for piece in expression.pieces))
-    depth = 0
-    for index, sign in enumerate(text):
-        depth += (sign == "(") - (sign == ")")
-        if sign == ")" and not depth:
-            return name.lower() if index == len(text) - 1 else ""
-    return ""
-
-
-def window_calls(expression: Expression) -> frozenset[str]:
-    """Return the calls of `window` and `session_window` in an expression; Spark allows one per SELECT."""
-    if not any(isinstance(piece, str) and "window(" in piece for piece in expression.pieces):
-        return frozenset()
-    text = "".join(piece if isinstance(piece, str) else str(piece) for piece in expression.pieces)
-    calls: list[str] = []
-    for start in _WINDOW.finditer(text):
-        depth, index = 1, start.end()
-        while index < len(text) and depth:
-            depth += (text[index] == "(") - (text[index] == ")")
-            index += 1
-        calls.append(text[start.start() : index])
-    return frozenset(calls)
-
-
 def column_expression(name: str, type_: Type, *, nullable: bool = True) -> Expression:
     """Return an expression that is just a column."""
     return Expression((Ref(name),), type_, nullable, atomic=True)
@@ -174,39 +142,6 @@ def quote_name(name: str) -> str:
 def sql_literal(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-_MOST_PIECES = 1000
-"""Added by one replacement: an expression that doubles with each of many models must not fill the memory."""
-
-
-def can_substitute(expression: Expression, by: Mapping[str, Expression]) -> bool:
-    """Return whether the columns of an expression can be replaced by the expressions in `by`."""
-    added = 0
-    for ref in expression.refs:
-        replacement = by.get(ref.column)
-        if replacement is None:
-            continue
-        added += len(replacement.pieces) - 1
-        if added > _MOST_PIECES:
-            return False
-        if ref.fixed and (replacement.column is None or replacement.column != ref.column):
-            return False
-        if window_calls(replacement):
-            return False
-        if ref.in_lambda and (replacement.reads or replacement.functions):
-            return False  # Spark supports neither subqueries nor Python in a lambda
-        if expression.variables and (
-            replacement.variables or any(r.column in expression.variables for r in replacement.refs)
-        ):
-            # A column with the name of a lambda's variable would be read as the variable.
-            return False
-    return True
-
-
-def substitute_columns(expression: Expression, by: Mapping[str, Expression]) -> Expression:
-    """Replace the columns that are in `by`; check `can_substitute` first."""
-    return replace_columns(expression, lambda ref: by.get(ref.column))
 
 
 def replace_columns(expression: Expression, replacement: Callable[[Ref], Expression | None]) -> Expression:
@@ -324,8 +259,6 @@ def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expr
     )
 
 
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""")
-_WINDOW = re.compile(r"\b(?:session_)?window\(")
 _WORDS = """
 all and anti any as authorization between both by case cast check collate column constraint create cross
 current_date current_time current_timestamp current_user distinct else end escape except exists false fetch

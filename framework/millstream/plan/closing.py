@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.core.expressions import Expression, Ref, quote_name
+from millstream.core.expressions import Expression, quote_name
 from millstream.core.types import TIMESTAMP
 from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Aggregate, Item, Project, Repartition
+from millstream.sql.call_pieces import call_arguments, pieces_text
+from millstream.sql.trees import CallTree, ColumnTree, called_function, is_window_call, tree_of
 
 
 def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
@@ -41,7 +43,7 @@ def _selected(node: Aggregate) -> Item | None:
     definitions = below.definitions if isinstance(below, Project) else {}
     for key in node.keys:
         definition = definitions.get(key.expression.column or "")
-        if definition is not None and definition.text.startswith(("window(", "session_window(")):
+        if definition is not None and is_window_call(definition):
             return Item(key.expression.column or "", definition)
     return None
 
@@ -67,21 +69,19 @@ def _no_watermark(node: Aggregate, window: Item | None) -> tuple[str, str]:
 
 def windowed_column(window: Expression) -> str:
     """Return the column that a window is over, maybe in `window_time`; Spark has none over expressions."""
-    match window.pieces:
-        case (str() as call, Ref() as ref, str() as rest, *_):
-            before = call.lower().replace(" ", "").removesuffix("window_time(")
-            if before in {"window(", "session_window("} and rest.lstrip()[:1] in {",", ")"}:
-                return ref.column
+    match tree_of(window):
+        case CallTree(name="window" | "session_window", arguments=(ColumnTree() as time, *_)):
+            return time.name
+        case CallTree(
+            name="window" | "session_window",
+            arguments=(CallTree(name="window_time", arguments=(ColumnTree() as time,)), *_),
+        ):
+            return time.name
     return ""
 
 
 def _over(window: Item, time: str) -> str:
     """Return the window's SQL with another column."""
-    text = window.expression.text
-    start = text.index("(") + 1
-    depth = 0
-    for position, character in enumerate(text[start:], start):
-        if character == "," and not depth:
-            return f"{text[:start]}{quote_name(time)}{text[position:]}"
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
-    return f"{text[:start]}{quote_name(time)}{text[-1:]}"
+    call = window.expression
+    _, *lengths = map(pieces_text, call_arguments(call))
+    return f"{called_function(call)}({', '.join([quote_name(time), *lengths])})"

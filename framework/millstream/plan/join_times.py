@@ -7,33 +7,28 @@ constant interval. Fields of a window, functions, casts and months bound nothing
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Piece, Ref
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces
 from millstream.core.types import Row, Type
 from millstream.plan.nodes import Join
+from millstream.sql.trees import ColumnTree, ExpressionTree, IntervalTree, OperatorTree, columns_of, tree_of
 
 Side = Literal["left", "right"]
-_WORDS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|<=>|<>|<=|>=|!=|==|[\w.]+|\S")
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_INEXACT = re.compile(r"year|month|quarter", re.IGNORECASE)
-_LENGTH = re.compile(r"'[^']*'|[\d.]+|[a-z]+|[-+]", re.IGNORECASE)
-
-Words = tuple[str | Ref, ...]
 
 
 class _Comparison(Struct, frozen=True):
     """Two operands with `=`, `<`, `<=`, `>` or `>=` between them."""
 
-    left: Words
+    left: ExpressionTree
     sign: str
-    right: Words
+    right: ExpressionTree
 
 
 def is_window(type_: Type) -> bool:
@@ -87,29 +82,18 @@ def _hidden(
     for piece in condition.pieces:
         hidden = isinstance(piece, Ref) and piece.column in misleading
         pieces += ["timestamp_micros(unix_micros(", piece, "))"] if hidden else [piece]
-    return replace(condition, pieces=_merged(pieces))
-
-
-def _merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Return pieces with one text between two columns."""
-    merged: list[Piece] = []
-    for piece in pieces:
-        if merged and isinstance(piece, str) and isinstance(last := merged[-1], str):
-            merged[-1] = last + piece
-        else:
-            merged.append(piece)
-    return tuple(merged)
+    return replace(condition, pieces=join_pieces(pieces))
 
 
 def _is_key(compared: _Comparison, sides: Mapping[str, Side], times: Collection[str]) -> bool:
     """Return whether a comparison is `=` of both sides, with an event time alone on one of them."""
-    if compared.sign not in {"=", "=="}:
+    if compared.sign != "=":
         return False
-    read = [{sides.get(ref.column) for ref in _refs(words)} for words in (compared.left, compared.right)]
+    operands = (compared.left, compared.right)
+    read = [{sides.get(name) for name in columns_of(operand)} for operand in operands]
     if not (len(read[0]) == len(read[1]) == 1 and read[0] != read[1]):
         return False
-    alone = (words[0] for words in (compared.left, compared.right) if len(words) == 1)
-    return any(isinstance(word, Ref) and word.column in times for word in alone)
+    return any(isinstance(operand, ColumnTree) and operand.name in times for operand in operands)
 
 
 def _bound(compared: _Comparison) -> tuple[str, str]:
@@ -122,70 +106,37 @@ def _bound(compared: _Comparison) -> tuple[str, str]:
     return (later, earlier) if later and earlier else ("", "")
 
 
-def _shifted(words: Words) -> str:
+def _shifted(tree: ExpressionTree) -> str:
     """Return the only column of `column + interval 1 hour`; empty for any other operand."""
-    refs = _refs(words)
-    rest = [word for word in words if isinstance(word, str)]
-    if len(refs) != 1 or any(_INEXACT.search(word) for word in rest):
-        return ""
-    rest = [word for word in rest if word not in {"(", ")"}]
-    if not rest:
-        return refs[0].column
-    intervals = any(word.lower() == "interval" for word in rest)
-    return refs[0].column if intervals and all(_LENGTH.fullmatch(word) for word in rest) else ""
+    match tree:
+        case ColumnTree():
+            return tree.name
+        case OperatorTree(sign="+" | "-", operands=(one, other)) if _is_length(other):
+            return _shifted(one)
+        case OperatorTree(sign="+", operands=(one, other)) if _is_length(one):
+            return _shifted(other)
+    return ""
 
 
-def _refs(words: Words) -> list[Ref]:
-    return [word for word in words if isinstance(word, Ref)]
+def _is_length(tree: ExpressionTree) -> bool:
+    """Return whether a tree is a constant interval that always has the same length."""
+    match tree:
+        case IntervalTree(fixed=fixed):
+            return fixed
+        case OperatorTree(sign="+" | "-" | "negative", operands=operands):
+            return all(map(_is_length, operands))
+    return False
 
 
 def _comparisons(condition: Expression) -> Iterator[_Comparison]:
     """Yield the comparisons that a condition consists of; nothing for any other condition."""
-    words: list[str | Ref] = []
-    for piece in condition.pieces:
-        words += (
-            _WORDS.findall(piece) if isinstance(piece, str) else [piece] if isinstance(piece, Ref) else []
-        )
-    yield from _read(_unwrapped(tuple(words)))
-
-
-def _read(words: Words) -> Iterator[_Comparison]:
-    if words and _is(words[0], "not"):
-        for negated in list(_read(_unwrapped(words[1:])))[:2]:
-            if negated.sign in _NEGATED and not _is(words[1], "not"):
-                yield _Comparison(negated.left, _NEGATED[negated.sign], negated.right)
-        return
-    outside = list(_outside(words))
-    if any(_is(words[index], "or", "case", "in", "is", "like", "not") for index in outside):
-        return
-    between = [index for index in outside if _is(words[index], "between")]
-    ands = [index for index in outside if _is(words[index], "and")]
-    if len(between) == len(ands) == 1 and between[0] < ands[0]:
-        tested, low, high = words[: between[0]], words[between[0] + 1 : ands[0]], words[ands[0] + 1 :]
-        yield _Comparison(_unwrapped(tested), ">=", _unwrapped(low))
-        yield _Comparison(_unwrapped(tested), "<=", _unwrapped(high))
-        return
-    signs = [index for index in outside if isinstance(word := words[index], str) and word in _MIRRORED]
-    if len(signs) == 1 and not (between or ands):
-        index = signs[0]
-        yield _Comparison(_unwrapped(words[:index]), str(words[index]), _unwrapped(words[index + 1 :]))
-
-
-def _outside(words: Words) -> Iterator[int]:
-    """Yield the places of words that are not in parentheses."""
-    depth = 0
-    for index, word in enumerate(words):
-        depth += (word in ("(", "[")) - (word in (")", "]"))
-        if not depth:
-            yield index
-
-
-def _is(word: str | Ref, *names: str) -> bool:
-    return isinstance(word, str) and word.lower() in names
-
-
-def _unwrapped(words: Words) -> Words:
-    """Return words without the parentheses around all of them."""
-    while len(words) > 1 and words[0] == "(" and [*_outside(words)] == [len(words) - 1]:
-        words = words[1:-1]
-    return words
+    match tree_of(condition):
+        case OperatorTree(sign="between", operands=(tested, low, high)):
+            yield _Comparison(tested, ">=", low)
+            yield _Comparison(tested, "<=", high)
+        case OperatorTree(sign="not", operands=(OperatorTree(sign=sign, operands=(left, right)),)):
+            # NOT BETWEEN is an OR, which bounds nothing.
+            if sign in _NEGATED:
+                yield _Comparison(left, _NEGATED[sign], right)
+        case OperatorTree(sign=sign, operands=(left, right)) if sign in _MIRRORED:
+            yield _Comparison(left, sign, right)

@@ -10,26 +10,25 @@ from typing import Literal
 
 from millstream.core.expressions import Expression
 from millstream.core.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, Decimal
-from millstream.plan.keys.reading import (
+from millstream.plan.nodes import Aggregate, Filter, Measure, Node, Project, Repartition, Watermark
+from millstream.plan.traits import traits_of
+from millstream.sql.trees import (
     CallTree,
     CastTree,
     ColumnTree,
     ExpressionTree,
     FieldOf,
+    IntervalTree,
     LiteralTree,
-    TreeReader,
-    UnreadableError,
-    read_expression,
-    words_of,
+    OperatorTree,
+    OtherTree,
+    tree_of,
 )
-from millstream.plan.nodes import Aggregate, Filter, Measure, Node, Project, Repartition, Watermark
-from millstream.plan.traits import traits_of
 
 Direction = Literal["grows", "falls", "stays", "unknown"]
 
 _GROW = {"count", "count_if", "max", "bool_or", "some", "any"}
 _FALL = {"min", "bool_and", "every"}
-_TYPED = {"date", "timestamp", "timestamp_ntz"}
 _LISTS = {"collect_list", "collect_set", "array_agg"}
 _WIDER = {TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE}
 _OPPOSITE: dict[Direction, Direction] = {
@@ -42,93 +41,38 @@ def lasting_conditions(node: Filter) -> tuple[Expression, ...]:
     return tuple(
         condition
         for condition in node.conditions
-        if condition.deterministic and _lasts(node.input, condition)
+        if condition.deterministic and _lasts(node.input, tree_of(condition))
     )
 
 
-def _lasts(below: Node, condition: Expression) -> bool:
-    try:
-        words = words_of(condition)
-        reader = _Conditions(words, below)
-        lasts = reader.either()
-    except UnreadableError:
-        return False
-    return reader.peek() is None and lasts
+def _lasts(below: Node, condition: ExpressionTree) -> bool:
+    match condition:
+        case OperatorTree(sign="and" | "or", operands=conditions):
+            return all(_lasts(below, operand) for operand in conditions)
+        case OperatorTree(sign="not", operands=(OperatorTree(sign="is null", operands=(value,)),)):
+            return _stays_known(below, value)
+        case OperatorTree(sign=">" | ">=", operands=(more, less)):
+            return _is_ever_more(below, more, less)
+        case OperatorTree(sign="<" | "<=", operands=(less, more)):
+            return _is_ever_more(below, more, less)
+        case OperatorTree(sign="=" | "<>" | "<=>", operands=values):
+            return all(_direction(below, value) == "stays" for value in values)
+        case _:
+            return _direction(below, condition) == "grows"
 
 
-class _Conditions(TreeReader):
-    """Reads a condition over a node, and finds whether it lasts."""
-
-    def __init__(self, words: list, below: Node) -> None:  # type: ignore[type-arg]
-        super().__init__(words)
-        self.below = below
-
-    def either(self) -> bool:
-        lasts = self.all()
-        while self.take("or"):
-            lasts = self.all() and lasts
-        return lasts
-
-    def all(self) -> bool:
-        lasts = self.one()
-        while self.take("and"):
-            lasts = self.one() and lasts
-        return lasts
-
-    def one(self) -> bool:
-        start = self.position
-        if self.take("("):
-            try:
-                lasts = self.either()
-                self.expect(")")
-            except UnreadableError:
-                self.position = start
-            else:
-                if self.peek() is None or str(self.peek()).lower() in {"and", "or", ")"}:
-                    return lasts
-                self.position = start
-        left = self.sum()
-        if self.take("is"):
-            self.expect("not")
-            self.expect("null")
-            return _stays_known(self.below, left)
-        sign = self._sign()
-        if not sign:
-            return _direction(self.below, left) == "grows"
-        one, other = _direction(self.below, left), _direction(self.below, self.sum())
-        if sign in {">", ">="}:
-            return one in {"grows", "stays"} and other in {"falls", "stays"}
-        if sign in {"<", "<="}:
-            return one in {"falls", "stays"} and other in {"grows", "stays"}
-        return one == other == "stays"
-
-    def primary(self) -> ExpressionTree:
-        """Also read fractions and typed literals: `2.5`, `date '2026-01-31'`."""
-        following = self.words[self.position : self.position + 3]
-        if all(isinstance(word, str) for word in following):
-            texts = [str(word) for word in following]
-            if len(texts) == 3 and texts[0].isdigit() and texts[1] == "." and texts[2][0].isdigit():
-                self.position += 3
-                return LiteralTree(".".join(texts))
-            if len(texts) > 1 and texts[0].lower() in _TYPED and texts[1].startswith("'"):
-                self.position += 2
-                return LiteralTree(texts[1])
-        return super().primary()
-
-    def _sign(self) -> str:
-        sign = ""
-        while self.peek() in {"<", ">", "=", "!"}:
-            sign += str(self.next())
-        return sign
+def _is_ever_more(below: Node, more: ExpressionTree, less: ExpressionTree) -> bool:
+    """Return whether a value that is more than another one stays so."""
+    return _direction(below, more) in {"grows", "stays"} and _direction(below, less) in {"falls", "stays"}
 
 
 def _direction(node: Node, tree: ExpressionTree) -> Direction:
     """Return how the value of an expression changes as rows come."""
     match tree:
-        case LiteralTree():
+        case LiteralTree() | IntervalTree():
             return "stays"
-        case ColumnTree(name=name):
-            return _of_column(node, name)
+        case ColumnTree():
+            return _of_column(node, tree.name)
         case FieldOf(base=base):
             return "stays" if _direction(node, base) == "stays" else "unknown"
         case CastTree(of=of, type=type_):
@@ -138,18 +82,18 @@ def _direction(node: Node, tree: ExpressionTree) -> Direction:
                 if direction == "stays" or type_ in _WIDER or isinstance(type_, Decimal)
                 else "unknown"
             )
-        case CallTree(name="negative", arguments=(one,)):
+        case OperatorTree(sign="negative", operands=(one,)):
             return _OPPOSITE[_direction(node, one)]
-        case CallTree(name="+" | "-" as sign, arguments=(one, other)):
+        case OperatorTree(sign="+" | "-" as sign, operands=(one, other)):
             first, second = _direction(node, one), _direction(node, other)
             second = second if sign == "+" else _OPPOSITE[second]
             if "stays" in {first, second}:
                 return first if second == "stays" else second
             return first if first == second else "unknown"
-        case CallTree(name="size" | "cardinality" | "array_size", arguments=(ColumnTree(name=name),)):
-            measure = _measure(node, name)
+        case CallTree(name="size" | "cardinality" | "array_size", arguments=(ColumnTree() as column,)):
+            measure = _measure(node, column.name)
             return "grows" if measure is not None and measure.function in _LISTS else "unknown"
-        case CallTree():
+        case CallTree() | OperatorTree() | OtherTree():
             return "unknown"
 
 
@@ -157,10 +101,7 @@ def _of_column(node: Node, name: str) -> Direction:
     match node:
         case Project():
             item = next(item for item in node.items if item.name == name)
-            try:
-                return _direction(node.input, read_expression(item.expression))
-            except UnreadableError:
-                return "unknown"
+            return _direction(node.input, tree_of(item.expression))
         case Filter() | Repartition() | Watermark():
             return _of_column(node.input, name)
         case Aggregate() if traits_of(node.input).mode == "append":
@@ -175,12 +116,9 @@ def _of_measure(measure: Measure) -> Direction:
     if measure.function in _FALL:
         return "falls"
     if measure.function == "sum":
-        try:
-            tree = read_expression(measure.call)
-        except UnreadableError:
-            return "unknown"
-        if isinstance(tree, CallTree) and len(tree.arguments) == 1 and _is_positive(tree.arguments[0]):
-            return "grows"
+        match tree_of(measure.call):
+            case CallTree(arguments=(argument,), distinct=False) if _is_positive(argument):
+                return "grows"
     return "unknown"
 
 
@@ -193,8 +131,8 @@ def _is_positive(tree: ExpressionTree) -> bool:
             return True
         case CastTree(of=of, type=type_):
             return (type_ in _WIDER or isinstance(type_, Decimal)) and _is_positive(of)
-        case CallTree(name="+", arguments=arguments):
-            return all(map(_is_positive, arguments))
+        case OperatorTree(sign="+", operands=operands):
+            return all(map(_is_positive, operands))
     return False
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.core.expressions import Expression, Ref, window_calls
+from millstream.core.expressions import Expression, Ref
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
 from millstream.queries.python_calls import callable_in_fan_out
+from millstream.sql.trees import window_calls
 
 
 def below_filters(node: Node) -> Node:

@@ -15,14 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import (
-    Expression,
-    Piece,
-    all_of,
-    can_substitute,
-    column_expression,
-    substitute_columns,
-)
+from millstream.core.expressions import Expression, Piece, all_of, column_expression
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, Decimal
 from millstream.plan.lasting_conditions import lasting_conditions
 from millstream.plan.nodes import (
@@ -37,9 +30,11 @@ from millstream.plan.nodes import (
     Plan,
     Project,
 )
-from millstream.plan.traits import is_distinct, traits_of
+from millstream.plan.traits import traits_of
 from millstream.queries.emit import every_tombstone
 from millstream.queries.emit.draft import compose_expression
+from millstream.sql.substitution import can_substitute, substitute_columns
+from millstream.sql.trees import is_distinct
 
 _COPIED = frozenset((
     "any", "avg", "bool_and", "bool_or", "count", "count_if", "every", "max", "mean", "min", "some", "std",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from millstream.core.types import Array, Decimal, Map, Row, Simple, Type
@@ -24,14 +23,14 @@ from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.queries.signature import operator_name, states_in
 from millstream.queries.values import MemoryEstimate, StatefulOperator, StateSize, content_id
+from millstream.sql.durations import MICROSECONDS, duration_micros
+from millstream.sql.trees import window_lengths
 
 _FIXED = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 _ROW = 64
 """Bytes of a row besides its columns: header, entry in the state store, copies of its version."""
 _PAGE = 1024
 """Bytes of a page of positions, of which each is a bit (Positions.java)."""
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "millisecond": 0.001}
-_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*'?\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
 
 
 def estimate_memory(
@@ -136,7 +135,7 @@ def _windows(node: Aggregate) -> int | None:
     """Return how many windows are open at a time; None if they never close."""
     if node.window is None:
         return None
-    lengths = [_seconds(text) for text in re.findall(r"'([^']+)'", node.window.expression.text)]
+    lengths = [_seconds(text) for text in window_lengths(node.window.expression)]
     if not lengths or lengths[0] is None:
         return None
     slide = lengths[1] if len(lengths) > 1 and lengths[1] else lengths[0]
@@ -146,8 +145,8 @@ def _windows(node: Aggregate) -> int | None:
 
 
 def _seconds(text: str) -> float | None:
-    amounts = _INTERVAL.findall(text)
-    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in amounts) if amounts else None
+    micros = duration_micros(text)
+    return micros / MICROSECONDS["second"] if isinstance(micros, int) else None
 
 
 def _width(type_: Type) -> int:

@@ -9,9 +9,10 @@ from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
 from millstream.plan.traits import traits_of
 from millstream.sameness.leaves import leaves_of
-from millstream.sameness.row_meaning import RowMeanings, function_digests, is_over
+from millstream.sameness.row_meaning import RowMeanings, function_digests
 from millstream.sql.durations import duration_micros
 from millstream.sql.equivalence import Equivalence, leaf_name
+from millstream.sql.trees import calls_window_function
 
 
 def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
@@ -43,7 +44,12 @@ class EqualValues(RowMeanings):
     def of(self, node: Node, expression: Expression) -> str:
         if expression.column:
             return self.column(node, expression.column)
-        verbatim = [expression.functions, expression.reads, not expression.deterministic, is_over(expression)]
+        verbatim = [
+            expression.functions,
+            expression.reads,
+            not expression.deterministic,
+            calls_window_function(expression),
+        ]
         if any(verbatim) or any(ref.named or ref.fixed for ref in expression.refs):
             names = [f"{ref.column} {ref.named} {ref.fixed}" for ref in expression.refs]
             return leaf_name(f"{super().of(node, expression)} of {names}")

@@ -7,7 +7,6 @@ change the second.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
@@ -39,6 +38,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.queries.meanings import ColumnMeanings, digest_text
 from millstream.sameness.leaves import LeafMeanings, leaves_of
+from millstream.sql.trees import calls_window_function
 
 
 class ModelMeaning(Struct, frozen=True):
@@ -106,14 +106,6 @@ def _meaning(depths: RowMeanings, root: Node, model: ModelSpec) -> ModelMeaning:
     )
 
 
-_OVER = re.compile(r"\bover\s*\(", re.IGNORECASE)
-
-
-def is_over(expression: Expression) -> bool:
-    """Return whether an expression calls a window function."""
-    return any(isinstance(piece, str) and _OVER.search(piece) for piece in expression.pieces)
-
-
 class RowMeanings(ColumnMeanings):
     """Meanings of columns and rows, expressed down to given relations."""
 
@@ -175,7 +167,7 @@ class RowMeanings(ColumnMeanings):
         text = super().of(node, expression)
         read = [self._relation(relation) for relation in expression.reads]
         # The value of a window function depends on which other rows there are.
-        read += [f"over {self.rows(node)}"] if is_over(expression) else []
+        read += [f"over {self.rows(node)}"] if calls_window_function(expression) else []
         return f"{text} [{', '.join(read)}]" if read else text
 
     def _written_columns(self, node: Decode) -> Mapping[str, object]:

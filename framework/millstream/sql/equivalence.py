@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from millstream.sql.canonical_form import can_fail, canonical_form, text_of_tree
 from millstream.sql.counts import count_of_group, filtered_call
-from millstream.sql.tokens import SPARK, tokenize_sql
+from millstream.sql.tokens import tokenize_sql
+from millstream.sql.trees import parse_expression
 from millstream.sql.values import SqlDiagnostic
 
 _PREFIX = "meaning_"
@@ -82,13 +82,6 @@ def leaf_name(text: str) -> str:
 
 def _parsed(text: str) -> exp.Expr | None:
     tokens = tokenize_sql(f"select {text}")
-    if isinstance(tokens, SqlDiagnostic) or tokens.variant_paths or tokens.watermarks or ">>>" in text:
+    if isinstance(tokens, SqlDiagnostic) or tokens.variant_paths:
         return None
-    try:
-        (tree,) = SPARK.parser().parse(tokens.tokens, text)
-    except (SqlglotError, RecursionError, ValueError):
-        return None
-    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
-        return None
-    expression: exp.Expr = tree.expressions[0]
-    return None if isinstance(expression, exp.Alias) else expression
+    return parse_expression(text, tokens)

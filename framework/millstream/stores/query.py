@@ -14,10 +14,10 @@ from millstream.core.text import FileText
 from millstream.core.types import STRING
 from millstream.project.secrets import Secret
 from millstream.project.values import Seed, Target
+from millstream.sql.dialect_words import writing_word
 from millstream.stores.local import LocalTables, local_tables, store_of
 from millstream.stores.tables.relations import StoredRelation, missing_table, named_tables
 from millstream.stores.tables.values import Answer
-from millstream.stores.tables.words import writing_word
 
 
 class StoredProject(Struct, frozen=True):

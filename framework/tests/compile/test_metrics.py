@@ -16,12 +16,14 @@ MODEL = """
     [
         ("type: counter, expression: count(*), dimensions: [kind]", None),
         ("type: counter, expression: 'sum(value)', where: id > 1", None),
+        ("type: counter, expression: \"sum(if(kind = ')', value, 0))\"", None),
         ("type: gauge, expression: avg(value)", None),
         ("type: timer, expression: value / 1000", None),
         ("expression: sum(value) / nosuch(id)", None),  # without a type, it is only described
         ("type: counter, expression: max(value)", "one of count(…), count_if(…), sum(…)"),
         ("type: counter, expression: sum(value) / sum(id)", "one of count(…)"),
         ("type: counter, expression: count(distinct id)", "one of count(…)"),
+        ("type: counter, expression: count(distinct(id))", "one of count(…)"),
         ("type: gauge, expression: value", "one of count(…), count_if(…), sum(…), min(…)"),
         ("type: histogram, expression: value", "needs buckets"),
         ("type: histogram, expression: value, buckets: [5, 1]", "not in ascending order"),

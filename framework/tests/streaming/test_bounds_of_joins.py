@@ -40,6 +40,7 @@ CASES = [
     (ROWS, "e.at >= h.seen and e.at <= h.seen + interval 1 day"),
     (ROWS, "e.at between h.seen - interval 1 month and h.seen + interval 1 month"),
     (ROWS, "e.at not between h.seen - interval 1 hour and h.seen + interval 1 hour"),
+    (ROWS, "not (e.at between h.seen - interval 1 hour and h.seen + interval 1 hour)"),
     (ROWS, "not e.at < h.seen - interval 1 hour"),
     (ROWS, "(e.at between h.seen - interval 1 hour and h.seen + interval 1 hour or e.value > 5)"),
     (ROWS, "unix_seconds(e.at) between unix_seconds(h.seen) - 5 and unix_seconds(h.seen) + 5"),

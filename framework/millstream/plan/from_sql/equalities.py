@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 
-from millstream.core.expressions import Expression, Ref, quote_name
+from millstream.core.expressions import Expression, quote_name
 from millstream.core.types import Type
 from millstream.plan.from_sql.scope import PlanScope
 from millstream.plan.nodes import Join, JoinColumn, Lookup
-
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_SIGN = re.compile(r"(?<![<>=!])==?(?!=)|<=>")
-_WORDS = re.compile(
-    r"\b(?:or|and|not|case|between|in|is|like|rlike|ilike)\b|<>|!|<(?!=>)|(?<!=)>", re.IGNORECASE
-)
+from millstream.sql.trees import OperatorTree, columns_of, compared_columns, tree_of
 
 NamedColumn = tuple[str, Type, bool]
 """A column's name in SQL, its type, and whether it is an event time."""
@@ -67,11 +61,10 @@ def columns_in_sql(scope: PlanScope, names: Collection[str], times: Collection[s
 
 def equal_columns(condition: Expression, sides: dict[str, JoinColumn]) -> tuple[str, str] | None:
     """Return the columns that `a.k = b.k` compares, the left side's first."""
-    match condition.pieces:
-        case (Ref() as one, " = ", Ref() as other):
-            a, b = sides.get(one.column), sides.get(other.column)
-            if a and b and a.side != b.side:
-                return (a.source, b.source) if a.side == "left" else (b.source, a.source)
+    pair = compared_columns(condition)
+    a, b = (sides.get(ref.column) for ref in pair) if pair is not None else (None, None)
+    if a and b and a.side != b.side:
+        return (a.source, b.source) if a.side == "left" else (b.source, a.source)
     return None
 
 
@@ -84,30 +77,10 @@ def matches_by_equality(node: Join | Lookup) -> bool:
 
 
 def _equates(condition: Expression, left: frozenset[str], right: frozenset[str]) -> bool:
-    """Return whether a condition has a single `=`, and each of its operands reads one side of the join."""
-    halves: list[set[str]] = [set()]
-    depth = 0
-    for piece in _unwrapped(condition.pieces):
-        if isinstance(piece, Ref):
-            halves[-1].add(piece.column)
-        elif isinstance(piece, str):
-            outside = ""
-            for sign in _QUOTED.sub("''", piece):
-                depth += (sign in "([") - (sign in ")]")
-                outside += sign if not depth else " "
-            if _WORDS.search(outside):
-                return False
-            # Columns are between texts: those before a sign belong to the operand that it ends.
-            halves += [set() for _ in _SIGN.findall(outside)]
-    if len(halves) != 2 or not all(halves):
-        return False
-    one, other = halves
-    return (one <= left and other <= right) or (one <= right and other <= left)
-
-
-def _unwrapped(pieces: Sequence[object]) -> list[object]:
-    """Return the pieces of `(x = y)` without the outer parentheses."""
-    unwrapped = list(pieces)
-    while len(unwrapped) > 1 and str(unwrapped[0]) == "(" and str(unwrapped[-1]) == ")":
-        unwrapped = unwrapped[1:-1]
-    return unwrapped
+    """Return whether a condition is `x = y` or `x <=> y`, each of which reads one side of the join."""
+    match tree_of(condition):
+        case OperatorTree(sign="=" | "<=>", operands=operands):
+            one, other = map(columns_of, operands)
+            sides = (one <= left and other <= right) or (one <= right and other <= left)
+            return bool(one and other) and sides
+    return False

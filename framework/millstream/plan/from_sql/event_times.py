@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from millstream.core.expressions import Expression, Ref, called_function, quote_name
+from millstream.core.expressions import Expression, quote_name
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.join_times import is_window
 from millstream.plan.needs import needed_items, of_input
 from millstream.plan.nodes import Dedupe, Filter, Join, Node, Project, Stateful
 from millstream.plan.nodes.order import in_order
 from millstream.plan.unbounded import StatefulStep
-
-_FIELD = re.compile(r"\.(?:start|end)\b", re.IGNORECASE)
+from millstream.sql.trees import ColumnTree, ExpressionTree, FieldOf, called_function, parts_of, tree_of
 
 
 def check_event_times(builder: Builder, root: Node, steps: Collection[StatefulStep]) -> None:
@@ -154,9 +152,15 @@ def _by_field(node: Node, input_node: Node, needed: Collection[str]) -> set[str]
 
 def _read_whole(expressions: Collection[Expression]) -> set[str]:
     """Return the columns that expressions read as a whole."""
-    return {
-        piece.column.lower()
-        for expression in expressions
-        for piece, after in zip(expression.pieces, (*expression.pieces[1:], ""), strict=True)
-        if isinstance(piece, Ref) and not (isinstance(after, str) and _FIELD.match(after))
-    }
+    return {name for expression in expressions for name in _whole_columns(tree_of(expression))}
+
+
+def _whole_columns(tree: ExpressionTree) -> Iterator[str]:
+    match tree:
+        case ColumnTree():
+            yield tree.name.lower()
+        case FieldOf(base=ColumnTree(), name=name) if name.lower() in {"start", "end"}:
+            return
+        case _:
+            for part in parts_of(tree):
+                yield from _whole_columns(part)

@@ -9,7 +9,6 @@ decoded. Where bad records make a query fail, it fails by what its models read: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -32,12 +31,21 @@ from millstream.plan.nodes import (
     is_good,
 )
 from millstream.plan.nodes.order import in_order
-
-_ON_NULL = re.compile(
-    r"\b(coalesce|nvl2?|ifnull|nullif|if|iff|case|decode|isnull|isnotnull|is|raise_error|assert_true|equal_null"
-    r"|concat_ws|array|map|struct|named_struct|to_json|to_csv|hash|xxhash64)\b|<=>|->",
-    re.IGNORECASE,
+from millstream.sql.trees import (
+    UNREAD,
+    CallTree,
+    ExpressionTree,
+    OperatorTree,
+    OtherTree,
+    tree_of,
+    walk_tree,
 )
+
+_ON_NULL = frozenset((
+    "array", "assert_true", "case", "coalesce", "concat_ws", "decode", "equal_null", "hash", "if", "iff",
+    "ifnull", "is", "is null", "isnotnull", "isnull", "lambda", "map", "named_struct", "nullif",
+    "nullsafeneq", "nvl", "nvl2", "raise_error", "struct", "to_csv", "to_json", "xxhash64", "<=>", UNREAD,
+))  # fmt: skip
 """SQL that may not be NULL for a column that is NULL, so that what is computed from it could fail."""
 
 
@@ -190,8 +198,16 @@ class _Marking:
 
 
 def _can_fail_on_null(expression: Expression) -> bool:
-    text = " ".join(piece for piece in expression.pieces if isinstance(piece, str))
-    return bool(expression.functions) or (expression.raises and _ON_NULL.search(text) is not None)
+    if expression.functions or not expression.raises:
+        return bool(expression.functions)
+    return any(_kind(part) in _ON_NULL for part in walk_tree(tree_of(expression)))
+
+
+def _kind(tree: ExpressionTree) -> str | None:
+    match tree:
+        case CallTree(name=kind) | OperatorTree(sign=kind) | OtherTree(kind=kind):
+            return kind
+    return None
 
 
 def as_written(root: Node) -> Node:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, can_substitute, column_expression, substitute_columns
+from millstream.core.expressions import Expression, Ref, column_expression
 from millstream.core.types import STRING, TIMESTAMP
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import expression_value
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
 from millstream.plan.traits import Traits, known_columns
+from millstream.sql.substitution import can_substitute, substitute_columns
+from millstream.sql.trees import column_that_is_null
 
 
 def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
@@ -200,7 +202,7 @@ def _never_null(builder: Builder) -> frozenset[str]:
     """Return the columns that a data test requires for a row to be stored."""
     columns: set[str] = set()
     for check in (*builder.spec.checks, *builder.spec.promised):
-        match check.wrong.pieces:
-            case (Ref() as ref, " is null") if check.severity != "warn":
-                columns.add(ref.column.lower())
+        column = column_that_is_null(check.wrong)
+        if column is not None and check.severity != "warn":
+            columns.add(column.lower())
     return frozenset(columns)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Read, Ref
+from millstream.core.expressions import Read
 from millstream.core.types import has_equality
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.maintained import stored_as_table
@@ -18,6 +18,7 @@ from millstream.plan.refusals import REFUSALS
 from millstream.plan.traits import KnownTraits, called_by
 from millstream.sql.changing_functions import changing_function
 from millstream.sql.query import OpaqueBody
+from millstream.sql.trees import column_that_is_null
 from millstream.stores.registry import choices_with_change_feed, store_declaration
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
@@ -351,9 +352,9 @@ def _unmatched(keys: tuple[str, ...], rows: UnmatchedRows) -> tuple[str, str]:
 def _dropped_if_null(spec: ModelSpec, keys: tuple[str, ...]) -> bool:
     """Return whether a data test leaves out rows of which a key column is NULL."""
     for check in spec.checks:
-        match check.wrong.pieces:
-            case (Ref() as ref, " is null") if check.keeps_out and ref.column.lower() in map(str.lower, keys):
-                return True
+        column = column_that_is_null(check.wrong)
+        if column is not None and check.keeps_out and column.lower() in map(str.lower, keys):
+            return True
     return False
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, join_pieces, substitute_columns
+from millstream.core.expressions import Expression, Ref, join_pieces
 from millstream.core.types import TIMESTAMP, Type
 from millstream.outputs.kinds import PROCESSING_TIME, Sink
 from millstream.plan.from_sql.scope import identity_items, unused_name
@@ -48,6 +48,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.sql.substitution import substitute_columns
 
 AnyJoin = TypeVar("AnyJoin", bound=Binary)
 

@@ -42,6 +42,7 @@ from millstream.plan.nodes import (
 from millstream.plan.ttl import only_time
 from millstream.plan.unbounded import join_bound
 from millstream.sql.query import Cte, DerivedTable, From, GeneratedRows, Scan, Select
+from millstream.sql.trees import called_functions
 
 _MIRRORED: dict[JoinKind, JoinKind] = {"inner": "inner", "cross": "cross", "right": "left"}
 """The join with swapped sides, if the relation at rest comes first."""
@@ -279,7 +280,7 @@ class FromBuilder:
         """Return the conditions of ON; Spark resolves `window_time` over one relation (ResolveWindowTime)."""
         on = self.scope.bind_all(relation.on)
         for condition in on:
-            if "window_time(" in condition.text.lower():
+            if "window_time" in called_functions(condition):
                 remedy = "select it as a column in a subquery: (select *, window_time(w) as t from …)"
                 start, stop = condition.start or relation.start, condition.stop or relation.stop
                 self.builder.report_error("MS437", "window_time() is not allowed in ON", remedy, start, stop)

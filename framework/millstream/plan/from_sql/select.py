@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, called_function, column_expression, quote_name, render_sql
+from millstream.core.expressions import Expression, column_expression, quote_name, render_sql
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import FromBuilder
 from millstream.plan.from_sql.scope import PlanScope, identity_items, unused_name
 from millstream.plan.from_sql.values import span_offsets
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Filter, Item, Measure, Node, Project, Repartition
-from millstream.plan.traits import is_distinct
 from millstream.sql.query import Select, SelectItem
+from millstream.sql.trees import called_function, is_distinct, is_window_call
 
 
 def plan_select(builder: Builder, query: Select) -> Node:
@@ -48,7 +48,7 @@ def _sql(query: Select, expression: Expression) -> str:
 def _as_written(query: Select) -> dict[str, str]:
     """Return the SQL of group keys; for a window, its start."""
     return {
-        key.name: f"{key.name}.start" if is_window(key.expression) else _sql(query, key.expression)
+        key.name: f"{key.name}.start" if is_window_call(key.expression) else _sql(query, key.expression)
         for key in query.keys or ()
     }
 
@@ -98,11 +98,11 @@ def _grouped(
     together = tuple(c for key in bound if (c := key.expression.column) is not None)
     node = builder.check(Repartition(input=node, keys=together, models=models), query)
     first = next((m.call for m in query.measures), keys[0].expression if keys else query)
-    window = next((key.expression for key in keys if is_window(key.expression)), first)
+    window = next((key.expression for key in keys if is_window_call(key.expression)), first)
     grouped = Aggregate(
         input=node, keys=tuple(bound), measures=measures, emit=builder.spec.emit, models=models
     )
-    written = ["window" if is_window(key.expression) else _sql(query, key.expression) for key in keys]
+    written = ["window" if is_window_call(key.expression) else _sql(query, key.expression) for key in keys]
     builder.add_state(grouped, _span(keys), written)
     distinct = next((m.call for m in query.measures if is_distinct(m.call)), window)
     node = builder.check(grouped, first if builder.mode(node) == "upsert" else distinct)
@@ -143,7 +143,7 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
     items = identity_items(node)
     computed: list[Item] = []
     for key in keys:
-        if key.expression.column is not None or is_window(key.expression):
+        if key.expression.column is not None or is_window_call(key.expression):
             computed.append(key)
             continue
         name = unused_name(key.name, [item.name for item in items], "key")
@@ -154,8 +154,3 @@ def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tup
     if len(items) > len(node.columns):
         node = Project(input=node, items=tuple(items), models=models)
     return node, computed
-
-
-def is_window(expression: Expression) -> bool:
-    """Return whether a key is a window; `window(…).start` is an ordinary time."""
-    return called_function(expression) in {"window", "session_window"}

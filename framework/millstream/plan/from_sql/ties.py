@@ -8,6 +8,7 @@ from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.versions import selects_of
 from millstream.sql.query import Cte, DerivedTable, From, Scan, Select, SqlQuery
+from millstream.sql.trees import compared_columns
 
 UniqueBy = Callable[[str], tuple[str, ...]]
 """Returns the columns that identify a row of a relation; none if they are unknown."""
@@ -109,15 +110,8 @@ def _is_looked_up(relation: From, key: tuple[str, ...]) -> bool:
     compared = {
         _name(ref)
         for condition in relation.on
-        if (sides := _equal(condition)) is not None
+        if (sides := compared_columns(condition)) is not None
         for ref, other in (sides, sides[::-1])
         if other.relation.lower() != alias
     }
     return all((alias, column.lower()) in compared for column in key)
-
-
-def _equal(condition: Expression) -> tuple[Ref, Ref] | None:
-    match condition.pieces:
-        case (Ref() as left, str() as operator, Ref() as right) if operator.strip() == "=":
-            return left, right
-    return None

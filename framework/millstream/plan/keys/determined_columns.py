@@ -24,20 +24,21 @@ from millstream.core.types import (
 from millstream.plan.keys import times
 from millstream.plan.keys.casts import cast_value, truncate_time
 from millstream.plan.keys.functions import UNARY, all_of, replace_null, shift_value
-from millstream.plan.keys.reading import (
+from millstream.plan.keys.texts import TextSet, are_separable, texts_of
+from millstream.plan.keys.values import Columns, ValueFacts, coarse_time, lost_value
+from millstream.sql.trees import (
     CallTree,
     CastTree,
     ColumnTree,
     ExpressionTree,
     FieldOf,
+    IntervalTree,
     LiteralTree,
-    UnreadableError,
-    read_expression,
+    OperatorTree,
+    OtherTree,
+    tree_of,
 )
-from millstream.plan.keys.texts import TextSet, are_separable, texts_of
-from millstream.plan.keys.values import Columns, ValueFacts, coarse_time, lost_value
 
-_CONCAT = frozenset(("concat", "||"))
 _CONVERSIONS: dict[str, Type] = {
     "string": STRING, "bigint": BIGINT, "int": INT, "double": DOUBLE, "decimal": Decimal(),
     "binary": BINARY, "date": DATE, "boolean": BOOLEAN,
@@ -54,12 +55,16 @@ def expression_value(
     if not expression.deterministic:
         return ValueFacts(why=f"{_short(expression.text)} is not deterministic")
     try:
-        facts, tree = _Facts(columns, fixed_offset), read_expression(expression)
-        if never_null and isinstance(tree, CallTree) and tree.name in _CONCAT:
+        facts, tree = _Facts(columns, fixed_offset), tree_of(expression)
+        if never_null and _concatenated(tree) is not None:
             return facts.joined(tree, never_null=True)
         return facts.value(tree)
-    except UnreadableError:
+    except _UnsupportedError:
         return ValueFacts(why=f"{_short(expression.text)} can be equal for different values")
+
+
+class _UnsupportedError(Exception):
+    """SQL that keys usually don't have."""
 
 
 def _short(text: str) -> str:
@@ -82,8 +87,8 @@ class _Facts:
         match tree:
             case ColumnTree():
                 return self._column(tree.name)
-            case LiteralTree():
-                return _literal(tree.value)
+            case LiteralTree(value=str() | int() as value):
+                return _literal(value)
             case FieldOf():
                 base = self.value(tree.base)
                 if base.window and tree.name.lower() in {"start", "end"}:
@@ -91,17 +96,17 @@ class _Facts:
                 return ValueFacts(why=base.why or f"a field '{tree.name}' is only a part of its value")
             case CastTree():
                 return self._cast(self.value(tree.of), tree.type)
-            case CallTree():
-                if tree.name in _CONCAT:
-                    return self.joined(tree)
-                return self._called(
-                    tree.name, [self.value(argument) for argument in tree.arguments], tree.arguments
-                )
+            case CallTree() | OperatorTree() if _concatenated(tree) is not None:
+                return self.joined(tree)
+            case CallTree(name=name, arguments=parts, distinct=False) | OperatorTree(name, parts):
+                return self._called(name, [self.value(part) for part in parts], parts)
+            case LiteralTree() | IntervalTree() | CallTree() | OtherTree():
+                raise _UnsupportedError
 
     def _column(self, name: str) -> ValueFacts:
         column = self.columns(name)
         if column is None:
-            raise UnreadableError
+            raise _UnsupportedError
         nullable = column.nullable and not column.window
         return ValueFacts(column.type, frozenset((name.lower(),)), nullable, None, column.gap, column.window)
 
@@ -172,7 +177,7 @@ class _Facts:
 
     # -- texts
 
-    def joined(self, tree: CallTree, *, never_null: bool = False) -> ValueFacts:
+    def joined(self, tree: ExpressionTree, *, never_null: bool = False) -> ValueFacts:
         return self._joined("concat", [self.value(part) for part in _parts(tree)], never_null=never_null)
 
     def _joined(self, shown: str, values: list[ValueFacts], *, never_null: bool = False) -> ValueFacts:
@@ -214,11 +219,20 @@ class _Facts:
 
 def _parts(tree: ExpressionTree) -> Iterator[ExpressionTree]:
     """Yield the arguments of nested concatenations."""
-    if isinstance(tree, CallTree) and tree.name in _CONCAT:
-        for argument in tree.arguments:
-            yield from _parts(argument)
-    else:
+    arguments = _concatenated(tree)
+    if arguments is None:
         yield tree
+    else:
+        for argument in arguments:
+            yield from _parts(argument)
+
+
+def _concatenated(tree: ExpressionTree) -> tuple[ExpressionTree, ...] | None:
+    """Return the texts that a tree concatenates, or None."""
+    match tree:
+        case CallTree(name="concat", arguments=texts) | OperatorTree(sign="||", operands=texts):
+            return texts
+    return None
 
 
 def _named(value: ValueFacts) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.core.expressions import Ref
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
+from millstream.sql.trees import column_that_is_known
 
 
 def non_null_columns(node: Node) -> frozenset[str]:
@@ -15,9 +15,9 @@ def non_null_columns(node: Node) -> frozenset[str]:
         match node:
             case Filter():
                 for condition in node.conditions:
-                    match condition.pieces:
-                        case (Ref() as ref, " is not null") if ref.column.lower() in names:
-                            columns.add(names[ref.column.lower()])
+                    column = column_that_is_known(condition)
+                    if column is not None and column.lower() in names:
+                        columns.add(names[column.lower()])
             case Project():
                 names = _renamed(names, {i.name: i.expression.column for i in node.items})
             case Aggregate():

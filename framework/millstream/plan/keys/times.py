@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
-_MICROSECONDS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": SECOND,
-    "minute": 60 * SECOND,
-    "hour": 3600 * SECOND,
-    "day": DAY,
-    "week": 7 * DAY,
-}
-_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?(?=\s|\d|$)", re.IGNORECASE)
+from millstream.sql.durations import MICROSECONDS, duration_micros
+
+SECOND = MICROSECONDS["second"]
+DAY = MICROSECONDS["day"]
 _FIXED = re.compile(r"(?:utc|gmt|z|ut|etc/.+|(?:utc|gmt|ut)?[+-]\d{1,2}(?::?\d\d)*)", re.IGNORECASE)
 
 
 def interval_micros(interval: str) -> int:
     """Return the length of an interval such as `1 hour 30 minutes`; 0 if it can't be parsed."""
-    text = re.sub(r"^\s*interval\b", "", interval, flags=re.IGNORECASE).rstrip()
-    total, position = Fraction(0), 0
-    while position < len(text):
-        part = _PART.match(text, position)
-        unit = _MICROSECONDS.get(part[2].lower()) if part else None
-        if part is None or unit is None:
-            return 0
-        total += Fraction(part[1]) * unit
-        position = part.end()
-    return int(total)
+    micros = duration_micros(interval)
+    return micros if isinstance(micros, int) else 0
 
 
 def has_fixed_offset(zone: str) -> bool:
@@ -42,7 +25,7 @@ def has_fixed_offset(zone: str) -> bool:
 def unit_of(word: str) -> int:
     """Return the length of a unit of `date_trunc`; 0 for those of no fixed length, such as a month."""
     folded = word.lower()
-    return _MICROSECONDS.get({"dd": "day", "mon": "month", "mm": "month"}.get(folded, folded), 0)
+    return MICROSECONDS.get({"dd": "day", "mon": "month", "mm": "month"}.get(folded, folded), 0)
 
 
 _FIELDS = ("yyyy", "MM", "dd", "HH", "mm", "ss")

@@ -14,12 +14,12 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression, Ref, quote_name, render_sql, window_calls
+from millstream.core.expressions import Expression, Ref, quote_name, render_sql
 from millstream.core.types import has_equality
 from millstream.plan.maintained.names import (
     NotDerivedError,
     RelationNames,
-    compared_columns,
+    compared_relations,
     opaque_error,
     output_names,
     relations_of,
@@ -39,6 +39,7 @@ from millstream.plan.maintained.statements import LONGEST, SqlText, join_sql, se
 from millstream.plan.maintained.versions import ChangedRows, differing_rows, in_both, with_groups
 from millstream.plan.nodes.maintenance import View, touched_column, view_of
 from millstream.sql.query import Body, From, OpaqueBody, Scan, Select, SqlUnion
+from millstream.sql.trees import window_calls
 
 _MOST_OPTIONAL = 8
 """Relations that outer joins can leave without a match: each can be missing or not, in all combinations."""
@@ -178,7 +179,7 @@ class _Select:
             relation.alias: [
                 (one.relation, other.relation)
                 for condition in relation.on
-                if (pair := compared_columns(condition))
+                if (pair := compared_relations(condition))
                 for one, other in (pair,)
             ]
             for relation in query.relations
@@ -329,7 +330,7 @@ class _Select:
                     c
                     for c in relation.on
                     if relations_of(c) <= present
-                    and (compared_columns(c) or not (relations_of(c) - {relation.alias}) & self.nullable)
+                    and (compared_relations(c) or not (relations_of(c) - {relation.alias}) & self.nullable)
                     and self._available(c)
                 ]
         conditions += [

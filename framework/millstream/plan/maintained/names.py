@@ -22,6 +22,7 @@ from millstream.sql.query import (
     SqlUnion,
     names_of,
 )
+from millstream.sql.trees import compared_columns
 
 T = TypeVar("T")
 
@@ -214,10 +215,10 @@ def _over_from(query: Select, expression: Expression, name: str) -> Expression:
     return replace_columns(expression, replacement)
 
 
-def compared_columns(condition: Expression) -> tuple[Ref, Ref] | None:
+def compared_relations(condition: Expression) -> tuple[Ref, Ref] | None:
     """Return the columns of two relations that a condition compares by `=`."""
-    match condition.pieces:
-        case (Ref() as one, " = ", Ref() as other) if one.relation and other.relation != one.relation:
+    match compared_columns(condition):
+        case (one, other) if one.relation and other.relation != one.relation:
             return one, other
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from millstream.plan.maintained.names import compared_columns
+from millstream.plan.maintained.names import compared_relations
 from millstream.sql.query import From, Select
 
 HIDDEN = frozenset(("semi", "anti"))
@@ -71,5 +71,5 @@ def _missing_with(query: Select, missing: frozenset[str]) -> frozenset[str]:
 
 def _compares(relation: From, missing: Collection[str]) -> bool:
     """Return whether a relation is joined by equality with a missing one."""
-    pairs = (pair for condition in relation.on if (pair := compared_columns(condition)))
+    pairs = (pair for condition in relation.on if (pair := compared_relations(condition)))
     return any(ref.relation in missing for pair in pairs for ref in pair)

@@ -16,7 +16,7 @@ from millstream.core.types import Type
 from millstream.plan.maintained.names import (
     NotDerivedError,
     RelationNames,
-    compared_columns,
+    compared_relations,
     opaque_error,
     output_names,
     renamed_columns,
@@ -195,7 +195,10 @@ def _pushed(
         if expression.column and isinstance(ref, Ref) and ref.relation not in optional:
             add(ref, touched, expression.type)
     compared = [
-        (relation, pair) for relation in query.relations for c in relation.on if (pair := compared_columns(c))
+        (relation, pair)
+        for relation in query.relations
+        for c in relation.on
+        if (pair := compared_relations(c))
     ]
     while waiting:
         alias, column, touched = waiting.pop(0)

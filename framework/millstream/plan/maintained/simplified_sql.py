@@ -10,7 +10,6 @@ and unions, which are followed from changed rows to keys, can replace each of th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
@@ -28,6 +27,7 @@ from millstream.plan.maintained.names import (
 )
 from millstream.plan.maintained.versions import can_differ
 from millstream.sql.query import OUTER, Body, DerivedTable, From, Select, SelectItem, SqlUnion, Subquery
+from millstream.sql.trees import ColumnTree, OperatorTree, OtherTree, tree_of
 
 _ROWS, _PEERS, _PART, _INNER = (
     "_millstream_rows",
@@ -35,8 +35,6 @@ _ROWS, _PEERS, _PART, _INNER = (
     "_millstream_part",
     "_millstream_inner",
 )
-_MEMBER = re.compile(r"(x|\(x(, x)*\)) in \(")
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 _EVERY = "a change of what this subquery reads could touch every row"
 
 
@@ -246,18 +244,8 @@ def _nullable(body: Body, name: str) -> bool:
 
 def _is_member(condition: Expression | None) -> bool:
     """Return whether a condition is just `x in (select …)`: a NULL of the subquery then has no effect."""
-    if condition is None:
-        return False
-    text = _STRING.sub("x", "".join(p if isinstance(p, str) else "x" for p in condition.pieces))
-    match = _MEMBER.match(text)
-    if match is None:
-        return False
-    depth = 1
-    for index in range(match.end(), len(text)):
-        depth += (text[index] == "(") - (text[index] == ")")
-        if not depth:
-            return index == len(text) - 1
-    return False
+    tree = None if condition is None else tree_of(condition)
+    return isinstance(tree, OtherTree) and tree.kind == "in subquery"
 
 
 def _compared(one: Ref, sign: str, other: Ref) -> Expression:
@@ -271,12 +259,12 @@ def _maybe_equal(one: Ref, other: Ref) -> Expression:
 
 def _outer_equality(condition: Expression) -> tuple[Ref, str, Ref] | None:
     """Return the column, the sign, and the column of the enclosing query that a condition compares."""
-    match condition.pieces:
-        case (Ref() as one, (" = " | " <=> ") as sign, Ref() as other):
+    match tree_of(condition):
+        case OperatorTree(("=" | "<=>") as sign, (ColumnTree(one), ColumnTree(other))):
             inner = [ref for ref in (one, other) if not ref.relation.startswith(OUTER)]
             outer = [ref for ref in (one, other) if ref.relation.startswith(OUTER)]
             if len(inner) == len(outer) == 1 and inner[0].relation:
-                return inner[0], sign, Ref(outer[0].column, outer[0].relation.removeprefix(OUTER))
+                return inner[0], f" {sign} ", Ref(outer[0].column, outer[0].relation.removeprefix(OUTER))
     return None
 
 

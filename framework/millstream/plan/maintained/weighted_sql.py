@@ -6,19 +6,19 @@ stored row itself says whether its group still has rows: with `count(*)`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from millstream.core.expressions import called_function, quote_name, render_sql
+from millstream.core.expressions import quote_name, render_sql
 from millstream.core.types import BIGINT, Decimal
 from millstream.plan.maintained.names import RelationNames, renamed_columns
 from millstream.plan.nodes.maintenance import STORED_TOUCHED, UNSURE, WEIGHT, view_of
+from millstream.sql.call_pieces import call_arguments, pieces_text
 from millstream.sql.query import AggregateCall, Body, Scan, Select
+from millstream.sql.trees import called_function, is_distinct
 
 _EXACT = "decimal(20, 0)"
 """Sums of integers are added as decimals: a sum that doesn't overflow has no step that does."""
 _MOST_DIGITS = 38
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 
 
 def weigh_rows(body: Body, keys: Sequence[str], names: RelationNames) -> str:
@@ -107,16 +107,10 @@ def _counts_rows(measure: AggregateCall) -> bool:
 
 def _argument(measure: AggregateCall) -> str:
     """Return the argument of an aggregate; empty if there are several, or DISTINCT."""
-    text = measure.call.text
-    if called_function(measure.call) != measure.function:
+    if called_function(measure.call) != measure.function or is_distinct(measure.call):
         return ""
-    argument = text[len(measure.function) + 1 : -1].strip()
-    depth = 0
-    for sign in _QUOTED.sub("x", argument):
-        depth += (sign in "([") - (sign in ")]")
-        if sign == "," and not depth:
-            return ""
-    return "" if argument.lower().startswith(("distinct ", "all ")) else argument
+    arguments = call_arguments(measure.call)
+    return pieces_text(arguments[0]) if len(arguments) == 1 else ""
 
 
 def _by_weight(value: str, measure: AggregateCall) -> str:

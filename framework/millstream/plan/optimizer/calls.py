@@ -1,18 +1,29 @@
-"""Finds calls of Python functions in the text of expressions."""
+"""Finds calls of Python functions in expressions, and rewrites them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces
+from millstream.sql import trees
+from millstream.sql.call_pieces import split_pieces
+from millstream.sql.trees import (
+    CallTree,
+    ExpressionTree,
+    OperatorTree,
+    OtherTree,
+    called_functions,
+    tree_of,
+    walk_tree,
+)
 
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\s+|.", re.DOTALL)
-_SOMETIMES = re.compile(r"(?i)\b(and|or|case|if|iff|nvl2?|coalesce|ifnull|nullif|try_\w+)\b")
-_NAMED = re.compile(r"(?i)\b(struct|arrays_zip)\s*\(")
+_SOMETIMES = frozenset(("if", "iff", "nvl", "nvl2", "coalesce", "ifnull", "nullif"))
+"""Functions that don't evaluate all of their arguments, besides those whose names begin with `try_`."""
+_NAMED = frozenset(("struct", "arrays_zip"))
+"""Functions that name fields as their arguments."""
 
 
 class SeparableCall(NamedTuple):
@@ -29,20 +40,29 @@ def separable_calls(expression: Expression, *, anywhere: bool = False) -> list[S
     """
     if not expression.functions or not expression.deterministic or expression.variables:
         return []
-    if not anywhere and any(isinstance(p, str) and _NAMED.search(p) for p in expression.pieces):
+    if not anywhere and not _NAMED.isdisjoint(called_functions(expression)):
         return []
-    tokens = _tokens(expression)
+    tokens = split_pieces(expression)
     return [_call(expression, tokens, start, stop) for start, stop in _call_ranges(expression, tokens)]
 
 
 def always_evaluated(expression: Expression) -> bool:
     """Return whether all calls in it are evaluated for each row."""
-    return not any(isinstance(p, str) and _SOMETIMES.search(p) for p in expression.pieces)
+    return not any(map(_skips_parts, walk_tree(tree_of(expression))))
+
+
+def _skips_parts(tree: ExpressionTree) -> bool:
+    match tree:
+        case OperatorTree(sign="and" | "or") | OtherTree(kind="case" | "try_cast" | trees.UNREAD):
+            return True
+        case CallTree(name=name):
+            return name in _SOMETIMES or name.startswith("try_")
+    return False
 
 
 def with_column(expression: Expression, call: SeparableCall, name: str) -> Expression:
     """Replace a call by a column."""
-    tokens = _tokens(expression)
+    tokens = split_pieces(expression)
     spans = [s for s in _call_ranges(expression, tokens) if join_pieces(tokens[s[0] : s[1]]) == call.pieces]
     if not spans:
         return expression
@@ -67,7 +87,7 @@ def with_column(expression: Expression, call: SeparableCall, name: str) -> Expre
 
 def with_first(expression: Expression, suffix: str, first: Sequence[Piece]) -> Expression:
     """Add a first argument to each call, and a suffix to its function's name."""
-    tokens = _tokens(expression)
+    tokens = split_pieces(expression)
     names = {start for start, _ in _call_ranges(expression, tokens)}
     pieces: list[Piece] = []
     for index, token in enumerate(tokens):
@@ -85,7 +105,7 @@ def with_first_unless(expression: Expression, suffix: str, condition: Sequence[P
     """Let the first argument of calls with a suffix, which is itself a call, be NULL under a condition."""
     names = {f"{name}{suffix}".lower() for name in expression.functions}
     pieces: list[Piece] = []
-    parts, depth = _tokens(expression), -1
+    parts, depth = split_pieces(expression), -1
     for index, part in enumerate(parts):
         pieces.append(part)
         before = parts[index - 1] if index else ""
@@ -98,13 +118,6 @@ def with_first_unless(expression: Expression, suffix: str, condition: Sequence[P
                 pieces.append(")")
                 depth = -1
     return replace(expression, pieces=join_pieces(pieces))
-
-
-def _tokens(expression: Expression) -> list[Piece]:
-    tokens: list[Piece] = []
-    for piece in expression.pieces:
-        tokens += _TOKEN.findall(piece) if isinstance(piece, str) else [piece]
-    return tokens
 
 
 def _call_ranges(expression: Expression, tokens: list[Piece]) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from millstream.core.expressions import Expression, can_substitute, substitute_columns
+from millstream.core.expressions import Expression
 from millstream.plan.nodes import (
     Aggregate,
     Column,
@@ -23,6 +23,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.optimizer.cost import HEAVY, expression_cost
 from millstream.plan.traits import traits_of
+from millstream.sql.substitution import can_substitute, substitute_columns
 
 
 class MovedCondition(NamedTuple):

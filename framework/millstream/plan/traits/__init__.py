@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from millstream.plan.nodes import Aggregate, Node, Opaque, Plan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.traits.aggregates import is_distinct
 from millstream.plan.traits.changing_rows import called_by
 from millstream.plan.traits.derive import derived_traits, traits_in_one_query
 from millstream.plan.traits.joins import event_times
@@ -29,7 +28,6 @@ __all__ = [
     "all_traits",
     "called_by",
     "event_times",
-    "is_distinct",
     "known_columns",
     "projected_keys",
     "projection_traits",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from millstream.core.expressions import Expression, Ref
 from millstream.plan.closing import never_closes, windowed_column
 from millstream.plan.keys import interval_micros
 from millstream.plan.nodes import Aggregate, Item
 from millstream.plan.traits.values import NotIncrementalError, Spacing, Traits, require_append
-
-_TEXT = re.compile(r"'([^']*)'")
-_COUNTED = re.compile(r"count\(\s*distinct\s+([^,()]+)\)", re.IGNORECASE)
-_DISTINCT = re.compile(r"\w+\(\s*distinct\b", re.IGNORECASE)
+from millstream.sql.call_pieces import call_arguments, pieces_text
+from millstream.sql.trees import called_function, is_distinct, window_lengths
 
 
 def aggregate_traits(node: Aggregate, input_traits: Traits) -> Traits:
@@ -23,9 +19,9 @@ def aggregate_traits(node: Aggregate, input_traits: Traits) -> Traits:
         if is_distinct(measure.call):
             message = "Spark can't compute a DISTINCT aggregate over a stream"
             remedy = "aggregate a subquery with SELECT DISTINCT"
-            if (counted := _COUNTED.fullmatch(measure.call.text)) is not None:
+            if called_function(measure.call) == "count" and len(counted := call_arguments(measure.call)) == 1:
                 exact, roughly = (
-                    f"{call}({counted[1]})" for call in ("collect_set", "approx_count_distinct")
+                    f"{call}({pieces_text(counted[0])})" for call in ("collect_set", "approx_count_distinct")
                 )
                 remedy = f"use size({exact}) for an exact count, or {roughly}, which needs little memory"
             raise NotIncrementalError("MS524", message, remedy)
@@ -51,19 +47,12 @@ def _is_constant(key: Expression) -> bool:
     return key.deterministic and not any(isinstance(piece, Ref) for piece in key.pieces)
 
 
-def is_distinct(call: Expression) -> bool:
-    """Tell whether an aggregate's call has DISTINCT."""
-    return bool(_DISTINCT.match(str(call.pieces[0])))
-
-
 def _windows(window: Item) -> tuple[Spacing, ...]:
     """Return the distance between the starts of windows: their slide, or else their length."""
-    match window.expression.pieces:
-        case (str() as call, Ref(), str() as rest, *_) if call.startswith("window("):
-            lengths = [interval_micros(text) for text in _TEXT.findall(rest)][:2]
-            return (Spacing(window.name, lengths[-1] or 1 if lengths else 1, window=True),)
-        case _:
-            return ()
+    if called_function(window.expression) != "window":
+        return ()
+    gaps = [interval_micros(text) for text in window_lengths(window.expression)]
+    return (Spacing(window.name, gaps[-1] or 1 if gaps else 1, window=True),)
 
 
 def _aggregate_remedy(input_traits: Traits) -> str:
@@ -75,7 +64,7 @@ def _aggregate_remedy(input_traits: Traits) -> str:
 def _check_emit(node: Aggregate, times: tuple[tuple[str, str], ...], input_traits: Traits) -> None:
     if node.emit == "on_close" and not times:
         raise NotIncrementalError("MS512", *never_closes(node, [name for name, _ in input_traits.watermarks]))
-    window = node.window.expression.text if node.window is not None else ""
-    if node.emit == "on_change" and window.startswith("session_window("):
+    is_session = node.window is not None and called_function(node.window.expression) == "session_window"
+    if node.emit == "on_change" and is_session:
         message = "a session has no fixed bounds until it closes, so Spark can't emit it earlier"
         raise NotIncrementalError("MS512", message, "set config(emit='on_close')")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref
+from millstream.core.expressions import Expression
 from millstream.plan.keys import ColumnProperties, Columns, expression_value, non_null_columns
 from millstream.plan.nodes import Item, Node
 from millstream.plan.traits.values import KeyLostError, Spacing, Traits
+from millstream.sql.trees import CallTree, ColumnTree, FieldOf, tree_of
 
 
 def projection_traits(
@@ -42,9 +43,9 @@ def _event_times(traits: Traits, items: Iterable[Item]) -> tuple[tuple[str, str]
 
 def window_time_of(expression: Expression) -> str | None:
     """Return the window in `window_time(window)`."""
-    match expression.pieces:
-        case (str() as call, Ref() as ref, ")") if call.lower().replace(" ", "") == "window_time(":
-            return ref.column
+    match tree_of(expression):
+        case CallTree(name="window_time", arguments=(ColumnTree() as window,)):
+            return window.name
     return None
 
 
@@ -68,9 +69,9 @@ def _still_spaced(
 
 def _is_bound(expression: Expression, window: str) -> bool:
     """Return whether this is the start or end of a window."""
-    match expression.pieces:
-        case (Ref() as ref, str() as path):
-            return ref.column.lower() == window.lower() and path.lower() in {".start", ".end"}
+    match tree_of(expression):
+        case FieldOf(base=ColumnTree() as column, name=name):
+            return column.name.lower() == window.lower() and name.lower() in {"start", "end"}
     return False
 
 

@@ -8,7 +8,6 @@ long to compile. Joins that return all rows of the stream also read them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from millstream.plan.streaming import STEPS
 from millstream.plan.traits import traits_of
 from millstream.queries.emit.draft import Draft, barrier_condition
 from millstream.queries.emit.fuse import fuse_join, unused_name
+from millstream.sql.trees import ExpressionTree, OperatorTree, OtherTree, tree_of, walk_tree
 
 Close = Callable[[Draft, Node, str], Draft]
 
@@ -27,7 +27,6 @@ MARKER = "_found"
 _NEVER = "spark_partition_id() < 0"
 """A condition that Catalyst can't evaluate: it would turn `where r.id > 1` over a left join with `r` into an
 inner join (EliminateOuterJoin), and `where id in (select …)` into a semi join (RewritePredicateSubquery)."""
-_NOT_IN = re.compile(r"\bnot in \((?:select|with)\b", re.IGNORECASE)
 
 
 def is_above_state(node: Node) -> bool:
@@ -126,7 +125,14 @@ def _drops_rows(expression: Expression) -> bool:
     """
     if not expression.reads:
         return False
-    return not any(isinstance(piece, str) and _NOT_IN.search(piece) for piece in expression.pieces)
+    return not any(map(_is_not_in, walk_tree(tree_of(expression))))
+
+
+def _is_not_in(tree: ExpressionTree) -> bool:
+    match tree:
+        case OperatorTree(sign="not", operands=(OtherTree(kind="in subquery"),)):
+            return True
+    return False
 
 
 def _or_never(pieces: tuple[Piece, ...], *parts: Expression) -> Expression:

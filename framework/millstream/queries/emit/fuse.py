@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import (
-    Expression,
-    Piece,
-    Ref,
-    called_function,
-    join_pieces,
-    variables_of,
-    window_calls,
-)
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces, variables_of
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import (
     Aggregate,
@@ -46,6 +37,7 @@ from millstream.queries.emit.draft import (
     rewrite_within,
 )
 from millstream.queries.emit.every_tombstone import unless_every_tombstone
+from millstream.sql.trees import called_function, called_functions, window_calls
 
 JOINS = {
     "inner": "join", "left": "left join", "right": "right join", "full": "full join",
@@ -107,7 +99,10 @@ def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | No
         return None
     if not fits_draft(draft, expressions):
         return None
-    if draft.keys is not None and any(_asks_for_time(expression) for expression in expressions):
+    # Spark allows `window_time` only above the GROUP BY of a window.
+    if draft.keys is not None and any(
+        "window_time" in called_functions(expression) for expression in expressions
+    ):
         return None
     items = {item.name: rewrite_within(draft, item.expression) for item in node.items}
     if len({call for expression in (*items.values(), *draft.where) for call in window_calls(expression)}) > 1:
@@ -115,14 +110,6 @@ def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | No
     if guarded and draft.deleted is not None:
         items = {n: e if n in keys else _unless(draft.deleted, e, n) for n, e in items.items()}
     return replace(draft, items=items)
-
-
-def _asks_for_time(expression: Expression) -> bool:
-    """Whether it calls `window_time`, which Spark allows only above the GROUP BY of a window."""
-    return any(isinstance(piece, str) and _WINDOW_TIME.search(piece) for piece in expression.pieces)
-
-
-_WINDOW_TIME = re.compile(r"\bwindow_time\s*\(", re.IGNORECASE)
 
 
 def _unless(deleted: Expression, expression: Expression, name: str) -> Expression:

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.sql.dialect_words import quote_standard
 from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.tables.words import quote_standard
 
 
 @contextmanager

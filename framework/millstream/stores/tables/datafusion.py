@@ -24,10 +24,10 @@ from millstream.core.types import (
     Decimal,
     Type,
 )
+from millstream.sql.dialect_words import quote_standard, respell_names
 from millstream.stores.tables.datafusion_errors import problem_of
 from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
-from millstream.stores.tables.words import quote_standard, respell_names
 
 
 class OpenedTables:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.text import FileText
+from millstream.sql.dialect_words import mentioned_names
 from millstream.stores.tables.relations import StoredRelation, missing_table
-from millstream.stores.tables.words import mentioned_names
 
 FILE = "query"
 _NO_TABLE = re.compile(r"table '([^']+)' not found")

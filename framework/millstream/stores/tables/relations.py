@@ -10,7 +10,7 @@ from msgspec import Struct
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.outputs.registry import KINDS, Materialization
-from millstream.stores.tables.words import mentioned_names
+from millstream.sql.dialect_words import mentioned_names
 
 
 class StoredRelation(Struct, frozen=True):

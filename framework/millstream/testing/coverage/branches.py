@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\w+|\S", re.DOTALL)
+from millstream.sql.call_pieces import split_sql
 
 
 class SqlBranch(Struct, frozen=True):
@@ -33,7 +32,7 @@ def find_branches(sql: str) -> Iterator[tuple[SqlBranch, ...]]:
     """Yield the branches of each CASE and each IF, the inner ones first."""
     stack: list[_Case] = []
     depth = 0
-    tokens = [(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(sql)]
+    tokens = list(_tokens(sql))
     for index, (token, start, stop) in enumerate(tokens):
         depth += (token == "(") - (token == ")")  # noqa: S105 -- brackets
         word, case = token.lower(), stack[-1] if stack and stack[-1].depth == depth else None
@@ -57,6 +56,15 @@ def find_branches(sql: str) -> Iterator[tuple[SqlBranch, ...]]:
             yield _branches(case.conditions, start if case.otherwise < 0 else case.otherwise)
 
 
+def _tokens(sql: str) -> Iterator[tuple[str, int, int]]:
+    """Yield words, texts and signs, each with where it starts and ends; comments are skipped."""
+    position = 0
+    for part in split_sql(sql):
+        if not part.lstrip().startswith(("--", "/*")) and not part.isspace():
+            yield part, position, position + len(part)
+        position += len(part)
+
+
 def _branches(conditions: list[tuple[str, int]], otherwise: int) -> tuple[SqlBranch, ...]:
     branches: list[SqlBranch] = []
     negated: list[str] = []
@@ -70,9 +78,8 @@ def _branches(conditions: list[tuple[str, int]], otherwise: int) -> tuple[SqlBra
 
 def _first_argument(sql: str, start: int) -> str:
     depth = 0
-    for match in _TOKEN.finditer(sql, start):
-        token = match.group()
+    for token, position, _ in _tokens(sql[start:]):
         if depth == 0 and token in {",", ")"}:
-            return sql[start : match.start()].strip() if token == "," else ""  # noqa: S105
+            return sql[start : start + position].strip() if token == "," else ""  # noqa: S105
         depth += (token == "(") - (token == ")")  # noqa: S105
     return ""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from millstream.queries.emit.steps import SqlView
 from millstream.queries.values import PerBatch, Query
+from millstream.sql.call_pieces import split_sql
 
-_CLOCK_CALL = re.compile(
-    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)"""
-    r"""|\b(current_timestamp|now|localtimestamp|current_date|curdate|unix_timestamp)\s*\(\s*\)"""
-    r"""|(?<![\w.`])(current_timestamp|localtimestamp|current_date)\b(?!\s*\()""",
-    re.IGNORECASE,
-)
+_WITHOUT_PARENTHESES = frozenset(("current_timestamp", "localtimestamp", "current_date"))
 
 
 def freeze_clock(query: Query, now: datetime | None) -> Query:
@@ -50,9 +46,21 @@ class _Clock:
         }
 
     def sql(self, text: str) -> str:
-        return _CLOCK_CALL.sub(self._replacement, text)
+        parts = split_sql(text)
+        replaced: list[str] = []
+        index = 0
+        while index < len(parts):
+            stop = _end_of_call(parts, index)
+            time = self.texts.get(parts[index].lower()) if parts[index - 1 : index] != ["."] else None
+            replaced.append(parts[index] if time is None or stop == index else time)
+            index = index + 1 if time is None or stop == index else stop
+        return "".join(replaced)
 
-    def _replacement(self, match: re.Match[str]) -> str:
-        if match[1]:
-            return match[0]
-        return self.texts[(match[2] or match[3]).lower()]
+
+def _end_of_call(parts: Sequence[str], index: int) -> int:
+    """Return the index after a call without arguments; `index` itself if there is none."""
+    following = [i for i in range(index + 1, min(index + 5, len(parts))) if not parts[i].isspace()][:2]
+    signs = [parts[i] for i in following]
+    if signs == ["(", ")"]:
+        return following[1] + 1
+    return index + 1 if parts[index].lower() in _WITHOUT_PARENTHESES and signs[:1] != ["("] else index

@@ -28,3 +28,9 @@ def test_exactly_one_branch_holds():
         "not coalesce(a, false) and coalesce(b, false)",
         "not coalesce(a, false) and not coalesce(b, false)",
     ]
+
+
+def test_what_is_in_a_comment_is_not_a_branch():
+    assert labels("a -- case when x then 1 end\n + if(b, 1, /* if(c, 1, 2) */ 2)") == [
+        ["when b", "else of b"]
+    ]

@@ -21,6 +21,8 @@ from millstream.plan.optimizer.names import models_of
 from millstream.plan.optimizer.paths import BasePath, Pieces, base_paths
 from millstream.plan.optimizer.shared_input import add_filter, true_for_any, unused_names, with_keys
 from millstream.plan.walk import rewrite_plan
+from millstream.sql.call_pieces import call_arguments
+from millstream.sql.trees import called_function, is_distinct
 
 _NAME = "merge_aggregates"
 _NAMES = """
@@ -105,7 +107,7 @@ def _groups(context: RuleContext) -> list[list[_Part]]:
 def _merges(node: Aggregate, context: RuleContext) -> bool:
     return context.allows(_NAME, node) and all(
         measure.function in _MERGES
-        and "distinct " not in measure.call.text.lower()
+        and not is_distinct(measure.call)
         and not measure.call.functions
         and measure.call.deterministic
         for measure in node.measures
@@ -130,7 +132,7 @@ def _may_filter(part: _Part) -> bool:
     """
     if not part.way.conditions:
         return True
-    if any(key.text.startswith("session_window(") for key in part.keys):
+    if any(called_function(key) == "session_window" for key in part.keys):
         return False
     return all(not _raises_below(m) or _argument(m) is not None for m in part.measures) and not any(
         m.condition is not None and m.condition.raises for m in part.measures
@@ -146,20 +148,15 @@ def _raises_below(measure: Measure) -> bool:
 
 def _argument(measure: Measure) -> tuple[Piece, ...] | None:
     """Return the argument, if the rows of others can have NULL instead of it."""
-    first, last = measure.call.pieces[0], measure.call.pieces[-1]
-    start = f"{measure.function}("
-    if measure.function not in _IGNORE_NULL or len(measure.call.pieces) < 2:
+    if measure.function not in _IGNORE_NULL or called_function(measure.call) != measure.function:
         return None
-    if not isinstance(first, str) or not first.lower().startswith(start):
-        return None
-    if not isinstance(last, str) or not last.endswith(")"):
-        return None
-    return first[len(start) :], *measure.call.pieces[1:-1], last[:-1]
+    arguments = call_arguments(measure.call)
+    return arguments[0] if len(arguments) == 1 and measure.call.refs else None
 
 
 def _kind(part: _Part) -> tuple[object, ...]:
     # A session depends on all of its rows, so aggregates with sessions must have the same conditions.
-    session = any(key.text.startswith("session_window(") for key in part.keys)
+    session = any(called_function(key) == "session_window" for key in part.keys)
     aggregate = part.aggregate if session and part.way.conditions else None
     keys = frozenset(key.pieces for key in part.keys)
     return id(part.way.base), keys, part.aggregate.emit, part.repartition is None, aggregate and id(aggregate)

@@ -10,13 +10,13 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import can_substitute, substitute_columns
 from millstream.plan.nodes import Item, Node, Project
 from millstream.plan.optimizer.context import PlanChange
 from millstream.plan.optimizer.cost import is_free
 from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 from millstream.plan.optimizer.names import models_of
 from millstream.plan.traits import NotIncrementalError, Traits, projection_traits, traits_of
+from millstream.sql.substitution import can_substitute, substitute_columns
 
 
 @local_rule(Project, lambda node, _: isinstance(node.input, Project) or _is_identity(node))

@@ -9,16 +9,17 @@ JSON can encode any letter as `\u0070`, so a record with a backslash is always d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, join_pieces, render_sql, sql_literal
+from millstream.core.expressions import Expression, Ref, join_pieces, sql_literal
 from millstream.core.types import BOOLEAN, STRING
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import Decode, Filter, Node, TopicScan
 from millstream.plan.optimizer.context import PlanChange, RuleContext
 from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
+from millstream.sql.trees import CallTree, ColumnTree, ExpressionTree, LiteralTree, OperatorTree, tree_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ -]{3,}")
 """Words that every JSON writer writes unchanged; shorter words are in nearly every record."""
@@ -27,20 +28,6 @@ _NO_NUMBERS = ("-infinity", "nan")
 """A number can have another text after Spark casts it to a string: 1e2 becomes 100.0."""
 _MOST = 16
 """The number of words whose search is still faster than decoding."""
-_COLUMN, _TEXT = r"\x00(?P<column>[^\x00]+)\x00", r"'(?:[^'\\]|'')*'"
-_LEAVES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_COLUMN}\s*(?:<=>|==?)\s*(?P<words>{_TEXT})",
-        rf"(?P<words>{_TEXT})\s*(?:<=>|==?)\s*{_COLUMN}",
-        rf"{_COLUMN}\s+in\s*\(\s*(?P<words>{_TEXT}(\s*,\s*{_TEXT})*)\s*\)",
-        rf"{_COLUMN}\s+like\s+(?P<words>'%?[^'\\%_]+%?')",
-        rf"(startswith|endswith|contains)\(\s*{_COLUMN}\s*,\s*(?P<words>{_TEXT})\s*\)",
-    )
-)
-_UNSURE = re.compile(r"\b(case|between|exists|select|escape|collate)\b|->", re.IGNORECASE)
-"""Where `and`, `or` or a text can have another meaning."""
-
 Words = tuple[str, ...]
 """Every wanted record contains one of them."""
 
@@ -74,12 +61,12 @@ def _topic(node: Node) -> str:
 
 def _words_for(node: Decode, site: RewriteContext) -> Words:
     """Return words of which every needed record contains at least one; none if that is not certain."""
-    texts = {field.name for field in node.fields if field.type == STRING}
+    texts = frozenset(field.name for field in node.fields if field.type == STRING)
     all_words: dict[str, None] = {}
     for reader in site.readers:
         if not isinstance(reader, Filter) or not site.allows(reader):
             return ()
-        candidates = (w for c in reader.conditions if (w := _words(c, texts)))
+        candidates = (w for c in reader.conditions if (w := _words(tree_of(c), texts)))
         words = min((w for w in candidates if not _everywhere(w, node)), key=len, default=())
         if not words:
             return ()
@@ -87,57 +74,43 @@ def _words_for(node: Decode, site: RewriteContext) -> Words:
     return tuple(all_words)
 
 
-def _words(condition: Expression, texts: Iterable[str]) -> Words:
+def _words(condition: ExpressionTree, texts: frozenset[str]) -> Words:
     """Return plain words such that every row that meets a condition contains one in a text column."""
-    if condition.reads:
-        return ()
-    text = render_sql(condition, lambda ref: f"\0{ref.column}\0")
-    if _UNSURE.search(re.sub(_TEXT, "''", text)):
-        return ()
-    words = _of_text(text, frozenset(texts))
+    words: Words = ()
+    match condition:
+        case OperatorTree(sign="or", operands=alternatives):
+            lists = [_words(alternative, texts) for alternative in alternatives]
+            words = tuple(dict.fromkeys(w for part in lists for w in part)) if all(lists) else ()
+        case OperatorTree(sign="and", operands=conditions):
+            words = min(filter(None, (_words(one, texts) for one in conditions)), key=len, default=())
+        case (
+            OperatorTree("=" | "<=>", (ColumnTree() as column, LiteralTree() as literal))
+            | OperatorTree("=" | "<=>", (LiteralTree() as literal, ColumnTree() as column))
+            | CallTree(
+                "startswith" | "endswith" | "contains", (ColumnTree() as column, LiteralTree() as literal)
+            )
+        ):
+            words = _of_column(column, [literal], texts)
+        case OperatorTree(sign="in", operands=(ColumnTree() as column, *members)):
+            words = _of_column(column, members, texts)
+        case OperatorTree(
+            sign="like", operands=(ColumnTree() as column, LiteralTree(value=str() as pattern))
+        ):
+            inside = pattern.removeprefix("%").removesuffix("%")
+            words = _of_column(column, [LiteralTree(inside)], texts) if not {"%", "_"} & set(inside) else ()
     return words if len(words) <= _MOST else ()
 
 
-def _of_text(text: str, texts: frozenset[str]) -> Words:
-    text = _bare(text)
-    alternatives = _split(text, "or")
-    if len(alternatives) > 1:
-        word_lists = [_of_text(alternative, texts) for alternative in alternatives]
-        return tuple(dict.fromkeys(w for words in word_lists for w in words)) if all(word_lists) else ()
-    conjuncts = _split(text, "and")
-    if len(conjuncts) > 1:
-        return min(filter(None, (_of_text(conjunct, texts) for conjunct in conjuncts)), key=len, default=())
-    for leaf in _LEAVES:
-        match = leaf.fullmatch(text)
-        if match and match["column"] in texts:
-            words = tuple(literal_text[1:-1].strip("%") for literal_text in re.findall(_TEXT, match["words"]))
-            return words if all(map(_is_plain, words)) else ()
-    return ()
-
-
-def _split(text: str, word: str) -> list[str]:
-    """Split a condition at `and` or `or` outside of quotes and parentheses."""
-    parts, depth, start = [], 0, 0
-    for match in re.finditer(rf"{_TEXT}|\0[^\0]+\0|[()\[\]]|\b{word}\b", text, re.IGNORECASE):
-        cut = match[0].lower()
-        depth += (cut in "([") - (cut in ")]")
-        if cut == word and depth == 0:
-            parts.append(text[start : match.start()])
-            start = match.end()
-    return [*parts, text[start:]]
-
-
-def _bare(text: str) -> str:
-    """Return a condition without its outer parentheses."""
-    text = text.strip()
-    while text.startswith("(") and text.endswith(")"):
-        depth = 0
-        for match in re.finditer(rf"{_TEXT}|[()]", text[:-1]):
-            depth += (match[0] == "(") - (match[0] == ")")
-            if depth == 0:
-                return text
-        text = text[1:-1].strip()
-    return text
+def _of_column(column: ColumnTree, values: Sequence[ExpressionTree], texts: frozenset[str]) -> Words:
+    """Return the texts that a column can have, if they are plain words."""
+    words = [
+        value.value for value in values if isinstance(value, LiteralTree) and isinstance(value.value, str)
+    ]
+    return (
+        tuple(words)
+        if column.name in texts and len(words) == len(values) and all(map(_is_plain, words))
+        else ()
+    )
 
 
 def _is_plain(word: str) -> bool:

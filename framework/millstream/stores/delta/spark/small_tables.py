@@ -42,9 +42,9 @@ from millstream.core.types import (
 from millstream.plan.nodes import Column
 from millstream.project.folders import local_path
 from millstream.queries.values import TableOutput
+from millstream.sql.dialect_words import quote_standard
 from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import CopiedRows, TableBatch, TableVersion
-from millstream.stores.tables.words import quote_standard
 
 FEED = "delta.enableChangeDataFeed"
 _MARK = "millstream.timestamps"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.stores.tables.words import mentioned_names, read_words, respell_names, writing_word
+from millstream.sql.dialect_words import mentioned_names, read_words, respell_names, writing_word
 
 
 def test_names_of_tables_and_of_tables_in_a_schema():
