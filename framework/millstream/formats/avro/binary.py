@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from millstream.formats.reasons import not_a
 from millstream.formats.values import UnfitError
+from millstream.formats.varint import read_varint, signed_number, varint_bytes
 
 _FLOAT = struct.Struct("<f")
 _DOUBLE = struct.Struct("<d")
@@ -44,15 +45,10 @@ class AvroInput:
         return number
 
     def read_long(self) -> int:
-        number = shift = 0
-        while True:
-            (byte,) = self.take(1)
-            number |= (byte & 0x7F) << shift
-            if number >= 2**64 or (byte > 0x7F and shift == 63):
-                raise UnfitError("a number has more than 64 bits")
-            if byte <= 0x7F:
-                return (number >> 1) ^ -(number & 1)
-            shift += 7
+        number, self.position = read_varint(
+            self.value, self.position, len(self.value), cut_off="the value ends too early"
+        )
+        return signed_number(number)
 
     def read_float(self) -> float:
         number: float = _FLOAT.unpack(self.take(4))[0]
@@ -121,13 +117,7 @@ class AvroInput:
 
 
 def long_bytes(value: int) -> bytes:
-    rest = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+    return varint_bytes((value << 1) ^ (value >> 63))
 
 
 def float_bytes(value: float) -> bytes:

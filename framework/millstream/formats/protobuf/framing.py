@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from millstream.formats.protobuf.schema import ProtobufSchema, message_indexes, message_type
 from millstream.formats.values import UnfitError
+from millstream.formats.varint import read_varint, signed_number, varint_bytes
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -54,7 +55,12 @@ def add_frame(message: bytes, schema: ProtobufSchema) -> bytes:
     indexes = message_indexes(_message(schema))
     # One byte stands for the first message.
     written = [0] if indexes == (0,) else [len(indexes), *indexes]
-    return b"\0" + schema.id.to_bytes(4, "big") + b"".join(map(_written, written)) + message
+    return (
+        b"\0"
+        + schema.id.to_bytes(4, "big")
+        + b"".join(varint_bytes(number << 1) for number in written)
+        + message
+    )
 
 
 def _message(schema: ProtobufSchema) -> Descriptor:
@@ -62,22 +68,12 @@ def _message(schema: ProtobufSchema) -> Descriptor:
 
 
 def _read(value: bytes, position: int) -> tuple[int, int]:
-    number = 0
-    for shift in range(0, 35, 7):
-        if position == len(value):
-            raise UnfitError("the value is cut off in its message indexes")
-        byte = value[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            number &= 2**32 - 1
-            return number >> 1 ^ -(number & 1), position
-    raise UnfitError("a message index has more than 32 bits")
-
-
-def _written(index: int) -> bytes:
-    rest, content = index << 1, bytearray()
-    while rest >= 0x80:
-        content.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes((*content, rest))
+    number, position = read_varint(
+        value,
+        position,
+        len(value),
+        cut_off="the value is cut off in its message indexes",
+        too_long="a message index has more than 32 bits",
+        most_bytes=5,
+    )
+    return signed_number(number & 2**32 - 1), position

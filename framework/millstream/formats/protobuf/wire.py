@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millstream.formats.values import UnfitError, decode_utf8
+from millstream.formats.varint import read_varint
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -120,15 +121,5 @@ class _Reader:
         self.position += count
 
     def varint(self, end: int) -> int:
-        number = 0
-        for shift in range(0, 70, 7):
-            if self.position == end:
-                raise UnfitError("the value is cut off")
-            byte = self.value[self.position]
-            self.position += 1
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                if number >= 2**64:
-                    break
-                return number
-        raise UnfitError("a number has more than 64 bits")
+        number, self.position = read_varint(self.value, self.position, end, cut_off="the value is cut off")
+        return number
