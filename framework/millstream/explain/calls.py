@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from msgspec import Struct
 
-from millstream.core.expressions import Expression
 from millstream.explain.names import model_name, node_names
 from millstream.formats.registry import format_of
 from millstream.plan.nodes import (
     Decode,
     Expand,
-    Filter,
     Maintained,
     Node,
     Output,
@@ -22,6 +21,7 @@ from millstream.plan.nodes import (
     conditions_text,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import filtered_rows
 
 
 class FunctionCalls(Struct, frozen=True):
@@ -96,10 +96,9 @@ def _formats(
 
 def _rows(node: Node, names: Mapping[int, str]) -> str:
     """Describe the input rows: the nearest operator upstream that creates rows, and the filters between."""
-    conditions: list[Expression] = []
-    while isinstance(node, Filter) or node.one_to_one:
-        if isinstance(node, Filter):
-            conditions = [*node.conditions, *conditions]
-        (node,) = node.inputs
-    where = f" where {conditions_text(tuple(conditions))}" if conditions else ""
-    return f"rows of {names[id(node)]}{where}"
+    below, conditions = filtered_rows(node)
+    filters = [[c for _, c in pairs] for _, pairs in groupby(conditions, key=lambda pair: id(pair[0]))]
+    where = (
+        f" where {conditions_text([c for pairs in reversed(filters) for c in pairs])}" if conditions else ""
+    )
+    return f"rows of {names[id(below)]}{where}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
-from millstream.plan.nodes import Node, Output, Plan
+from millstream.core.expressions import Expression
+from millstream.plan.nodes import Filter, Node, Output, Plan
 
 
 def find_consumers(plan: Plan) -> dict[int, list[Node]]:
@@ -14,6 +15,20 @@ def find_consumers(plan: Plan) -> dict[int, list[Node]]:
         for input_node in node.inputs:
             readers[id(input_node)].append(node)
     return readers
+
+
+def filtered_rows(node: Node, ends: Container[int] = ()) -> tuple[Node, list[tuple[Node, Expression]]]:
+    """Return the node whose rows consecutive filters choose, and their conditions, each with its node.
+
+    Conditions come from the top, with the node over whose columns they are. Steps that give one row for each
+    are passed, up to the nodes whose `id` is in `ends`.
+    """
+    conditions: list[tuple[Node, Expression]] = []
+    while (isinstance(node, Filter) or node.one_to_one) and id(node) not in ends:
+        if isinstance(node, Filter):
+            conditions += [(node.input, condition) for condition in node.conditions]
+        (node,) = node.inputs
+    return node, conditions
 
 
 def rewrite_plan(

@@ -29,6 +29,7 @@ from millstream.plan.nodes import (
     is_good,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import filtered_rows
 from millstream.queries.meanings import ColumnMeanings, digest_text
 
 
@@ -106,11 +107,8 @@ class FilterDigests:
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted: their order doesn't matter."""
-        conditions: list[str] = []
-        current: Node = node
-        while isinstance(current, Filter) or current.one_to_one:
-            if isinstance(current, Filter):
-                filters = (condition for condition in current.conditions if not is_good(condition))
-                conditions += [self._meanings.of(current.input, condition) for condition in filters]
-            (current,) = current.inputs
-        return [self._digests[id(current)], *sorted(set(conditions))]
+        below, conditions = filtered_rows(node)
+        meanings = {
+            self._meanings.of(over, condition) for over, condition in conditions if not is_good(condition)
+        }
+        return [self._digests[id(below)], *sorted(meanings)]

@@ -8,6 +8,7 @@ from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
 from millstream.plan.traits import traits_of
+from millstream.plan.walk import filtered_rows
 from millstream.sameness.leaves import leaves_of
 from millstream.sameness.row_meaning import RowMeanings, function_digests
 from millstream.sql.durations import duration_micros
@@ -108,13 +109,8 @@ class EqualValues(RowMeanings):
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters as one."""
-        conditions: list[tuple[Node, Expression]] = []
-        current: Node = node
-        while isinstance(current, Filter) or current.one_to_one:
-            if isinstance(current, Filter):
-                conditions += [(current.input, condition) for condition in current.conditions]
-            (current,) = current.inputs
-        return [self._rows[id(current)], *self._all_hold(conditions)]
+        below, conditions = filtered_rows(node)
+        return [self._rows[id(below)], *self._all_hold(conditions)]
 
     def _all_hold(self, conditions: Iterable[tuple[Node, Expression]]) -> Iterator[str]:
         """Yield the name of several conditions over nodes, if there are any."""

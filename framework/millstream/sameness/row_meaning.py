@@ -36,6 +36,7 @@ from millstream.plan.nodes import (
     Union,
 )
 from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import filtered_rows
 from millstream.queries.meanings import ColumnMeanings, digest_text
 from millstream.sameness.leaves import LeafMeanings, leaves_of
 from millstream.sql.trees import calls_window_function
@@ -315,13 +316,8 @@ class RowMeanings(ColumnMeanings):
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted, because their order does not matter."""
-        conditions: set[str] = set()
-        current: Node = node
-        while (isinstance(current, Filter) or current.one_to_one) and id(current) not in self._ends:
-            if isinstance(current, Filter):
-                conditions.update(self.of(current.input, condition) for condition in current.conditions)
-            (current,) = current.inputs
-        return [self._rows[id(current)], *sorted(conditions)]
+        below, conditions = filtered_rows(node, self._ends)
+        return [self._rows[id(below)], *sorted({self.of(over, condition) for over, condition in conditions})]
 
     def _late(self, node: Node) -> Iterable[str]:
         """Return what decides which rows are late, because state drops late rows."""
