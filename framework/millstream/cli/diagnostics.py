@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
+from millstream.core.diagnostic_text import DiagnosticPart, diagnostic_lines
 from millstream.core.errors import Diagnostic
-from millstream.core.text import FileText, Location, clean_text
+from millstream.core.text import FileText, Location
 from millstream.project.files import forbidden_target, read_data
 
 if TYPE_CHECKING:
@@ -19,77 +20,25 @@ if TYPE_CHECKING:
 
 
 def render_diagnostic(diagnostic: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
-    """Render a diagnostic as rustc does: location, line, caret, notes and remedy, for a command's target."""
+    """Render a diagnostic in color, with its remedy for a command's target."""
     from rich.text import Text
 
     color = "red" if diagnostic.severity == "error" else "yellow"
-    text = Text.assemble(
-        (f"{diagnostic.severity}[{diagnostic.code}]", f"bold {color}"),
-        (f": {clean_text(diagnostic.message)}", "bold"),
+    styles: dict[DiagnosticPart, str] = {
+        "severity": f"bold {color}",
+        "message": "bold",
+        "gutter": "blue",
+        "caret": f"bold {color}",
+        "note": "bold",
+        "help": "bold green",
+        "text": "",
+    }
+    shown = msgspec.structs.replace(diagnostic, help=for_target(diagnostic.help, target))
+    lines = (
+        Text.assemble(*((text, styles[part]) for text, part in line))
+        for line in diagnostic_lines(shown, width)
     )
-    location = diagnostic.location
-    margin = " " * len(str(location.line)) if location else " "
-    if location:
-        text.append(f"\n{margin}--> ", "blue").append(clean_text(str(location)))
-    if location and diagnostic.line:
-        line, before, carets = cut_excerpt(
-            diagnostic.line, location.column, location.end, width - len(margin) - 3
-        )
-        text.append(f"\n{margin} |\n{location.line} | ", "blue").append(line)
-        text.append(f"\n{margin} | ", "blue").append(" " * before + "^" * carets, f"bold {color}")
-    for note in diagnostic.notes:
-        suffix = f": {clean_text(str(note.location))}" if note.location else ""
-        text.append(f"\n{margin} = ", "blue").append("note: ", "bold").append(
-            clean_text(note.message) + suffix
-        )
-    if diagnostic.help:
-        text.append(f"\n{margin} = ", "blue").append("help: ", "bold green").append(
-            clean_text(for_target(diagnostic.help, target))
-        )
-    return text
-
-
-def cut_excerpt(line: str, column: int, end: int, room: int) -> tuple[str, int, int]:
-    """Return as much of a line as fits in `room` cells, the cells before the carets, and the carets.
-
-    Columns count characters from 1. Cells count columns of a terminal: two for a wide character, four for
-    a tab.
-    """
-    room = max(room, 20)
-    first = min(max(column - 1, 0), len(line))
-    last = min(max(end - 1, first + 1), len(line))
-    start, stop = max(0, first - room), min(len(line), first + room)
-    cells = [clean_text(character) for character in line[start:stop]]
-    caret = first - start
-    if start > 0 or stop < len(line) or _width(cells) > room:
-        cells, caret, start = _window(cells, caret, room, start > 0, stop < len(line))
-    carets = _width(cells[caret : caret + max(last - first, 1)]) if last > first else 1
-    before = _width(cells[:caret])
-    return "".join(cells), before, max(1, min(carets, room - before))
-
-
-def _window(
-    cells: list[str], caret: int, room: int, more_left: bool, more_right: bool
-) -> tuple[list[str], int, int]:
-    """Cut the cells around the caret, with … where some are cut off."""
-    widths = [_width([cell]) for cell in cells]
-    left, width = 0, sum(widths[:caret])
-    while width > room // 2:
-        width -= widths[left]
-        left += 1
-    right, width = len(cells), sum(widths[left:])
-    while right > caret + 1 and width > room - 2:
-        right -= 1
-        width -= widths[right]
-    head = ["…"] if left or more_left else []
-    tail = ["…"] if right < len(cells) or more_right else []
-    return [*head, *cells[left:right], *tail], caret - left + len(head), left
-
-
-def _width(cells: Sequence[str]) -> int:
-    from rich.cells import cell_len
-
-    return sum(map(cell_len, cells))
+    return Text("\n").join(lines)
 
 
 _SHOWN = 5

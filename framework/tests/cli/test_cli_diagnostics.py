@@ -7,11 +7,11 @@ import pytest
 
 from millstream.cli.diagnostics import (
     as_data,
-    cut_excerpt,
     render_diagnostic,
     summarize_diagnostics,
     with_lines,
 )
+from millstream.core.diagnostic_text import cut_excerpt
 from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.text import Location
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from _pytest._code.code import TerminalRepr
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.testing.styled_text import Line, Style, diagnostic_lines, plain_text
+from millstream.testing.styled_text import Line, Style, plain_text, styled_diagnostic
 
 if TYPE_CHECKING:
     from _pytest._io import TerminalWriter
@@ -45,7 +45,7 @@ class FailureReport(TerminalRepr):
         self.problems = tuple(problems)
         self.rows = tuple(rows)
         self.lines = (
-            *(line for diagnostic in self.problems for line in diagnostic_lines(diagnostic)),
+            *(line for diagnostic in self.problems for line in styled_diagnostic(diagnostic)),
             *self.rows,
         )
 
