@@ -224,7 +224,7 @@ def _changed(was: StatefulOperator, now: StatefulOperator) -> Iterator[str]:
     elif was.depends is not None and (changed := list(describe_changes(was.depends, now.depends or ()))):
         yield f"{now.name}: {', '.join(changed)}"
     elif was.emitted is not None and was.emitted != now.emitted:
-        held = "rows" if now.kind == "join" else "groups"
+        held = "groups" if now.kind == "aggregate" else "rows"
         let_out = f"{held} that the old ones let in would still be emitted"
         yield f"{now.name}: the conditions upstream of it changed; {let_out}"
 

@@ -223,6 +223,16 @@ def test_what_an_edit_means_for_the_state(name, tmp_path):
     assert change.kind == kind, change.reasons
 
 
+@pytest.mark.parametrize("name", ["a filter of the stream", "a filter below the join"])
+def test_what_a_filter_leaves_in_the_state_are_rows(name, tmp_path):
+    before, after, _ = EDITS[name]
+    old = query_of(written(tmp_path / "old")).signature
+    new = query_of(written(tmp_path / "new", SQL.replace(before, after))).signature
+    assert compare_signatures(old, new).reasons == (
+        "temporal join of m: the conditions upstream of it changed; rows that the old ones let in would still be emitted",
+    )
+
+
 SETTINGS = {
     "versions are kept longer": ("versions: 30 days", "versions: 60 days"),
     "versions are kept for ever": ("versions: 30 days", "versions: all"),
