@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from millstream.compile.native_functions import find_obstacles
 from millstream.core.expressions import Expression
 from millstream.core.types import STRING
 from millstream.formats.registry import KEY
@@ -44,6 +46,7 @@ def base_catalog(
     derived: Mapping[str, tuple[tuple[str, Expression], ...]],
 ) -> Catalog:
     """Return a catalog of sources, seeds and functions, without models."""
+    in_python = _costly_in_python(project)
     return Catalog(
         topics={
             f"source.{topic.id}": _topic(topic, relations[f"source.{topic.id}"], derived.get(topic.id, ()))
@@ -65,7 +68,16 @@ def base_catalog(
         },
         functions={
             f.name: FunctionSpec(
-                f.name, f.digest, f.returns, f.cost, f.table, f.keyed, f.libraries, f.runs, f.logs
+                f.name,
+                f.digest,
+                f.returns,
+                f.cost,
+                f.table,
+                f.keyed,
+                f.libraries,
+                f.runs,
+                f.logs,
+                f.name in in_python,
             )
             for f in project.functions.values()
         },
@@ -82,6 +94,14 @@ def base_catalog(
         | ({"isolation": levels} if (levels := _isolation_levels(project)) else {}),
         project=project.settings.name,
     )
+
+
+def _costly_in_python(project: Project) -> Collection[str]:
+    """Return the functions that run in Python, besides those whose cost is low."""
+    functions = {
+        f.name: (f.path, f.runs) for f in project.functions.values() if f.cost != "low" and not f.keyed
+    }
+    return find_obstacles(Path(project.root), functions)
 
 
 def _isolation_levels(project: Project) -> dict[str, str]:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Literal
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -244,12 +245,18 @@ def _libraries(catalog: Catalog) -> dict[str, dict[str, str]]:
     return {name: libraries for name, libraries in used.items() if libraries}
 
 
+_SHARING: Mapping[str, Literal["shared", "stateless", "separate"]] = {
+    "all": "shared",
+    "stateless": "stateless",
+    "off": "separate",
+}
+
+
 def hints_of(catalog: Catalog, *, one_query: bool = False) -> PlanHints:
     """Return what the optimizer can't derive: the hints of YAML, and which queries run the plan.
 
     With `one_query`, it runs as one query, without topics between its models.
     """
-    grouped = catalog.target.get("grouping", "all") == "all"
     return PlanHints(
         keeps=catalog.hints.keeps,
         rows_per_second=catalog.hints.rows_per_second,
@@ -260,7 +267,8 @@ def hints_of(catalog: Catalog, *, one_query: bool = False) -> PlanHints:
         },
         costs={name: function.cost for name, function in catalog.functions.items()},
         returns={name: function.returns for name, function in catalog.functions.items()},
-        queries="one" if one_query else "shared" if grouped else "separate",
+        queries="one" if one_query else _SHARING[str(catalog.target.get("grouping", "all"))],
+        costly_calls=frozenset(name for name, function in catalog.functions.items() if function.in_python),
     )
 
 

@@ -176,6 +176,8 @@ class FunctionSpec(Struct, frozen=True):
     """What YAML demands: auto, native or python."""
     logs: bool = False
     """It may log something: it uses `logging`."""
+    in_python: bool = False
+    """It runs in Python, and YAML does not say that its cost is low."""
 
 
 class ModelHints(Struct, frozen=True):

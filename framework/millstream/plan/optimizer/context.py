@@ -30,8 +30,10 @@ class PlanHints(Struct, frozen=True):
     keeps_by_span: Mapping[tuple[str, int, int], float] = {}
     """By model id and span of its SQL: the share of rows that its filter there keeps. Filters of other models
     may have been merged with it."""
-    queries: Literal["shared", "separate", "one"] = "shared"
-    """Whether models with one state share a query, run in separate ones, or the whole plan is one query."""
+    queries: Literal["shared", "stateless", "separate", "one"] = "shared"
+    """Which models share a query: those of one state and those without, only the latter, none, or all."""
+    costly_calls: frozenset[str] = frozenset()
+    """The Python functions of which a call costs more than to read a value from a topic."""
 
 
 class PlanChange(Struct, frozen=True):

@@ -208,6 +208,59 @@ def test_a_reader_with_a_query_of_its_own_keeps_no_state_of_others(options, quer
     assert "topic firsts" not in rewritten(first, sink(where(read(first), "a > 1"), "final"))
 
 
+def scored(*outputs: Output, queries: str = "shared", calls: tuple[str, ...] = ("py_score",)) -> str:
+    hints = PlanHints(queries=queries, costly_calls=frozenset(calls))
+    first = enriched("b", "s = py_score(a)")
+    return plan_text(applied(bypass_topics, Plan((first, *outputs)), hints=hints))
+
+
+def score_reader(*names: str, **options) -> Output:
+    return sink(where(read(enriched("b", "s = py_score(a)"), *names), f"{names[-1]} > 1"), "final", **options)
+
+
+def sums(*names: str) -> Output:
+    rows = by(read(enriched("b", "s = py_score(a)"), *names), "type")
+    return sink(group(rows, ("type",), f"n = sum({names[-1]})"), "sums", "type")
+
+
+@pytest.mark.parametrize(
+    ("output", "queries", "topics"),
+    [
+        (score_reader("s"), "shared", 0),
+        (score_reader("s"), "stateless", 0),
+        (score_reader("s"), "one", 0),
+        (score_reader("s"), "separate", 1),
+        (score_reader("s", group="x"), "shared", 1),
+        (sums("type", "s"), "shared", 1),
+        (sums("type", "s"), "one", 0),
+        (sums("type", "b"), "shared", 0),
+    ],
+)
+def test_no_query_calls_a_function_of_the_writer_again(output, queries, topics):
+    assert scored(output, queries=queries).count("topic enriched") == topics
+
+
+def test_a_call_that_costs_little_is_repeated():
+    assert "topic enriched" not in scored(sums("type", "s"), calls=())
+
+
+def test_a_call_that_decides_which_rows_there_are_is_not_repeated():
+    first = sink(where(select(topic("type", "a", "b"), "type", "a"), "py_score(a) > 1"), "enriched")
+    rows = group(by(read(first, "type", "a"), "type"), ("type",), "n = sum(a)")
+    hints = PlanHints(costly_calls=frozenset(("py_score",)))
+    plan = plan_text(applied(bypass_topics, Plan((first, sink(rows, "sums", "type"))), hints=hints))
+    assert "topic enriched" in plan
+
+
+def test_a_reader_of_a_reader_calls_nothing_again():
+    first = enriched("b", "s = py_score(a)")
+    second = sink(where(read(first, "type", "s"), "s > 1"), "second")
+    third = sink(group(by(read(second, "type", "s"), "type"), ("type",), "n = sum(s)"), "third", "type")
+    hints = PlanHints(costly_calls=frozenset(("py_score",)))
+    plan = plan_text(applied(bypass_topics, Plan((first, second, third)), hints=hints))
+    assert ("topic enriched" in plan, "topic second" in plan) == (False, True)
+
+
 def test_a_plan_that_is_one_query_has_no_topics():
     first, other = first_events(), first_events("others")
     plan = rewritten(first, other, united(first, other), queries="one")

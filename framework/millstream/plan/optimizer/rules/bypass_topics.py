@@ -3,8 +3,8 @@
 topic enriched → decode → final
 enriched (before it is written) → final
 
-It does not change which query closes a window, or by which watermark, and no query keeps a state again: see
-`_Queries`.
+It does not change which query closes a window, or by which watermark, and no query keeps a state again (see
+`_Queries`) or calls a Python function again that costs more than to read its result (see `repeats_calls`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
+from millstream.plan.optimizer.repeated_calls import repeats_calls
 from millstream.plan.streaming import STATES, Kind, kind_of
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import rewrite_plan
@@ -60,7 +61,9 @@ def bypass_topics(plan: Plan, context: RuleContext) -> Result:
         and context.allows(_NAME, node, output, *context.consumers[id(node)])
         and (items := _items(node, output))
     ]
-    instead = {id(read.node): read for read in _Queries(context).joined(possible)}
+    joined = {id(read.node): read for read in _Queries(context).joined(possible)}
+    repeated = repeats_calls(context, _NAME, {id_: read.writer for id_, read in joined.items()})
+    instead = {id_: read for id_, read in joined.items() if id_ not in repeated}
     changes: list[PlanChange] = []
     new: dict[str, Node] = {}
 
@@ -174,7 +177,7 @@ class _Queries:
         return [read for read in reads if id(read.node) not in copied]
 
     def _share_query(self, one: Output, other: Output) -> bool:
-        if self._queries == "separate" or one.sends_changes or other.sends_changes:
+        if self._queries != "shared" or one.sends_changes or other.sends_changes:
             return False
         return (one.group, one.producer, one.state_store) == (other.group, other.producer, other.state_store)
 
