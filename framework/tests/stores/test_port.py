@@ -36,6 +36,17 @@ def test_columns_are_added_and_keep_their_types(store):
         store.create(retention=None, name="int")
 
 
+def test_a_column_that_the_model_no_longer_has_is_not_read(store):
+    store.create(retention=None, name="string", old="int")
+    store.batch(("a", minute(0), 1, "Ann", 7))
+    store.create(retention=None, name="string")
+    store.batch(("b", minute(0), 2, "Bob"))
+    assert store.read("*") == [("a", minute(0), 1, "Ann"), ("b", minute(0), 2, "Bob")]
+    with pytest.raises(MillstreamError, match="old"):
+        store.read("old")
+    assert store.tables.rows(store.spark, store.table).columns == ["user", "at", "value", "name"]
+
+
 @pytest.mark.long
 def test_a_rebuilt_table_is_swapped_once_and_back(store):
     store.create(retention=None)

@@ -109,6 +109,16 @@ def test_the_place_in_the_sql(shop):
     assert (diagnostic.location.line, diagnostic.location.column, diagnostic.location.end) == (2, 3, 7)
 
 
+def test_columns_that_the_model_no_longer_has_are_not_read(shop, postgres):
+    rows(postgres, "alter table orders add column old integer default 7")
+    answered = run_query("select * from orders order by 1;", shop(), 1)
+    assert (answered.columns, answered.more) == (("userid", "price", "at", "place"), True)
+    renamed = "with o as (select * from orders), orders as (select 1 as old) select * from o, orders -- all"
+    assert run_query(renamed, shop()).columns == ("userid", "price", "at", "place", "old")
+    diagnostic = refused("select userid,\n  old from orders", shop())
+    assert (diagnostic.code, diagnostic.location.line, diagnostic.location.column) == ("MS845", 2, 3)
+
+
 def test_a_server_that_is_not_there(rest):
     diagnostic = refused(
         "select * from orders", rest(ORDERS, tables={"url": f"postgresql://u:{'x' * 9}@127.0.0.1:1/shop"})

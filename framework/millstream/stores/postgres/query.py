@@ -10,10 +10,12 @@ from psycopg import sql
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.types import Type
+from millstream.queries.values import TableOutput
 from millstream.stores.postgres.connection import open_transaction
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
+from millstream.stores.postgres.table import Connection, stored_columns, table_name
 from millstream.stores.tables.datafusion_errors import query_error
-from millstream.stores.tables.relations import StoredRelation, missing_table
+from millstream.stores.tables.relations import StoredRelation, missing_table, named_tables
 from millstream.stores.tables.values import Answer
 
 _DECLARE = "declare millstream_query no scroll cursor for "
@@ -29,21 +31,46 @@ def run_query(
 ) -> Answer:
     """Run a query in the database. A cursor only allows queries, and a prepared one a single statement."""
     with open_transaction(schema, zone=zone, read_only=True) as connection:
+        before, after = _around(connection, named_tables(query, relations))
+        before = _DECLARE + before
         try:
             # The user's own text, in a transaction that can't write.
-            connection.execute(_DECLARE + query, prepare=True)
+            text = query.rstrip("; \t\r\n") if after else query
+            connection.execute(before + text + after, prepare=True)
             forward = sql.SQL("all") if limit is None else sql.SQL("forward {}").format(limit + 1)
             cursor = connection.execute(sql.SQL("fetch {} from millstream_query").format(forward))
             rows = cursor.fetchall()
         except psycopg.errors.UndefinedTable as error:
             message = error.diag.message_primary or ""
             name = message.split('"')[1] if message.count('"') >= 2 else message
-            raise query_error(query, missing_table(name, relations), _start(error)) from None
+            raise query_error(query, missing_table(name, relations), _start(error, before)) from None
         except psycopg.Error as error:
-            raise _wrong(error, query) from None
+            raise _wrong(error, query, before) from None
         columns = tuple(column.name for column in cursor.description or ())
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit], more)
+
+
+def _around(connection: Connection, tables: Sequence[StoredRelation]) -> tuple[str, str]:
+    """Return what to write before and after a query, so that it reads the columns that models have.
+
+    A column that a model no longer has stays in its table until that is rebuilt.
+    """
+    expressions = []
+    for table in tables:
+        stored = stored_columns(connection, TableOutput(table.id))
+        names = [name for column, _ in table.columns if (name := stored_name(column)) in stored]
+        if names and len(names) < len(stored):
+            columns = sql.SQL(", ").join(map(sql.Identifier, names))
+            identifier = table_name(TableOutput(table.id))
+            # In its own query, the name is that of the table.
+            text = sql.SQL("{0} as not materialized (select {1} from {0})")
+            expression = text.format(identifier, columns)
+            expressions.append(expression.as_string(connection))
+    if not expressions:
+        return "", ""
+    named = ", ".join(expressions)
+    return f"with {named} select * from (", "\n) as answer"  # noqa: S608 -- quoted names
 
 
 def read_table(
@@ -61,17 +88,20 @@ def read_table(
         except psycopg.errors.UndefinedTable:
             return None
         except psycopg.Error as error:
-            raise _wrong(error, "") from None
+            raise _wrong(error, "", "") from None
 
 
-def _wrong(error: psycopg.Error, query: str) -> MillstreamError:
+def _wrong(error: psycopg.Error, query: str, before: str) -> MillstreamError:
     message = error.diag.message_primary or " ".join(str(error).split())
     hint = error.diag.message_hint or "the query runs in PostgreSQL and needs its SQL"
     return query_error(
-        query, Diagnostic("MS845", message, None, hint[0].lower() + hint[1:].rstrip(".")), _start(error)
+        query,
+        Diagnostic("MS845", message, None, hint[0].lower() + hint[1:].rstrip(".")),
+        _start(error, before),
     )
 
 
-def _start(error: psycopg.Error) -> int | None:
+def _start(error: psycopg.Error, before: str) -> int | None:
+    """Return where an error is in a query, after what is written before it."""
     position = error.diag.statement_position
-    return int(position) - 1 - len(_DECLARE) if position else None
+    return int(position) - 1 - len(before) if position else None

@@ -72,7 +72,7 @@ def create_table(schema: PostgresSchema, table: TableOutput) -> None:
         with open_transaction(schema) as connection:
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             _create_schema(connection, schema)
-            existing = _columns(connection, table)
+            existing = stored_columns(connection, table)
             if not existing:
                 _create_table(connection, table, types)
                 return
@@ -122,12 +122,12 @@ def forget_records(connection: Connection, relation: str) -> list[sql.Identifier
 
 def table_exists(schema: PostgresSchema, table: TableOutput) -> bool:
     with open_transaction(schema) as connection:
-        return bool(_columns(connection, table))
+        return bool(stored_columns(connection, table))
 
 
 def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
     with open_transaction(schema) as connection:
-        if not _columns(connection, table):
+        if not stored_columns(connection, table):
             return False
         exists = sql.SQL("select exists (select from {})").format(table_name(table))
         row = connection.execute(exists).fetchone()
@@ -136,7 +136,7 @@ def has_rows(schema: PostgresSchema, table: TableOutput) -> bool:
 
 def table_shape(connection: Connection, table: TableOutput) -> tuple[dict[str, str], list[list[str]]]:
     """Return a table's columns with their types, empty if it does not exist, and its keys."""
-    return _columns(connection, table), sorted(row[0] for row in _keys(connection, table))
+    return stored_columns(connection, table), sorted(row[0] for row in _keys(connection, table))
 
 
 def table_name(table: TableOutput) -> sql.Identifier:
@@ -189,7 +189,7 @@ def _has_null_keys(connection: Connection, table: TableOutput) -> bool:
     return nullable and connection.info.server_version >= _NULLS_NOT_DISTINCT
 
 
-def _columns(connection: Connection, table: TableOutput) -> dict[str, str]:
+def stored_columns(connection: Connection, table: TableOutput) -> dict[str, str]:
     """Return the table's columns with their types; empty if the table does not exist."""
     text = (
         "select a.attname, format_type(a.atttypid, a.atttypmod) from pg_attribute a"
