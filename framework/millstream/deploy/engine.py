@@ -49,6 +49,7 @@ from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
 from millstream.engine.queries.deliveries import BatchWriter
 from millstream.engine.queries.failing_line import at_line, at_test
 from millstream.engine.queries.failures import problem_of
+from millstream.engine.queries.outdated_tables import outdated_table
 from millstream.engine.queries.positions import without_earlier
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.engine.queries.start import QueryContext
@@ -293,9 +294,12 @@ class Engine(Struct, frozen=True, eq=False):
         target = self.job.project.target
         diagnostic = problem_of(query.title, error, str(self.log), target.location)
         diagnostic = in_function(diagnostic, query.functions)
+        models = (self.job.project.models.get(id_.partition(".")[2]) for id_ in query.models)
+        files = [model for model in models if model is not None]
+        if diagnostic.code == "MS860":
+            diagnostic = outdated_table(query, str(error), self.tables, files) or diagnostic
         if diagnostic.code == "MS868":
-            models = (self.job.project.models.get(id_.partition(".")[2]) for id_ in query.models)
-            diagnostic = at_line(diagnostic, str(error), [model for model in models if model is not None])
+            diagnostic = at_line(diagnostic, str(error), files)
         if diagnostic.code == "MS863":
             diagnostic = at_test(diagnostic, self.job.project)
         return replace(diagnostic, message=mask_secrets(diagnostic.message, secrets_in(target.settings)))

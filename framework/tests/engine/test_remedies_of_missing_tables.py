@@ -100,6 +100,54 @@ def test_a_table_that_is_gone_is_not_continued_without_its_rows(shop_with_reader
     assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 4.0}]
 
 
+NEW_COLUMN = TOTALS.replace("as total", "as total, count(*) as events")
+OF_NEW_COLUMN = {
+    "joined": READERS["joined"].replace("t.total", "t.events"),
+    "changes": READERS["changes"].replace("user, total", "user, events"),
+    "grouped": """
+        {{ config(materialized='table', unique_key='user') }}
+        select user, total from {{ ref('totals') }} as t where events > (select min(o.events) - 1 from {{ ref('totals') }} as o)
+    """,
+}  # fmt: skip
+
+
+def check_new_column(shop, spark, readers):
+    """Build a table, then only the readers of a column that it has since."""
+    totals = frozenset({"model.totals"})
+    shop.model("totals", TOTALS)
+    results, events = built(shop.root, spark, models=totals)
+    assert statuses(results) == {"totals": "success"}, problems(events)
+    shop.model("totals", NEW_COLUMN)
+    for name in readers:
+        shop.model(name, OF_NEW_COLUMN[name])
+        results, events = built(shop.root, spark, models=frozenset({f"model.{name}"}))
+        (diagnostic,) = problems(events)
+        assert statuses(results) == {name: "error"}
+        text = diagnostic.code, diagnostic.message, diagnostic.help
+        expected = "'totals' was built before it had the column 'events'"
+        assert text == ("MS843", expected, "build it first: `millstream build --select +totals`")
+        assert (diagnostic.location.path, "ref('totals')" in diagnostic.line) == (f"models/{name}.sql", True)
+    results, events = built(shop.root, spark, models=totals)
+    (diagnostic,) = problems(events)
+    assert diagnostic.code == "MS870"
+    built(shop.root, spark, models=totals, intent=FullRefresh())
+    results, events = built(shop.root, spark, models=frozenset(f"model.{name}" for name in readers))
+    assert statuses(results) == dict.fromkeys(readers, "success"), problems(events)
+
+
+def test_a_build_over_a_table_without_a_new_column_says_what_to_build(shop, first_spark):
+    shop.send(event(1))
+    check_new_column(shop, first_spark, OF_NEW_COLUMN)
+
+
+@pytest.mark.long
+def test_a_table_in_postgres_without_a_new_column(shop, first_spark, postgres, monkeypatch):
+    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
+    shop.write("profiles.yml", POSTGRES.format(postgres))
+    shop.send(event(1))
+    check_new_column(shop, first_spark, ["joined"])
+
+
 @pytest.mark.long
 def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark, postgres, monkeypatch):
     monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())

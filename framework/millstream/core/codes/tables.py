@@ -10,7 +10,8 @@ MS842 A query names an unknown table
     `millstream query` can read models that are tables, reference topics (`source.topic`) and seeds. Fix the
     name.
 MS843 A table has not been built
-    The project has the table, but it has not been built on this target yet. Build it.
+    The project has the table, but it has not been built on this target yet, or not since it has a column that
+    a query reads. Build it.
 MS844 A query names something that is not a table
     Views are not stored, and topics are in Kafka: use `show` and `consume` to see their rows. Only state
     tables, reference topics and seeds can be queried.

@@ -42,10 +42,15 @@ _SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
 
 def not_built(relation: str) -> Diagnostic:
     """Return why a table can't be read that no build has made, or that someone has removed."""
+    name = relation.partition(".")[2]
+    return Diagnostic("MS843", f"'{name}' has not been built", None, build_first(relation))
+
+
+def build_first(relation: str) -> str:
+    """Return the remedy for a table that has not been built, or not since an edit."""
     kind, _, name = relation.partition(".")
     chosen = "" if kind == "source" else f" --select +{name}"
-    remedy = f"build it first: `millstream build{chosen}`"
-    return Diagnostic("MS843", f"'{name}' has not been built", None, remedy)
+    return f"build it first: `millstream build{chosen}`"
 
 
 class Tables(Struct, frozen=True, eq=False):
@@ -139,6 +144,11 @@ class Tables(Struct, frozen=True, eq=False):
 
     def exists(self, relation: str) -> bool:
         return self.of(relation).exists(relation)
+
+    def missing_columns(self, relation: str) -> frozenset[str]:
+        """Return the columns, in lower case, that a model has, but not yet its table."""
+        stored = {name.lower() for name in self.of(relation).rows(self.spark, relation, ()).columns}
+        return frozenset(column.name.lower() for column in self._columns(relation)) - stored
 
     def _check_built(self, relation: str) -> None:
         if not self.exists(relation):

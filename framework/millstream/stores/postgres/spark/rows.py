@@ -16,7 +16,10 @@ from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_nam
 def read_rows(
     session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
 ) -> DataFrame:
-    """Return the rows of a model's table; each scan reads the database again."""
+    """Return the rows of a model's table, with those of `columns` that it has; all if there are none.
+
+    Each scan reads the database again.
+    """
     options = {
         "url": "jdbc:postgresql:" + schema.url.partition(":")[2],
         "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
@@ -25,7 +28,8 @@ def read_rows(
     credentials = {"user": schema.username, "password": schema.clear_password}
     options |= {name: value for name, value in credentials.items() if value is not None}
     stored_rows = session.read.format("jdbc").options(**options).load()
-    return stored_rows.select(*(_read(column) for column in columns))
+    read = [_read(column) for column in columns if stored_name(column.name) in stored_rows.columns]
+    return stored_rows.select(*read) if read else stored_rows
 
 
 def _read(column: Column) -> SparkColumn:
