@@ -73,7 +73,7 @@ REFUSALS: dict[FormKind, Refusal] = {
     "row number": Refusal(
         "MS538",
         "monotonically_increasing_id() can't run over a stream: it would start again in each batch",
-        "use concat_ws('-', _topic, _partition, _offset), which identifies the record, or uuid()",
+        "use concat_ws('-', _topic, _partition, _offset), which identifies the record of a topic, or uuid()",
     ),
     "union": Refusal(
         "MS540",

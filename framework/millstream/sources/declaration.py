@@ -11,12 +11,13 @@ from millstream.core.types import Type
 from millstream.project.values import DeclaredSource
 
 
-class MetadataColumn(Struct, frozen=True):
-    """A column that each row has besides the declared ones; `*` leaves it out."""
+class GivenColumn(Struct, frozen=True):
+    """A column that each row has without being declared."""
 
     name: str
     type: Type
     nullable: bool = False
+    description: str = ""
 
 
 class Declaration(Struct, frozen=True):
@@ -34,7 +35,10 @@ class Declaration(Struct, frozen=True):
     """Checks what a source sets once for all of them."""
     words: tuple[tuple[str, str], ...] = ()
     """Keys of a source that users may know from other tools, with what to write instead."""
-    metadata: tuple[MetadataColumn, ...] = ()
+    metadata: tuple[GivenColumn, ...] = ()
+    """Columns that `*` leaves out, such as the file of a row."""
+    columns: tuple[GivenColumn, ...] = ()
+    """The other columns of all sources of the kind; if there are any, only computed ones can be added."""
     unit: str = "records"
     """What the differences of positions count: `files`."""
     cuts: bool = False

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from msgspec.structs import replace
+
+from millstream.core.text import Location
 from millstream.project.columns import ColumnReader, column_names
 from millstream.project.schema import Shape
 from millstream.project.shapes import (
@@ -16,7 +19,8 @@ from millstream.project.shapes import (
     WatermarkShape,
     describe_key,
 )
-from millstream.project.values import RowSource
+from millstream.project.values import DeclaredColumn, RowSource
+from millstream.sources.declaration import Declaration
 from millstream.sources.registry import source_declaration
 
 
@@ -45,6 +49,8 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
         reader.check_name(shape, shape.name, declared.title)
         metadata = {column.name: column.type for column in declared.metadata}
         columns = reader.columns(shape.columns, declared.title, metadata)
+        if declared.columns:
+            columns = _with_given(reader, declared, columns, reader.location(shape))
         if not columns:
             message = f"{declared.title} '{shape.name}' has no columns"
             reader.report_at(reader.location(shape), "MS108", message, "add `columns: [{name: …, type: …}]`")
@@ -70,8 +76,36 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
             options={
                 key: value
                 for key in ("rows_per_second", "distinct", "keeps")
-                if hints is not None and (value := getattr(hints, key))
+                if (value := values.get(key) or (getattr(hints, key) if hints is not None else None))
             },
         )
 
     return read
+
+
+def _with_given(
+    reader: ColumnReader, kind: Declaration, columns: tuple[DeclaredColumn, ...], location: Location
+) -> tuple[DeclaredColumn, ...]:
+    """Return the columns that all sources of a kind have, then computed ones; others are mistakes."""
+    declared = {column.name.lower(): column for column in columns}
+    given = {column.name.lower(): column for column in kind.columns}
+    for name, column in declared.items():
+        if name not in given and column.expression is None:
+            names = " and ".join(f"'{column.name}'" for column in kind.columns)
+            message = f"a {kind.title} has no column '{column.name}'"
+            reader.report_at(column.location, "MS107", message, f"compute it, `from: …`, of {names}")
+        elif name in given and (column.expression is not None or column.type not in {None, given[name].type}):
+            message = f"the column '{column.name}' of a {kind.title} is {given[name].type}"
+            remedy = "remove its type, or give the column another name"
+            reader.report_at(column.location, "MS107", message, remedy)
+    first = [
+        replace(
+            declared.get(name) or DeclaredColumn(column.name, location),
+            type=column.type,
+            nullable=column.nullable,
+            expression=None,
+            description=declared[name].description if name in declared else column.description,
+        )
+        for name, column in given.items()
+    ]
+    return (*first, *(column for name, column in declared.items() if name not in given))

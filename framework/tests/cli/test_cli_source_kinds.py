@@ -1,5 +1,7 @@
 """Commands over a kind of source that an installed package adds, without Spark."""
 
+import json
+
 import pytest
 from support.kinds import LAKE, parquet_folders  # noqa: F401 - a fixture
 
@@ -50,3 +52,54 @@ def test_mistakes_are_reported_at_their_keys(lake, run, wrong, right, message):
     assert wrong in LAKE
     (lake / "models/lake.yml").write_text(LAKE.replace(wrong, right))
     assert message in run("compile").err
+
+
+RATES = """
+sources:
+  - name: demo
+    rates:
+      - name: ticks
+        rows_per_second: 5
+        columns: [{name: doubled, from: value * 2}, {name: value, description: Its number.}]
+"""
+
+
+@pytest.fixture
+def demo(shop):
+    (shop / "models/demo.yml").write_text(RATES)
+    (shop / "models/sums.sql").write_text(
+        "{{ config(materialized='table', unique_key='k') }}\n"
+        "select value % 3 as k, sum(doubled) as total, max(timestamp) as newest from {{ source('demo', 'ticks') }} group by 1"
+    )
+    return shop
+
+
+def test_the_columns_of_a_kind_need_not_be_declared(demo, run):
+    assert run("compile").code == 0
+    assert "rate source.demo.ticks" in run("explain", "sums").out
+    assert "source.demo.ticks.value" in run("lineage", "sums.total").out
+    manifest = json.loads((demo / "target/manifest.json").read_text())
+    columns = manifest["nodes"]["source.demo.ticks"]["columns"]
+    assert [(column["name"], column["type"], column["description"]) for column in columns] == [
+        ("timestamp", "timestamp", "When the row came."),
+        ("value", "bigint", "Its number."),
+        ("doubled", "bigint", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        ("rows_per_second: 5", "rows_per_second: 0", "rows_per_second"),
+        ("from: value * 2", "type: int", "a rate source has no column 'doubled'"),
+        ("name: value,", "name: value, type: int,", "the column 'value' of a rate source is bigint"),
+        ("name: value,", "name: value, from: doubled,", "the column 'value' of a rate source is bigint"),
+    ],
+)
+def test_mistakes_in_the_columns_of_a_kind(demo, run, wrong, right, message):
+    assert wrong in RATES
+    (demo / "models/demo.yml").write_text(RATES.replace(wrong, right))
+    result = run("compile")
+    assert result.code != 0
+    assert message in result.err
+    assert "models/demo.yml:" in result.err

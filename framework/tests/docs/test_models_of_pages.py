@@ -11,13 +11,15 @@ from millstream.testing.session import TestSession
 
 pytestmark = [pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 PAGES = {
-    name: (ROOT / f"docs/{name}.md").read_text() for name in ("recipes", "kafka_streams", "dbt", "versions")
+    name: (ROOT / f"docs/{name}.md").read_text()
+    for name in ("recipes", "kafka_streams", "dbt", "versions", "sources")
 }
 UNTESTED = {
     "recipes": {"sales_per_hour"},
     "kafka_streams": {"customers", "newest_orders"},
     "dbt": set(),
     "versions": {"all_orders", "customers"},
+    "sources": set(),
 }
 """Models that only others read."""
 PROFILES = 'recipes: {target: local, outputs: {local: {master: "local[2]", kafka: embedded}}}\n'

@@ -226,7 +226,7 @@ CASES = {
         [({"events": [A]}, [{"user_id": "a", "n": 1}, {"user_id": "a", "n": 2}]), ({"events": [B]}, [])], edited={"seeds/steps.csv": "first,n\n1,1\n1,2\n2,2\n"}),
     "a session of all rows": case("MS537", "session_window", "group by a key as well: group by session_window(at, '5 minutes'), user_id", f"{{{{ config(emit='on_close') }}}} select count(*) as n {E} group by session_window(at, '5 minutes')", {"session_window(at, '5 minutes')": "session_window(at, '5 minutes'), user_id"},
         [({"events": [A, A]}, []), ({"events": [LATER]}, [{"n": 2}])]),
-    "a row number": case("MS538", "monotonically_increasing_id", "use concat_ws('-', _topic, _partition, _offset), which identifies the record, or uuid()", f"select user_id, monotonically_increasing_id() as id {E}", {"monotonically_increasing_id()": "concat_ws('-', _topic, _partition, _offset)"}),
+    "a row number": case("MS538", "monotonically_increasing_id", "use concat_ws('-', _topic, _partition, _offset), which identifies the record of a topic, or uuid()", f"select user_id, monotonically_increasing_id() as id {E}", {"monotonically_increasing_id()": "concat_ws('-', _topic, _partition, _offset)"}),
     "a state next to SQL that is not understood": case("MS539", "group by", "move the opaque part to a separate model, and read it with ref()", f"{ACCEPTED}select e.type, count(*) as n {E} join (values ('x')) as v(t) on v.t = e.type group by e.type",
         {f"select e.type, count(*) as n {E} join (values ('x')) as v(t) on v.t = e.type group by e.type": "select type, count(*) as n from {{ ref('part') }} group by type"},
         [({"events": [A, B]}, [{"type": "x", "n": 1}]), ({"events": [A]}, [{"type": "x", "n": 2}])],

@@ -20,18 +20,18 @@ from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
 from millstream.project.columns import ColumnReader, column_names
 from millstream.project.kafka_option_errors import check_source
 from millstream.project.values import DeclaredColumn, Topic, TopicKey
-from millstream.sources.declaration import Declaration, MetadataColumn
+from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.topic.encodings import read_encoding, read_key, read_schema_use
 from millstream.sources.topic.shapes import NO_CONFIG, TopicDefaults, TopicShape
 
 _HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
 METADATA = (
-    MetadataColumn("_key", STRING, nullable=True),
-    MetadataColumn("_topic", STRING),
-    MetadataColumn("_partition", INT),
-    MetadataColumn("_offset", BIGINT),
-    MetadataColumn("_timestamp", TIMESTAMP),
-    MetadataColumn("_headers", _HEADERS, nullable=True),
+    GivenColumn("_key", STRING, nullable=True),
+    GivenColumn("_topic", STRING),
+    GivenColumn("_partition", INT),
+    GivenColumn("_offset", BIGINT),
+    GivenColumn("_timestamp", TIMESTAMP),
+    GivenColumn("_headers", _HEADERS, nullable=True),
 )
 """The key is text unless the topic declares another type."""
 

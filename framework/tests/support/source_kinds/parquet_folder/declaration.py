@@ -2,7 +2,7 @@ from typing import Annotated
 
 from millstream.core.types import STRING
 from millstream.project.shapes import describe_key
-from millstream.sources.declaration import Declaration, MetadataColumn
+from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.rows import RowShape, row_reader
 
 
@@ -16,5 +16,5 @@ DECLARATION = Declaration(
     shape=FolderShape,
     read=row_reader("parquet_folder", "path"),
     unit="files",
-    metadata=(MetadataColumn("_file", STRING),),
+    metadata=(GivenColumn("_file", STRING),),
 )

@@ -1,0 +1,1 @@
+"""Rows that Spark makes at a steady rate, for demos and tests."""
