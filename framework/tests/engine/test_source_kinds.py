@@ -9,11 +9,12 @@ from support.runs import built, job_of, problems, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply, FullRefresh
-from millstream.deploy.values import BatchCompleted, DiagnosticEvent, TableCompared
+from millstream.deploy.values import BatchCompleted, DiagnosticEvent, SetupStep, TableCompared
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.lag import topic_lags
 from millstream.project.folders import checkpoints_of
+from millstream.runner.commands.up_to_date import results_if_up_to_date
 from millstream.runner.samples.compute import SampleRequest, compute_rows, source_rows, with_ancestors
 
 pytestmark = SPARK_WARNINGS
@@ -67,7 +68,10 @@ def test_a_build_reads_new_files_and_a_full_refresh_all(lake, first_spark):
     assert [value["id"] for value in lake.values("large")] == [2]
     assert [result.rows_read for result in results.results] == [2]
     assert lag(lake) == {(query.name, "lake.orders"): (0, "files", True)}
+    # A build that has nothing to do needs no Spark.
+    assert results_if_up_to_date(job_of(lake.root), lake.root / ".millstream") is not None
     write_file(lake, "two", (3, "ann", 5.0))
+    assert results_if_up_to_date(job_of(lake.root), lake.root / ".millstream") is None
     assert lag(lake) == {(query.name, "lake.orders"): (1, "files", True)}
     results, _ = built(lake.root, first_spark)
     assert [value["id"] for value in lake.values("large")] == [2, 3]
@@ -76,6 +80,8 @@ def test_a_build_reads_new_files_and_a_full_refresh_all(lake, first_spark):
     lake.model("small", LARGE.replace(">", "<"))
     _, events = built(lake.root, first_spark)
     assert [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)] == []
+    steps = [event for event in events if isinstance(event, SetupStep) and "backfill" in event.name]
+    assert [step.said for step in steps if step.done] == [f"2 files that {query.name} had read before"]
     assert [value["id"] for value in lake.values("small")] == [1]
     assert [value["id"] for value in lake.values("large")] == [2, 3]
     built(lake.root, first_spark, intent=FullRefresh())

@@ -145,3 +145,13 @@ def run(shop, *command, **environment):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
+
+
+def test_models_without_a_state(shop, first_spark):
+    """No groups of states are recorded for them."""
+    shop.model("plain", PLAIN)
+    shop.send(event(1))
+    built(shop.root, first_spark)
+    assert idle(shop) == {"events_topics"}
+    shop.send(event(2))
+    assert idle(shop) == set()

@@ -31,6 +31,7 @@ from millstream.engine.spark.target_lock import target_lock
 from millstream.kafka.cluster import is_embedded
 from millstream.kafka.logs import logs_of
 from millstream.project.folders import checkpoints_of, folder_in, local_path
+from millstream.queries.lock import Lock
 from millstream.queries.values import ChangesRead, Query
 from millstream.results.results import RunResults
 from millstream.runner.commands.model_results import BuildStart, nothing_new, results_of
@@ -77,7 +78,8 @@ def _continuing(job: Job, deployed: Deployed) -> list[Query]:
         return []
     fitted_job = fit_job(job, deployed)
     physical = fitted_job.job.physical
-    if fitted_job.changes(deployed) or physical.lock != deployed.lock:
+    # Without models that have state, no lock is written.
+    if fitted_job.changes(deployed) or physical.lock != (deployed.lock or Lock()):
         return []
     queries = choose_queries(physical.queries, job.models)
     planned = plan_stages(
