@@ -88,14 +88,16 @@ def _with_given(
 ) -> tuple[DeclaredColumn, ...]:
     """Return the columns that all sources of a kind have, then computed ones; others are mistakes."""
     declared = {column.name.lower(): column for column in columns}
-    given = {column.name.lower(): column for column in kind.columns}
+    of_kind = {column.name.lower(): column for column in kind.columns}
     for name, column in declared.items():
-        if name not in given and column.expression is None:
+        if name not in of_kind and column.expression is None:
             names = " and ".join(f"'{column.name}'" for column in kind.columns)
             message = f"a {kind.title} has no column '{column.name}'"
             reader.report_at(column.location, "MS107", message, f"compute it, `from: …`, of {names}")
-        elif name in given and (column.expression is not None or column.type not in {None, given[name].type}):
-            message = f"the column '{column.name}' of a {kind.title} is {given[name].type}"
+        elif name in of_kind and (
+            column.expression is not None or column.type not in {None, of_kind[name].type}
+        ):
+            message = f"the column '{column.name}' of a {kind.title} is {of_kind[name].type}"
             remedy = "remove its type, or give the column another name"
             reader.report_at(column.location, "MS107", message, remedy)
     first = [
@@ -106,6 +108,6 @@ def _with_given(
             expression=None,
             description=declared[name].description if name in declared else column.description,
         )
-        for name, column in given.items()
+        for name, column in of_kind.items()
     ]
-    return (*first, *(column for name, column in declared.items() if name not in given))
+    return (*first, *(column for name, column in declared.items() if name not in of_kind))
