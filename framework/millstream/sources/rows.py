@@ -90,14 +90,13 @@ def _with_given(
     declared = {column.name.lower(): column for column in columns}
     of_kind = {column.name.lower(): column for column in kind.columns}
     for name, column in declared.items():
-        if name not in of_kind and column.expression is None:
+        type_ = of_kind[name].type if name in of_kind else None
+        if type_ is None and column.expression is None:
             names = " and ".join(f"'{column.name}'" for column in kind.columns)
             message = f"a {kind.title} has no column '{column.name}'"
             reader.report_at(column.location, "MS107", message, f"compute it, `from: …`, of {names}")
-        elif name in of_kind and (
-            column.expression is not None or column.type not in {None, of_kind[name].type}
-        ):
-            message = f"the column '{column.name}' of a {kind.title} is {of_kind[name].type}"
+        elif type_ is not None and (column.expression is not None or column.type not in {None, type_}):
+            message = f"the column '{column.name}' of a {kind.title} is {type_}"
             remedy = "remove its type, or give the column another name"
             reader.report_at(column.location, "MS107", message, remedy)
     first = [
