@@ -73,7 +73,7 @@ from millstream.project.secrets import mask_secrets, secrets_in
 from millstream.project.values import Project, Target, is_local
 from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import match_copies
-from millstream.sources.positions import Positions, Range, Read, ends_of
+from millstream.sources.positions import Positions, Range, Read, ends_of, from_stored
 from millstream.sources.topic.positions import offsets_in, positions_at, topic_range
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
@@ -212,7 +212,14 @@ class Engine(Struct, frozen=True, eq=False):
         present = match_copies(record.signature, query.signature)
         assert present is not None, f"the state of {query.name} has other columns"
         absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
-        return replace(context, checkpoint=spark, stores=stores, every_tombstone=every, without_copies=absent)
+        return replace(
+            context,
+            checkpoint=spark,
+            stores=stores,
+            every_tombstone=every,
+            without_copies=absent,
+            sent_before=from_stored(record.sent_before),
+        )
 
     def sent_exactly_once(self) -> dict[str, int]:
         """Return how many records were sent to each topic that is written in transactions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +16,9 @@ class SparkSource(Protocol):
 
     def stream(self) -> DataFrame:
         """Return its rows as they come, with metadata columns; a checkpoint says where it continues."""
+
+    def after(self, position: Any, /) -> DataFrame:
+        """Return the same without the rows before a position of another query."""
 
     def rows(self) -> DataFrame:
         """Return the rows that it has now, with metadata columns."""

@@ -91,3 +91,19 @@ def test_a_model_that_joins_and_one_that_is_edited(lake, kind, first_spark):
         assert (ids(lake, "plain"), ids(lake, "fresh")) == ([1, 2, 103], [1, 2, 3])
         run.until(lambda: all(set(status.lag.values()) == {0} for status in run.watcher.all()))
         assert {name for status in run.watcher.all() for name in status.lag} == {kind.name}
+
+
+def test_a_sink_loses_its_state(lake, kind, first_spark):
+    plain = PLAIN.format(columns=kind.columns, source=kind.source)
+    lake.model("plain", plain.replace("select", "select distinct"))
+    lake.model("other", plain.replace(kind.columns, "1 as one"))
+    for number in (1, 2):
+        kind.add(lake, number)
+    with running(lake.root, first_spark) as run:
+        run.until(lambda: len(ids(lake, "plain")) == 2)
+        lake.model("plain", plain)
+        applied(lake, Apply())
+        kind.add(lake, 3)
+        run.until(lambda: 3 in ids(lake, "plain"))
+        run.until(lambda: 3 in ids(lake, "other"))
+        assert (ids(lake, "plain"), ids(lake, "other")) == ([1, 2, 3], [1, 2, 3])

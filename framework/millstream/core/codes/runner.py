@@ -183,7 +183,8 @@ MS888 A rollback would not fit what was sent since
     The last `apply` sent rows to a topic again. If the older version of a model with state reads that topic,
     it would count them once more from its old offsets. If the older version of a sink with `emit='changes'`
     wrote the topic, the rows before its changes would not be those that readers have. Check out the older
-    version and `apply` it.
+    version and `apply` it. The older version must not send rows again either: if several queries have
+    replaced it, and one of them has read another kind of source further than another, repeat the command.
 MS899 A model without state
     `state get` and `state export` read what a stateful query remembers: of an aggregate, a dedupe, a join of
     streams or a keyed function. The model has none of these, or was not built on this target yet.

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from queue import Empty
+from typing import Any
 
 from msgspec.structs import replace
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -30,7 +31,7 @@ from millstream.engine.queries.start import start_query
 from millstream.engine.queries.tables import SNAPSHOT_SUFFIX
 from millstream.engine.queries.triggers import DEFAULT, IntervalTrigger
 from millstream.queries.values import Query
-from millstream.sources.positions import Positions, Read, covers
+from millstream.sources.positions import Positions, Read, covers, stored
 from millstream.sources.topic.positions import offsets_in
 
 SHORT = 3.0
@@ -77,7 +78,11 @@ class CatchUpVersion:
         letters = [output.topic for output in query.dead_letters if output.source.startswith("source.")]
         self._checkpoint = context.checkpoint
         self._read = read_so_far(running.files, context.checkpoint, query.streams)
-        hold = hold_records(running.checkpoint(query).held(pending.record), letters, self.bounds)
+        hold = (
+            _without_holding
+            if self.sends_rest
+            else hold_records(running.checkpoint(query).held(pending.record), letters, self.bounds)
+        )
         stores = replace(context.stores, turn=self._gate, hold=hold)
         with _sharing_cores(running.spark):
             streaming = start_query(
@@ -108,6 +113,28 @@ class CatchUpVersion:
     def bounds(self) -> Bounds:
         """Return which records the running version has sent, by topic of a sink."""
         return {topic: offsets_in(writer.position()) for topic, writer in self._writers.items()}
+
+    @property
+    def sends_rest(self) -> bool:
+        """Whether it sends only the rows that the running version has not read, once it takes over.
+
+        What a sink makes of a topic's records has their position. Other rows have none, so they are read
+        again, as for a model that joins a query.
+        """
+        query = self.query
+        return (
+            bool(query.source_reads)
+            and not query.signature.stateful
+            and len(query.sinks) == len(query.outputs)
+        )
+
+    def starts(self) -> dict[str, dict[str, Any]]:
+        """Return the stored positions from which each model has rows to send, for what `sends_rest`."""
+        return {
+            sink.model: stored({s: p for s, p in writer.position().items() if s in self.query.streams})
+            for sink in self.query.sinks
+            if (writer := self._writers.get(sink.topic)) is not None
+        }
 
     def catch_up(self) -> None:
         """Wait until its batches are as short as they get."""
@@ -173,6 +200,10 @@ class CatchUpVersion:
         error = self._raised[-1] if self._raised else self._streaming.exception()
         assert error is not None, f"the new version of {self.query.name} was stopped"
         return MillstreamError(self._running.diagnostic(self.query, error))
+
+
+def _without_holding(_records: DataFrame, _number: int) -> None:
+    """Hold no records: they are sent later."""
 
 
 @contextmanager

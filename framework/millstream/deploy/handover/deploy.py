@@ -172,13 +172,15 @@ def _before(query: Query, positions: dict[str, Positions], engine: Engine) -> li
 
 
 def _write_down(engine: Engine, alongside: CatchUpVersion) -> None:
-    """Record which of the held records are sent, and where new ones begin in topics that are appended."""
+    """Record what is still to be sent, and where new records begin in topics that are appended."""
     checkpoint, query = engine.checkpoint(alongside.query), alongside.query
     pending = pending_swap.read_pending(engine.files, checkpoint)
     assert pending is not None
     sent = [sink.topic for sink in query.sinks]
     began = engine.kafka.held(sent) if query.output_mode == "append" else {}
     record = replace(pending.record, began=began)
+    if alongside.sends_rest:
+        record = replace(record, outputs={}, left_out=alongside.starts())
     pending_swap.write_pending(
         engine.files, checkpoint, replace(pending, record=record, bounds=alongside.bounds())
     )

@@ -51,6 +51,8 @@ class QueryRecord(Struct, frozen=True):
     """Kafka's id of each topic that it reads. In a recreated topic, the same offsets are other records."""
     sent: dict[str, dict[str, Offsets]] = {}
     """By topic of a sink: another version has sent the records of original records before these positions."""
+    sent_before: dict[str, Any] = {}
+    """Another version has sent the rows of sources other than topics before these stored positions."""
     definition: bytes = b""
     """The packed `ModelDefinitions` that it was last started with. Older records have none."""
     defined: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from millstream.engine.queries.start import QueryContext
 from millstream.queries.commands import APPLY, full_refresh
 from millstream.queries.values import Query, QuerySignature
 from millstream.queries.verdict import match_copies
+from millstream.sources.positions import covers, from_stored, stored
 from millstream.sources.topic.positions import offsets_in
 
 
@@ -185,6 +187,7 @@ def _write_new_record(
             outputs=outputs,
             left_out=new.left_out,
             sent=_unread(engine, query, before),
+            sent_before=_unread_sources(engine, query, before),
             ids=before.ids | opened.ids,
             tombstones=before.tombstones if unchanged else "all",
             definition=before.definition if defined_before else new.definition,
@@ -216,6 +219,15 @@ def _unread(engine: Engine, query: Query, record: QueryRecord) -> dict[str, dict
             for n, offset in numbers.items()
         )
     }
+
+
+def _unread_sources(engine: Engine, query: Query, record: QueryRecord) -> dict[str, Any]:
+    """Return the same for sources other than topics."""
+    if not record.sent_before:
+        return {}
+    read = checkpoints.read_so_far(engine.files, engine.checkpoint(query).spark(record), query.streams)
+    sent = from_stored(record.sent_before)
+    return stored({stream: end for stream, end in sent.items() if not covers(read, {stream: end})})
 
 
 def reset_query(engine: Engine, query: Query) -> None:

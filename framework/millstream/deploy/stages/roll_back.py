@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from millstream.deploy.engine import Engine, start_engine
 from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.deploy.values import Job, SetupStep, Tell
 from millstream.queries.values import TableOutput
+from millstream.sources.positions import title_of
 from millstream.sources.topic.positions import offsets_in
 
 
@@ -60,13 +62,12 @@ def put_back(engine: Engine, rollback: Rollback) -> None:
     records = records_in(engine.files, engine.checkpoints)
     for name, version in retained.items():
         checkpoint = checkpoint_folder(engine.checkpoints, name)
-        if (
-            version.record is not None
-            and (sent := _sent(engine, version.record, records)) != version.record.sent
-        ):
-            retained_version.write_retained(
-                engine.files, checkpoint, replace(version, record=replace(version.record, sent=sent))
-            )
+        if (record := version.record) is None:
+            continue
+        sent, sent_before = _sent(engine, record, records), _sent_before(engine, record, records)
+        if (sent, sent_before) != (record.sent, record.sent_before):
+            record = replace(record, sent=sent, sent_before=sent_before)
+            retained_version.write_retained(engine.files, checkpoint, replace(version, record=record))
     write_apply(engine.files, engine.checkpoints, replace(applied, back=True))
     joined = JoinedSwap(tuple(retained), applied.lock, back=True)
     swap_together(engine.files, engine.tables, engine.held, engine.checkpoints, joined)
@@ -92,6 +93,34 @@ def _sent(
         if topics and record.id != retained.id and (read := engine.read(name, record)):
             sent |= dict.fromkeys(sorted(topics), offsets_in(read))
     return sent
+
+
+def _sent_before(
+    engine: Engine, retained: QueryRecord, records: dict[str, QueryRecord]
+) -> dict[str, dict[str, Any]]:
+    """Return up to where the newer version has read sources other than topics, if the older one only sends.
+
+    Records of their rows have no position, so the rows are left out when they are read.
+    """
+    topics = set((retained.outputs or {}).values())
+    streams = retained.signature.settings_of
+    if retained.signature.stateful or "" in topics or not streams:
+        return retained.sent_before
+    newer = [
+        engine.read(name, record)
+        for name, record in records.items()
+        if record.id != retained.id and topics.intersection((record.outputs or {}).values())
+    ]
+    sent_before = dict(retained.sent_before)
+    for stream in streams:
+        positions = [read[stream] for read in newer if stream in read]
+        if any(position != positions[0] for position in positions):
+            title = title_of(stream)
+            message = f"the queries that replaced {retained.query} have not read {title} equally far"
+            raise MillstreamError(Diagnostic("MS888", message, None, "repeat the command"))
+        if positions:
+            sent_before[stream] = positions[0].stored()
+    return sent_before
 
 
 def _retained(engine: Engine, apply: str) -> dict[str, RetainedVersion]:

@@ -66,7 +66,7 @@ from millstream.queries.values import (
     ToKafka,
     TopicRead,
 )
-from millstream.sources.positions import Range
+from millstream.sources.positions import Position, Range
 from millstream.sources.spark import spark_source
 from millstream.sources.topic import spark as topic_reads
 from millstream.sources.topic.positions import offset_ranges
@@ -102,6 +102,8 @@ class QueryContext(Struct, frozen=True):
     """The read of a topic that it shares with another query of a build."""
     every_tombstone: bool = False
     """Rows that do not match are sent as tombstones, even if they never matched."""
+    sent_before: Mapping[str, Position] = {}
+    """Where the rows begin that another version has not sent, of sources other than topics."""
     without_copies: tuple[str, ...] = ()
     """Columns of the query for which its state has no copies of aggregates."""
     keep: Callable[[Upkeep], None] = lambda _: None
@@ -311,9 +313,10 @@ def _streamed(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )
             case SourceRead():
-                spark_source(session, context.project, source.relation).stream().createOrReplaceTempView(
-                    source.view
-                )
+                connected = spark_source(session, context.project, source.relation)
+                start = context.sent_before.get(source.stream)
+                rows = connected.stream() if start is None else connected.after(start)
+                rows.createOrReplaceTempView(source.view)
             case ChangesRead():
                 context.tables.stream(session, source)
 

@@ -22,6 +22,9 @@ class Rate(Struct, frozen=True):
     def stream(self) -> DataFrame:
         return self.session.readStream.format("rate").option("rowsPerSecond", self.rows_per_second).load()
 
+    def after(self, position: RatePosition, /) -> DataFrame:
+        return self.stream().where(f"timestamp >= timestamp_millis({position.until})")
+
     def rows(self) -> DataFrame:
         began = int(time.time() - _SHOWN) * 1000
         return self.between(Range(None, RatePosition(began, _SHOWN)))
@@ -30,7 +33,8 @@ class Rate(Struct, frozen=True):
         """Return the rows that the stream had, calculated alike (RateStreamMicroBatchInputPartition)."""
         end, start = part.end, part.start
         assert isinstance(end, RatePosition)
-        first = start.seconds if isinstance(start, RatePosition) and start.began == end.began else 0
+        # The start can be that of another query, which began at another time.
+        first = max(0, -((end.began - start.until) // 1000)) if isinstance(start, RatePosition) else 0
         numbers = self.session.range(first * self.rows_per_second, end.seconds * self.rows_per_second)
         millis = f"{end.began} + cast(round(id * {1000 / self.rows_per_second}d) as bigint)"
         return numbers.selectExpr(f"timestamp_millis({millis}) as timestamp", "id as value")

@@ -15,6 +15,10 @@ class Folder:
     def stream(self):
         return self._with_file(self.session.readStream.schema(self.schema).parquet(self.path))
 
+    def after(self, position):
+        files = f.array(*(f.lit(file.rpartition("/")[2]) for file in sorted(position.files)))
+        return self.stream().where(~f.array_contains(files, f.col("_file")))
+
     def rows(self):
         return self._with_file(self.session.read.schema(self.schema).parquet(self.path))
 
