@@ -1,0 +1,83 @@
+"""Runs that read a folder of files and are killed: each row is in each topic and table once.
+
+`MILLSTREAM_FILE_KILLS=50 uv run pytest -m long framework/tests/crash/test_files_read_by_killed_runs.py` is a longer run.
+"""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from engine.test_source_kinds import write_file
+from support.commands import Run, succeed
+from support.committed_records import committed
+from support.kinds import LAKE
+from support.runs import table_rows
+from support.shops import Shop
+
+from millstream.local.broker import keep_broker, stop_broker
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+KILLS = int(os.environ.get("MILLSTREAM_FILE_KILLS", "4"))
+SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
+PROFILES = """
+shop: {target: local, outputs: {local: {
+  master: "local[2]", kafka: embedded, trigger: 200 milliseconds, guarantee: exactly_once,
+  spark: {spark.sql.shuffle.partitions: 2}}}}
+"""
+ORDERS = "{{ source('lake', 'orders') }}"
+MODELS = {
+    "plain": f"{{{{ config(materialized='sink') }}}} select id, amount from {ORDERS}",
+    "once": f"{{{{ config(materialized='sink') }}}} select distinct id from {ORDERS}",
+    "totals": "{{ config(materialized='table', unique_key='customer') }} "
+    f"select customer, count(*) as orders, sum(id) as ids from {ORDERS} group by customer",
+}
+
+
+@pytest.fixture
+def lake(tmp_path, monkeypatch):
+    packages = Path(__file__).parents[1] / "support/source_kinds"
+    monkeypatch.setenv("PYTHONPATH", f"{packages}:{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(str(packages))
+    broker = keep_broker(tmp_path)
+    shop = Shop(tmp_path, broker.address)
+    shop.write("profiles.yml", PROFILES)
+    shop.write("models/sources.yml", LAKE)
+    for name, sql in MODELS.items():
+        shop.model(name, sql)
+    yield shop
+    stop_broker(tmp_path, force=True)
+
+
+def test_each_row_is_there_once(lake):
+    dice, written = random.Random(SEED), []
+
+    def write(run=None):
+        for _ in range(dice.randrange(1, 4)):
+            first = len(written)
+            rows = [(first + n, f"customer{(first + n) % 3}", 1.0) for n in range(dice.randrange(1, 50))]
+            write_file(lake, f"file{first}", *rows)
+            written.extend(rows)
+            if run is not None:
+                run.go_on(dice.uniform(0, 1))
+
+    write()
+    for _ in range(KILLS):
+        run = Run(lake.root)
+        try:
+            run.until("started")
+            for _ in range(dice.randrange(1, 5)):
+                write(run)
+                run.go_on(dice.uniform(0, 2))
+        finally:
+            run.kill(with_children=dice.random() < 0.5)
+    succeed(lake.root, "build")
+    ids = [id_ for id_, _, _ in written]
+    for topic in ("plain", "once"):
+        assert sorted(json.loads(record.value())["id"] for record in committed(lake.bootstrap, topic)) == ids
+    totals = {row["customer"]: (row["orders"], row["ids"]) for row in table_rows(lake.root, "model.totals")}
+    of_customers = {name: [id_ for id_, customer, _ in written if customer == name] for name in totals}
+    assert totals == {name: (len(those), sum(those)) for name, those in of_customers.items()}
+    assert sum(map(len, of_customers.values())) == len(ids)
