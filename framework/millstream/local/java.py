@@ -100,4 +100,5 @@ def java_version(output: str) -> tuple[int, str] | None:
 
 
 def _unfit(code: str, message: str) -> MillstreamError:
-    return MillstreamError(Diagnostic(code, f"Java: {message}", None, REMEDY))
+    named = ", and set JAVA_HOME to its folder" if "JAVA_HOME" in os.environ else ""
+    return MillstreamError(Diagnostic(code, f"Java: {message}", None, REMEDY + named))

@@ -57,6 +57,12 @@ STATE = ROWS + "@dataclass\nclass State:\n    n: int = 0\n"
 GENERATOR = "from datetime import datetime\nfrom random import Random\ndef events(random: Random, now: datetime):\n    yield 'a', {'amount': 1}\n"
 SETTINGS = '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n'
 PROFILES = "shop: {target: local, outputs: {local: {}}}\n"
+
+
+def kafka(settings: str) -> str:
+    return PROFILES.replace("{}}", f"{{kafka: {{bootstrap_servers: 'kafka:9093', {settings}}}}}}}")
+
+
 AVRO = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "double"}]}'
 DECODED = "from dataclasses import dataclass\n@dataclass\nclass Order:\n    a: int\ndef decode_order(value: bytes) -> Order:\n    return Order(1)\n"
 SINK = "{{ config(materialized='sink', key='user_id') }} " + MODEL
@@ -147,6 +153,11 @@ PROJECT_CASES += [
     ProjectCase("MS672", "try_divide", "models/m.yml", log("{when: amount / amount > 1}"), log("{when: 'try_divide(amount, amount) > 1'}"), {"models/m.sql": SINK.replace("type", "amount")}),
     ProjectCase("MS672", "such as `value > 10`", "models/m.yml", log("{when: amount}"), log("{when: amount > 10}"), {"models/m.sql": SINK.replace("type", "amount")}),
     ProjectCase("MS680", "remove `deduplicate`", "models/t.yml", topic("table: true, deduplicate: position, key: {name: k, type: string}, columns: [{name: a, type: int}]"), topic("table: true, key: {name: k, type: string}, columns: [{name: a, type: int}]")),
+    ProjectCase("MS821", "did you mean 'linger.ms'?", "models/m.sql", model("materialized='sink', producer={'lingr.ms': 5}"), model("materialized='sink', producer={'linger.ms': 5}")),
+    ProjectCase("MS828", "write sasl_mechanism: SCRAM-SHA-512", "profiles.yml", kafka("security_protocol: SASL_SSL"), kafka("security_protocol: SASL_SSL, sasl_mechanism: SCRAM-SHA-512, sasl_username: a, sasl_password: \"{{ env_var('KAFKA_PASSWORD', 'x') }}\"")),
+    ProjectCase("MS828", "KAFKA_PASSWORD", "profiles.yml", kafka("security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: a"), kafka("security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: a, sasl_password: \"{{ env_var('KAFKA_PASSWORD', 'x') }}\"")),
+    ProjectCase("MS828", "write security_protocol: SASL_SSL", "profiles.yml", kafka("sasl_mechanism: PLAIN"), kafka("security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: a, sasl_password: \"{{ env_var('KAFKA_PASSWORD', 'x') }}\"")),
+    ProjectCase("MS828", "write both ssl_certificate_location and ssl_key_location", "profiles.yml", kafka("security_protocol: SSL, ssl_key_location: k.pem"), kafka("security_protocol: SSL, ssl_key_location: k.pem, ssl_certificate_location: c.pem")),
 ]  # fmt: skip
 
 
@@ -161,6 +172,7 @@ class CommandCase(NamedTuple):
     right: dict[str, str] = {}
 
 
+OF_SEED = "select product_id from {{ ref('products') }}"
 COMMAND_CASES = [
     CommandCase("MS604", "known selectors: a", ("ls", "--selector", "a"), wrong={"selectors.yml": "selectors: [{name: a, definition: 'selector:b'}]\n"}, right={"selectors.yml": "selectors: [{name: a, definition: 'selector:b'}, {name: b, definition: m}]\n"}),
     CommandCase("MS605", "did you mean 'model'?", ("ls", "--selector", "a"), wrong={"selectors.yml": "selectors: [{name: a, definition: 'resource_type:modl'}]\n"}, right={"selectors.yml": "selectors: [{name: a, definition: 'resource_type:model'}]\n"}),
@@ -191,4 +203,16 @@ COMMAND_CASES = [
     CommandCase("MS725", "name a manifest.json that `millstream compile` wrote", ("ls", "--state", "pyproject.toml", "--select", "state:new"), ("compile",)),
     CommandCase("MS705", "did you mean 'products'?", ("lineage", "product"), ("lineage", "products")),
     CommandCase("MS705", "columns: user_id, type", ("lineage", "m.zzz"), ("lineage", "m.type")),
+    CommandCase("MS610", "`millstream ls` with the same options", ("build", "--select", "m", "--exclude", "m"), ("ls", "--select", "m", "--exclude", "m")),
+    CommandCase("MS612", "use --accept, which `millstream plan` prints", ("plan", "--accept-forward"), ("plan",)),
+    CommandCase("MS665", "choose another place with --to", ("package", "--to", "models"), ("package", "--to", "out")),
+    CommandCase("MS667", "relative to the project's folder", ("package", "--include", "../certificates"), ("package", "--include", "certificates/*"), right={"certificates/ca.pem": "x"}),
+    CommandCase("MS667", "name a file, a folder or a pattern", ("package", "--include", "certificate"), ("package", "--include", "certificates"), right={"certificates/ca.pem": "x"}),
+    CommandCase("MS702", "choose a writable folder", ("init", "pyproject.toml/fresh"), ("init", "fresh")),
+    CommandCase("MS702", "or choose another path with --to", ("docs", "generate", "--to", "pyproject.toml"), ("docs", "generate", "--to", "site")),
+    CommandCase("MS711", "`millstream environment ls`", ("query", "--environment", "nope", "select * from products"), ("environment", "ls")),
+    CommandCase("MS836", "`millstream show v`", ("consume", "v"), ("show", "v"), wrong={"models/v.sql": OF_SEED}),
+    CommandCase("MS840", "`millstream dead-letters ls`", ("dead-letters", "ls", "zz"), ("dead-letters", "ls")),
+    CommandCase("MS844", "`millstream show v`", ("query", "select * from v"), ("show", "v"), wrong={"models/v.sql": OF_SEED}),
+    CommandCase("MS844", "or query what it reads: products", ("query", "select * from v"), ("query", "select * from products"), wrong={"models/v.sql": OF_SEED}),
 ]  # fmt: skip

@@ -1,0 +1,66 @@
+"""What `review` says if it can't compare: the version that the remedy names can be compared with."""
+
+import pytest
+from remedies_of_projects import MODEL
+from support.reviews import commit, git, repository
+from support.sql_plans import project
+from test_tried_codes import reported_by
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_project_without_git_is_compared_with_a_manifest(root):
+    project(root, {"m": MODEL})
+    ((code, remedy),) = reported_by(["review"])
+    assert (code, remedy) == ("MS720", "compare with a manifest instead: --against-manifest FILE")
+    assert reported_by(["compile"]) == []
+    (root / "target/manifest.json").rename(root / "before.json")
+    assert reported_by(["review", "--against-manifest", "before.json"]) == []
+
+
+def test_a_repository_without_a_main_branch(root):
+    project(root, {"m": MODEL})
+    git(root, "init", "-q", "-b", "trunk", ".")
+    commit(root)
+    ((code, remedy),) = reported_by(["review"])
+    assert (code, remedy) == ("MS721", "name a branch, tag or commit: --against REF")
+    assert reported_by(["review", "--against", "trunk"]) == []
+
+
+def test_a_branch_that_only_the_server_has(root):
+    server = repository(project(root / "server", {"m": MODEL}))
+    git(server, "branch", "release")
+    git(root, "clone", "-q", "--single-branch", "--no-local", "--depth=1", f"file://{server}", "mine")
+    git(root / "mine", "remote", "set-branches", "origin", "main")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root / "mine")
+        ((code, remedy),) = reported_by(["review", "--against", "release"])
+        fetch = "git fetch --depth=1 origin release"
+        assert (code, remedy) == ("MS721", f"{fetch}, then compare with FETCH_HEAD")
+        git(root / "mine", *fetch.split()[1:])
+        assert reported_by(["review", "--against", "FETCH_HEAD"]) == []
+
+
+def test_a_version_in_which_the_project_did_not_exist(root):
+    (root / "README.md").write_text("Soon\n")
+    repository(root)
+    project(root, {"m": MODEL})
+    commit(root)
+    ((code, remedy),) = reported_by(["review", "--against", "HEAD~1"])
+    assert (code, remedy) == ("MS722", "compare with a version that has it")
+    assert reported_by(["review", "--against", "HEAD"]) == []
+
+
+def test_a_version_that_does_not_compile(root):
+    repository(project(root, {"m": MODEL}))
+    (root / "models/m.sql").write_text(MODEL.replace("type", "tpye"))
+    commit(root)
+    (root / "models/m.sql").write_text(MODEL)
+    ((code, remedy),) = reported_by(["review", "--against", "HEAD"])
+    expected = "to review state, topics and cost, compare with a version that compiles"
+    assert (code, remedy) == ("MS726", expected)
+    assert reported_by(["review", "--against", "HEAD~1"]) == []
