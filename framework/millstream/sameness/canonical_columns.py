@@ -6,14 +6,28 @@ from collections.abc import Iterable, Iterator
 
 from millstream.core.expressions import Expression, Ref, render_sql
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
-from millstream.plan.nodes import Aggregate, Binary, Dedupe, Expand, Filter, Maintained, Node, TableScan
+from millstream.plan.nodes import (
+    Aggregate,
+    Binary,
+    Dedupe,
+    Expand,
+    Filter,
+    Maintained,
+    Node,
+    TableScan,
+    is_good,
+)
 from millstream.plan.traits import traits_of
 from millstream.plan.walk import filtered_rows
+from millstream.queries.meanings import digest_text
 from millstream.sameness.leaves import leaves_of
 from millstream.sameness.row_meaning import RowMeanings, function_digests
 from millstream.sql.durations import duration_micros
 from millstream.sql.equivalence import Equivalence, leaf_name
 from millstream.sql.trees import calls_window_function
+
+_KEEPING_LEFT_ROWS = frozenset(("inner", "left", "semi", "anti"))
+"""The kinds of joins that give no row without a left side: a condition on it holds before or after them."""
 
 
 def equal_values(old: Catalog, new: Catalog) -> tuple[EqualValues, EqualValues]:
@@ -90,12 +104,7 @@ class EqualValues(RowMeanings):
         below = [self._rows[id(child)] for child in node.inputs]
         match node:
             case Binary():
-                return [
-                    *below,
-                    type(node).__name__,
-                    node.kind,
-                    *self._all_hold((node, condition) for condition in node.on),
-                ]
+                return self._joined(node, below)
             case Dedupe():
                 keys = sorted(self.column(node.input, key) for key in node.keys)
                 exact = map(" ".join, self.exact(node))
@@ -103,14 +112,61 @@ class EqualValues(RowMeanings):
             case _:
                 return super()._parts(node)
 
+    def _joined(self, node: Binary, below: Iterable[str]) -> list[str]:
+        return [
+            *below,
+            type(node).__name__,
+            node.kind,
+            *self._all_hold((node, condition) for condition in node.on),
+        ]
+
     def _late(self, node: Node) -> list[str]:
         times = traits_of(node).watermarks
         return sorted(f"{self.column(node, name)} delay {_length(delay)}" for name, delay in times)
 
     def _filters(self, node: Filter) -> list[str]:
-        """Return the conditions of consecutive filters as one."""
+        """Return the conditions of consecutive filters as one, those of the left side of a join below it."""
         below, conditions = filtered_rows(node)
+        if isinstance(below, Binary) and below.kind in _KEEPING_LEFT_ROWS:
+            side, of_side = filtered_rows(below.left)
+            moved = {
+                position: name
+                for position, (over, condition) in enumerate(conditions)
+                if (name := self._of_left(below, over, condition))
+            }
+            # What can fail is calculated before or after another condition.
+            calculated = (*conditions, *of_side, *((below, condition) for condition in below.on))
+            can_fail = any(c.raises and self._names.can_fail(self.of(over, c)) for over, c in calculated)
+            if moved and not can_fail and not isinstance(side, Binary):
+                names = [*(self.of(over, condition) for over, condition in of_side), *moved.values()]
+                left = digest_text("\n".join((self._rows[id(side)], self._names.all_of(names))))
+                joined = self._joined(below, (left, self._rows[id(below.right)]))
+                above = [pair for position, pair in enumerate(conditions) if position not in moved]
+                return [digest_text("\n".join(joined)), *self._all_hold(above)] if above else joined
         return [self._rows[id(below)], *self._all_hold(conditions)]
+
+    def _of_left(self, join: Binary, over: Node, condition: Expression) -> str:
+        """Return the name of a condition as one on the left side of a join below it; empty if it is not."""
+        if (
+            condition.functions
+            or condition.reads
+            or not condition.deterministic
+            or calls_window_function(condition)
+        ):
+            return ""
+        if is_good(condition) or any(ref.named or ref.fixed for ref in condition.refs):
+            return ""
+        sources: dict[str, str] = {}
+        for ref in condition.refs:
+            node, name = self._follow(over, ref.column)
+            if node is not join or (joined := join.by_joined[name.lower()]).side != "left":
+                return ""
+            sources[ref.column.lower()] = self.column(join.left, joined.source)
+        if not sources:
+            return ""
+        if condition.column:
+            return sources[condition.column.lower()]
+        return self._names.name(render_sql(condition, lambda ref: sources[ref.column.lower()]))
 
     def _all_hold(self, conditions: Iterable[tuple[Node, Expression]]) -> Iterator[str]:
         """Yield the name of several conditions over nodes, if there are any."""

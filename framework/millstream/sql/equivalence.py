@@ -50,6 +50,10 @@ class Equivalence:
         count = count_of_group(self._tree(call))
         return call if count is None else self._named(count)
 
+    def can_fail(self, name: str) -> bool:
+        """Return whether a part of an expression may fail, by its name; all that is not known may."""
+        return name not in self._trees or can_fail(self._trees[name])
+
     def all_of(self, conditions: Iterable[str], *, raises: bool = False) -> str:
         """Return the name of several conditions, by their names."""
         first, *others = map(self._tree, conditions)

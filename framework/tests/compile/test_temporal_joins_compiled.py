@@ -1,6 +1,7 @@
 """Streams that join versions as of their event time: what is planned, what it depends on, and what an edit means."""
 
 import pytest
+from support.reviews import version
 from support.runs import job_of
 from support.sql_plans import project
 
@@ -8,6 +9,9 @@ from millstream.compile import compile_project
 from millstream.queries.emit.steps import SqlView, TemporalView
 from millstream.queries.values import TableOutput
 from millstream.queries.verdict import compare_signatures
+from millstream.review.compare import review_versions
+from millstream.review.formats.markdown import write_comment
+from millstream.review.rebuild_cost import collect_figures
 
 PLANS = """      - name: plans
         table: true
@@ -231,6 +235,16 @@ def test_what_a_filter_leaves_in_the_state_are_rows(name, tmp_path):
     assert compare_signatures(old, new).reasons == (
         "temporal join of m: the conditions upstream of it changed; rows that the old ones let in would still be emitted",
     )
+
+
+def test_a_filter_that_is_moved_below_the_join_has_no_effect(tmp_path):
+    events = "{{ source('shop', 'events') }}"
+    old = version(written(tmp_path / "old", SQL + "where e.value > 1 and p.price > 2\n"), "main")
+    moved = SQL.replace(events, f"(select * from {events} where 1 < value)") + "where p.price > 2\n"
+    new = version(written(tmp_path / "new", moved))
+    comment = write_comment(review_versions(old, new, collect_figures(new.manifest, {}, None)))
+    assert "no effect on what runs" in comment
+    assert "keeps rows where" not in comment
 
 
 SETTINGS = {

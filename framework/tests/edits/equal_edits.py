@@ -1,6 +1,7 @@
 """Edits that say the same in other words, and others that only look like it: one line an edit."""
 
 from edits.bases import EVENTS, OTHERS, edits, table
+from edits.more_edits import KINDS
 
 MIXED = table(
     "user",
@@ -138,4 +139,36 @@ OF_COUNTS = edits(
     ("NOT BETWEEN by AND", "rebuild", "sum(value) not between min(id) and 2", "sum(value) < min(id) and sum(value) > 2"),
 )  # fmt: skip
 
-EQUAL = (*SAID_OTHERWISE, *OF_WINDOWS, *OF_PAIRS, *OF_FIRST, *OF_BOTH, *OF_COUNTS)
+FILTERED_PAIRS = f"{PAIRS} where e.value > 1"
+BIG = f"(select * from {EVENTS} where value > 1)"
+LOOKED_UP = table(
+    "label",
+    f"select k.label, count(*) as events from {EVENTS} as e left join {KINDS} as k on k.kind = e.kind\n"
+    "where e.value > 1 and e.id > 2 group by k.label",
+)
+OF_FILTERS = (
+    *edits(
+        FILTERED_PAIRS,
+        ("a filter moved below a join", "same", f"{EVENTS} e", f"{BIG} e", " where e.value > 1", ""),
+        ("a filter moved below a join, and changed", "rebuild", f"{EVENTS} e", f"{BIG.replace('> 1', '> 2')} e", " where e.value > 1", ""),
+        ("a filter moved below the other side", "rebuild", f"{OTHERS} o", f"{BIG.replace('events', 'others')} o", " where e.value > 1", ""),
+    ),
+    *edits(
+        FILTERED_PAIRS.replace(" join {{", " left join {{"),
+        ("a filter moved below a left join", "same", f"{EVENTS} e", f"{BIG} e", " where e.value > 1", ""),
+        ("a filter moved into ON of a left join", "rebuild", " where e.value", " and e.value"),
+        ("a filter moved below the side that may lack", "rebuild", f"{OTHERS} o", f"{BIG.replace('events', 'others')} o", " where e.value > 1", ""),
+    ),
+    *edits(
+        FILTERED_PAIRS.replace(" join {{", " full join {{").replace("e.id,", "coalesce(e.id, -1) as id,"),
+        ("a filter moved below a full join", "rebuild", f"{EVENTS} e", f"{BIG} e", " where e.value > 1", ""),
+    ),
+    *edits(
+        LOOKED_UP,
+        ("a filter moved below a lookup", "same", f"{EVENTS} as e", f"{BIG} as e", "e.value > 1 and ", ""),
+        ("filters moved below a lookup", "same", f"{EVENTS} as e", f"{BIG.replace('value > 1', 'id > 2 and 1 < value')} as e", "where e.value > 1 and e.id > 2 ", ""),
+        ("a filter moved below a lookup, and changed", "mixed", f"{EVENTS} as e", f"{BIG.replace('> 1', '> 2')} as e", "e.value > 1 and ", ""),
+    ),
+)  # fmt: skip
+
+EQUAL = (*SAID_OTHERWISE, *OF_WINDOWS, *OF_PAIRS, *OF_FIRST, *OF_BOTH, *OF_COUNTS, *OF_FILTERS)
