@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from millstream.core.errors import did_you_mean
 from millstream.core.expressions import Expression, column_expression, join_pieces, replace_columns
 from millstream.core.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN
-from millstream.outputs.kinds import EVERY_HEADER, KEEP, OWN_HEADERS, PROCESSING_TIME, VALID_FROM, VALID_TO
+from millstream.outputs.kinds import (
+    EVERY_HEADER,
+    KEEP,
+    LAYOUT,
+    OWN_HEADERS,
+    PROCESSING_TIME,
+    VALID_FROM,
+    VALID_TO,
+)
 from millstream.outputs.registry import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
 from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
@@ -98,7 +106,7 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for option in ("key", "unique_key", "order_by"):
+    for option in ("key", "unique_key", "order_by", *LAYOUT):
         yield from ((option, name) for name in columns_named(config.get(option)))
     yield from (("dedupe", name) for name in columns_named((config.get("dedupe") or {}).get("keys")))
     yield from (("watermark", name) for name in columns_named((config.get("watermark") or {}).get("column")))

@@ -9,6 +9,7 @@ from itertools import islice
 import msgspec
 
 from millstream.compile.catalog import base_catalog, model_spec
+from millstream.compile.file_layout import check_file_layout
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
 from millstream.core.expressions import Expression
@@ -96,9 +97,11 @@ class ProjectPlanner:
             self._row_fields,
         )
         built = build_model(spec, around, traits)
-        diagnostics = built.problems or check_stored_types(
-            spec, store_declaration(self._store_of_table(spec))
-        )
+        store = store_declaration(self._store_of_table(spec))
+        diagnostics = built.problems or [
+            *check_stored_types(spec, store),
+            *check_file_layout(spec, store),
+        ]
         if state := model.config.get("state"):
             steps = () if diagnostics else built.stateful_steps
             diagnostics = diagnostics + meaningless_state(

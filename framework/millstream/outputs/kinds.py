@@ -52,6 +52,8 @@ RENAMED_IN_TABLE = (
     "config(materialized='table', unique_key=…, versions=…, order_by=…)"
 )
 """What a topic with versions needs if its records have a field of the name of one of their times."""
+LAYOUT = ("partition_by", "cluster_by")
+"""Options of append-only tables: the columns by which their files are arranged."""
 ALL = "all"
 """As `versions`: none of them is ever removed."""
 REGISTRY = "registry"
@@ -74,17 +76,25 @@ class Kind(Struct, frozen=True):
     """What the documentation of `materialized` says."""
     stored_as: ClassVar[str] = ""
     """What holds the rows, in one word; empty if nothing does."""
-    inlined: ClassVar[bool] = False
-    """Readers compute its rows in their own queries."""
-    at_rest: ClassVar[bool] = False
-    """Readers read its changes, or look up the newest row of each key."""
     readable: ClassVar[bool] = True
     """Models can read its rows."""
     sends_records: ClassVar[bool] = False
     """Its rows become records of a topic."""
     key_option: ClassVar[str] = ""
+    column_options: ClassVar[tuple[str, ...]] = ()
+    """The options that name columns: one, or a list."""
     name_option: ClassVar[str] = ""
     """The option whose default is the name of the model."""
+
+    @property
+    def inlined(self) -> bool:
+        """Whether readers compute its rows in their own queries."""
+        return False
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether readers read its changes, or look up the newest row of each key."""
+        return False
 
     @property
     def sink(self) -> Sink | None:
@@ -192,7 +202,10 @@ class View(Kind, frozen=True, tag_field="materialized", tag="view"):
 
     word: ClassVar[str] = "view"
     about: ClassVar[str] = "no storage"
-    inlined: ClassVar[bool] = True
+
+    @property
+    def inlined(self) -> bool:
+        return True
 
 
 class Written(Struct, frozen=True, omit_defaults=True):
@@ -252,6 +265,7 @@ class Sink(Kind, frozen=True, tag_field="materialized", tag="sink", omit_default
     stored_as: ClassVar[str] = "topic"
     sends_records: ClassVar[bool] = True
     key_option: ClassVar[str] = "key"
+    column_options: ClassVar[tuple[str, ...]] = ("key",)
     name_option: ClassVar[str] = "topic"
 
     @classmethod
@@ -359,9 +373,10 @@ def _texts(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defaults=True):
-    """Stores the newest row of each key in a state table."""
+    """Stores the newest row of each key in a state table, or all rows if there is no key."""
 
     unique_key: tuple[str, ...] = ()
+    """Without one, rows are only appended, and readers compute them by themselves."""
     order_by: str | None = None
     delete_when: str | None = None
     """An SQL condition; rows that match it are deleted."""
@@ -371,12 +386,28 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     refresh: str | None = None
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    target_file_size: str | None = None
 
     word: ClassVar[str] = "table"
-    about: ClassVar[str] = "a state table"
+    about: ClassVar[str] = "a state table, or one to which rows are only appended"
     stored_as: ClassVar[str] = "table"
-    at_rest: ClassVar[bool] = True
     key_option: ClassVar[str] = "unique_key"
+    column_options: ClassVar[tuple[str, ...]] = ("unique_key", *LAYOUT)
+
+    @property
+    def appends(self) -> bool:
+        """Whether rows are only appended."""
+        return not self.unique_key and not self.refresh
+
+    @property
+    def inlined(self) -> bool:
+        return self.appends
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.appends
 
     @property
     def table(self) -> Table:
@@ -386,7 +417,8 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     def settings(self) -> dict[str, Any]:
         """Return the options that define which rows are stored, and where."""
         names = ("store",) if self.versions else ("order_by", "retention", "store")
-        return self._set_options(*names)
+        layout = {name: list(columns) for name in LAYOUT if (columns := getattr(self, name))}
+        return self._set_options(*names, "target_file_size") | layout
 
     @property
     def keys(self) -> tuple[str, ...]:

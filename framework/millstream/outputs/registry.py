@@ -33,8 +33,9 @@ def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     kind = KINDS.get(config.get("materialized") or "", View)
     options = {option: config.get(option) for option in kind.option_names()}
     configured: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
-    if kind.key_option in configured:
-        configured[kind.key_option] = columns_named(configured[kind.key_option])
+    for option in kind.column_options:
+        if option in configured:
+            configured[option] = columns_named(configured[option])
     if kind.name_option:
         configured.setdefault(kind.name_option, name)
     return kind.of(configured, config)

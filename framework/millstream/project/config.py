@@ -27,7 +27,7 @@ OPTIONS = tuple(_FIELDS)
 _MAPPINGS = frozenset(("meta", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
 """Options whose values are tables, not folders."""
 _WORDS = {
-    "incremental": "use 'table' with unique_key: every model is incremental here",
+    "incremental": "use 'table': it keeps the newest row per unique_key, or appends all rows without one",
     "ephemeral": "use 'view', which stores nothing",
     "materialized_view": "use 'table'",
     "topic": "use 'sink'",

@@ -131,9 +131,21 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         Guarantee | None,
         describe_key("sink: exactly_once sends records in transactions; by default that of the target"),
     ] = None
-    unique_key: Annotated[str | list[str] | None, describe_key("table: the columns that identify a row")] = (
-        None
-    )
+    unique_key: Annotated[
+        str | list[str] | None,
+        describe_key("table: the columns that identify a row; without them, rows are only appended"),
+    ] = None
+    partition_by: Annotated[
+        str | list[str] | None,
+        describe_key("append-only table: columns of few values, each combination of which has a folder"),
+    ] = None
+    cluster_by: Annotated[
+        str | list[str] | None,
+        describe_key("append-only table: columns by whose values rows are put into files (not partition_by)"),
+    ] = None
+    target_file_size: Annotated[
+        Size | None, describe_key("append-only table: the size of files after small ones are combined")
+    ] = None
     order_by: Annotated[str | None, describe_key("table: the column that decides which row is newest")] = None
     delete_when: Annotated[
         str | None, describe_key("table: an SQL condition; rows that match it are deleted")

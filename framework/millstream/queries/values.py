@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from millstream.core.types import STRING, Type
 from millstream.formats.format import DecodingCall
-from millstream.outputs.kinds import PROCESSING_TIME, Sink
+from millstream.outputs.kinds import LAYOUT, PROCESSING_TIME, Sink
 from millstream.plan.nodes import Column, Maintenance, Meter, RecordValidity, RowLog
 from millstream.queries.emit.steps import Step
 
@@ -224,6 +224,16 @@ class TableOutput(_Output, frozen=True, tag="table"):
     counted: str = ""
 
     written_as: ClassVar[WrittenAs] = "row"
+
+    @property
+    def appends(self) -> bool:
+        """Whether rows are only appended: they have no key."""
+        return not self.keys
+
+    @property
+    def is_arranged(self) -> bool:
+        """Whether columns say which rows are in a file together."""
+        return any(self.options.get(option) for option in LAYOUT)
 
     @property
     def newest_by(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
+    arranges_files: bool = False
+    """Whether columns can say which rows of a table are in a file together."""
     sends_rows: bool = False
     """Whether another server sends the rows, so that it pays to ask for few of them."""
     unstored: frozenset[str] = frozenset()

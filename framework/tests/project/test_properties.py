@@ -288,7 +288,7 @@ def test_options_of_a_model_keep_their_places_and_lines():
         (
             "{materialized: incremental}",
             "incremental",
-            "use 'table' with unique_key: every model is incremental here",
+            "use 'table': it keeps the newest row per unique_key, or appends all rows without one",
         ),
         ("{dedupe: {keys: [a], witin: x}}", "witin", "did you mean 'within'?"),
         ("{dedupe: {within: 1 hour}}", "{within: 1 hour}", "add `keys: …`"),

@@ -154,7 +154,7 @@ def _with_unread(running: ModelDefinitions, manifest: Manifest, catalog: Catalog
     for id_, model in catalog.models.items():
         node = manifest.nodes[id_]
         unchanged = all(nodes.get(parent) == manifest.nodes[parent] for parent in node.depends_on)
-        if id_ not in nodes and model.materialization.inlined and unchanged:
+        if id_ not in nodes and not model.materialization.stored_as and unchanged:
             nodes[id_], models[id_] = node, model
     merged = replace(
         running.catalog,

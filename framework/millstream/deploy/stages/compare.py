@@ -193,7 +193,7 @@ def _comparable(
     if table.model not in untouched:
         return "the columns that the edit touches are unknown"
     same = set(untouched[table.model])
-    if not same.issuperset(table.keys):
+    if not same or not same.issuperset(table.keys):
         return "the edit changes which rows exist"
     types = {column.name: column.type for column in table.columns}
     return [

@@ -100,7 +100,7 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
     created = {
         table.model
         for table in query.tables
-        if (record is None or record.tables.get(table.model) != table.columns)
+        if (record is None or record.tables.get(table.model) != table.columns or table.is_arranged)
         and engine.tables.create(table, changes=table.model in engine.streamed)
     }
     return OpenedCheckpoint(record, ids, frozenset(created))

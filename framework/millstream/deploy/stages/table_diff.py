@@ -7,15 +7,19 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from msgspec.structs import replace
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.expressions import quote_name
-from millstream.core.types import DOUBLE, FLOAT, Type
+from millstream.core.types import BIGINT, DOUBLE, FLOAT, Type
+from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
 
 _SHOWN = 3
+_COUNT = "rows with these values"
 _NEAR = 1e-9
 """Relative difference: sums of the same numbers in a different order differ by less."""
 
@@ -23,7 +27,15 @@ _NEAR = 1e-9
 def compare_rows(
     table: TableOutput, names: Sequence[str], old: DataFrame, new: DataFrame
 ) -> tuple[int, Diagnostic | None]:
-    """Return how many rows two versions of a table have, and a diagnostic if these columns differ."""
+    """Return how many rows two versions of a table have, and a diagnostic if these columns differ.
+
+    Rows without a key are compared by how many of them have the same values.
+    """
+    if table.appends:
+        counted_rows = f.count(f.lit(1)).alias(_COUNT)
+        old, new = (side.groupBy(*map(quote_name, names)).agg(counted_rows) for side in (old, new))
+        table = replace(table, keys=tuple(names), columns=(*table.columns, Column(_COUNT, BIGINT)))
+        names = [_COUNT]
     types = {column.name: column.type for column in table.columns}
     sides = [
         side.select(
@@ -56,7 +68,7 @@ def compare_rows(
     return rows, _differs(table, names, numbers, [row.asDict() for row in shown])
 
 
-def _equal(one: Column, other: Column, type_: Type) -> Column:
+def _equal(one: SparkColumn, other: SparkColumn, type_: Type) -> SparkColumn:
     if type_ not in {DOUBLE, FLOAT}:
         return one.eqNullSafe(other)
     near = f.abs(one - other) <= f.lit(_NEAR) * f.greatest(f.abs(one), f.abs(other))

@@ -158,7 +158,7 @@ def _store(
     table = delivery.table
     assert table is not None
     rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
-    if stores.distinct:
+    if stores.distinct or table.appends:
         table_batch = TableBatch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
         stores.merge(rows, table, table_batch)
         return

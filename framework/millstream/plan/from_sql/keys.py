@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, column_expression
 from millstream.core.types import STRING, TIMESTAMP
+from millstream.outputs.kinds import Table
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import expression_value
@@ -29,17 +30,15 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         return root  # reported by `compile.options`, with suggestions
     traits = builder.traits.of(root)
     if traits.mode != "upsert":
-        if stored.at_rest and not spec.given_keys:
-            message = f"table '{spec.name}' has no unique_key"
-            remedy = "set the columns that identify a row: config(unique_key='…')"
-            builder.report_error("MS518", message, remedy, option="materialized")
+        if stored.table is not None and stored.table.appends:
+            _check_appended(builder, stored.table)
         return root
     if not spec.given_keys:
         row = f"the row of each {', '.join(traits.keys)}" if traits.keys else "its only row"
         key = f"config({option}={written_keys(traits.keys)})" if traits.keys else _FIXED.format(option)
         name = f"{stored.stored_as} '{stored.stored_name(spec.name)}'"
         message = f"{name} gets {row} again when it changes, but has no {option}"
-        keeper = "it" if stored.at_rest else "a reader"
+        keeper = "it" if stored.table is not None else "a reader"
         remedy = f"{'set ' if traits.keys else ''}{key}: {keeper} keeps the newest row per key"
         builder.report_error("MS518", message, remedy, option="materialized")
         return root
@@ -73,6 +72,16 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         models=root.models,
     )
     return builder.check(project, None)
+
+
+def _check_appended(builder: Builder, table: Table) -> None:
+    """Report options that choose between the rows of a key, for a table to which rows are only appended."""
+    ordered = table.order_by and not table.retention
+    chosen = {"versions": table.versions, "delete_when": table.delete_when, "order_by": ordered}
+    if name := next((name for name, is_set in chosen.items() if is_set), ""):
+        message = f"table '{builder.spec.name}' has no unique_key, which '{name}' needs"
+        remedy = f"set the columns that identify a row: config(unique_key='…'); or remove '{name}'"
+        builder.report_error("MS518", message, f"{remedy}: then each row is appended", option=name)
 
 
 _TESTED = "; or add the data test not_null to {}, so that no row without a key is stored"

@@ -83,7 +83,7 @@ def changing_rows(
     `root` are its rows, which follow the changes of tables row by row.
     """
     traits = known_traits.of(root)
-    if not spec.materialization.at_rest or "table changes" not in traits.below:
+    if spec.materialization.table is None or "table changes" not in traits.below:
         return []
     called = changing_call(spec)
     origin = (called, spec.id) if called else traits.changes_by_itself
@@ -115,12 +115,12 @@ def _changes_by_itself(spec: ModelSpec, called: str) -> str:
 
 def can_be_maintained(spec: ModelSpec, around: PlanContext) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
-    return spec.materialization.at_rest and _are_tables(inputs_of(spec), around)
+    return spec.materialization.table is not None and _are_tables(inputs_of(spec), around)
 
 
 def is_view_over_tables(spec: ModelSpec, around: PlanContext) -> bool:
     """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
-    return spec.materialization.inlined and _are_tables(spec.reads, around)
+    return not spec.materialization.stored_as and _are_tables(spec.reads, around)
 
 
 def _are_tables(read: Sequence[str], around: PlanContext) -> bool:
@@ -134,7 +134,7 @@ def inputs_in_motion(spec: ModelSpec, around: PlanContext) -> tuple[str, ...]:
 
 def inputs_as_tables(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
-    if not spec.materialization.at_rest or _only_seeds(spec, around, known_traits):
+    if spec.materialization.table is None or _only_seeds(spec, around, known_traits):
         return ""
     remedies = []
     for relation in inputs_in_motion(spec, around):

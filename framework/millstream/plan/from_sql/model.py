@@ -194,7 +194,7 @@ class ModelBuilder:
         names = ", ".join(f"'{relation.rpartition('.')[2]}'" for relation in read)
         if table := self.traits.of(root).looks_up.rpartition(".")[2]:
             as_table = "make it a table with config(materialized='table', unique_key='…')"
-            if stored.at_rest:
+            if stored.table is not None:
                 message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
                 return message, as_cte(*filter(self.around.inlined, read))
             message = f"'{name}' reads only rows at rest ({names}), so nothing arrives that it could send"

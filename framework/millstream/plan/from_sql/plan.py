@@ -24,7 +24,17 @@ from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topi
 from millstream.plan.from_sql.unchanged_nodes import UnchangedModels
 from millstream.plan.from_sql.values import PlanContext, VersionStream
 from millstream.plan.from_sql.versions import stored_versions, version_stream
-from millstream.plan.nodes import Item, Node, Output, Plan, SeedScan, TableScan, TemporalJoin, Watermark
+from millstream.plan.nodes import (
+    Filter,
+    Item,
+    Node,
+    Output,
+    Plan,
+    SeedScan,
+    TableScan,
+    TemporalJoin,
+    Watermark,
+)
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import KnownTraits, Mode, Traits
 
@@ -133,6 +143,8 @@ class _Building:
         self.problems: list[PlanProblem] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
+        self.passing: dict[str, Node] = {}
+        """By model that others read directly: the rows that its tests let through."""
         self.read: set[str] = set()
         """Models that others read directly, without a topic or a table."""
         self.relays: set[str] = set()
@@ -166,6 +178,16 @@ class _Building:
             return None
         return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]), relay=True)
 
+    def _rows(self, relation: str) -> Node:
+        """Return the rows of a model that readers compute: without those that its tests keep out."""
+        if relation not in self.passing:
+            model, root = self.catalog.models[relation], self.roots[relation]
+            conditions = tuple(check.passed for check in model.checks if check.keeps_out)
+            if conditions:
+                root = Filter(input=root, conditions=conditions, label=model.name, models=(model.id,))
+            self.passing[relation] = root
+        return self.passing[relation]
+
     def _is_inlined(self, relation: str) -> bool:
         model = self.catalog.models.get(relation)
         return model is not None and model.materialization.inlined
@@ -173,7 +195,7 @@ class _Building:
     def provide(self, relation: str, at_rest: bool) -> Node:
         if self._is_inlined(relation):
             self.read.add(relation)
-            return self.roots[relation]
+            return self._rows(relation)
         key = (relation, at_rest)
         if key not in self.leaves:
             self.leaves[key] = self._leaf(relation, at_rest=at_rest)
@@ -211,7 +233,7 @@ class _Building:
                 timed |= relays_with_times(outputs[-1])
             if model.id in self.relays:
                 relay = relay_of(model, self.catalog)
-                root = self.roots[model.id]
+                root = self._rows(model.id)
                 outputs.append(_output(relay, with_relayed_time(root) if model.id in timed else root))
                 timed |= relays_with_times(outputs[-1])
         outputs.reverse()

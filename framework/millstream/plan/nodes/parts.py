@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, column_expression
+from millstream.core.expressions import Expression, column_expression, join_pieces
 from millstream.core.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -78,6 +78,12 @@ class RowCheck(Struct, frozen=True):
     def keeps_out(self) -> bool:
         """Whether failing rows are not stored."""
         return self.severity in {"drop", "dead_letter"}
+
+    @property
+    def passed(self) -> Expression:
+        """The condition for rows that pass."""
+        pieces = join_pieces(("not coalesce(", *self.wrong.pieces, ", false)"))
+        return replace(self.wrong, pieces=pieces, nullable=False, atomic=False)
 
 
 class Meter(Struct, frozen=True):

@@ -33,6 +33,7 @@ DECLARATION = StoreDeclaration(
     options=DeltaOptions,
     location=("path",),
     change_feed=True,
+    arranges_files=True,
     unstored=frozenset(("interval",)),
     unstored_within=frozenset(("void",)),
     spark_settings={

@@ -175,12 +175,17 @@ def _create_schema(connection: Connection, schema: PostgresSchema) -> None:
 
 def _create_table(connection: Connection, table: TableOutput, types: dict[str, str]) -> None:
     columns = [sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in types.items()]
+    if table.keys:
+        columns.append(_key_sql(connection, table))
+    text = sql.SQL("create table {} ({})")
+    connection.execute(text.format(table_name(table), sql.SQL(", ").join(columns)))
+
+
+def _key_sql(connection: Connection, table: TableOutput) -> sql.Composed:
     keys = sql.SQL(", ").join(sql.Identifier(stored_name(key)) for key in table.keys)
     # A primary key can't be NULL. As in Delta, a table can have one row with the key NULL.
     kind = "unique nulls not distinct" if _has_null_keys(connection, table) else "primary key"
-    key = sql.SQL("{} ({})").format(sql.SQL(kind), keys)
-    text = sql.SQL("create table {} ({})")
-    connection.execute(text.format(table_name(table), sql.SQL(", ").join([*columns, key])))
+    return sql.SQL("{} ({})").format(sql.SQL(kind), keys)
 
 
 def _has_null_keys(connection: Connection, table: TableOutput) -> bool:
@@ -217,6 +222,8 @@ def _keys(connection: Connection, table: TableOutput) -> list[tuple[list[str], b
 
 def _check_key(connection: Connection, table: TableOutput) -> None:
     """Refuse a table without a unique index over exactly the keys, which upserts need."""
+    if table.appends:
+        return
     indexes = _keys(connection, table)
     keys = sorted(stored_name(key) for key in table.keys)
     same = [row for row in indexes if sorted(row[0]) == keys]

@@ -31,7 +31,9 @@ class StoredRelation(Struct, frozen=True):
 
     @property
     def at_rest(self) -> bool:
-        return self.stored.at_rest if self.stored is not None else self.kind in {"reference", "seed"}
+        return (
+            self.stored.table is not None if self.stored is not None else self.kind in {"reference", "seed"}
+        )
 
 
 def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, StoredRelation]:
@@ -60,7 +62,7 @@ def _seeds(node: ManifestNode, by_id: Mapping[str, ManifestNode]) -> tuple[str, 
             stored = below.materialization
             if below.kind == "seed":
                 seeds[below.name] = None
-            elif stored is not None and stored.inlined:
+            elif stored is not None and stored.inlined and not stored.stored_as:
                 waiting.append(below)
             else:
                 return ()

@@ -77,7 +77,7 @@ class _Read(Struct, frozen=True):
 
     def tables(self) -> list[str]:
         models = self.catalog.models
-        return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.at_rest]
+        return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.table]
 
     def streams(self) -> list[str]:
         """Return the names of sources other than topics."""
@@ -113,7 +113,7 @@ class _Read(Struct, frozen=True):
 
     def _is_view(self, id_: str) -> bool:
         model = self.catalog.models.get(id_)
-        return model is not None and model.materialization.inlined
+        return model is not None and not model.materialization.stored_as
 
 
 def _version(project: Project, catalog: Catalog, table: str) -> str | None:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from millstream.core.expressions import Expression, Ref, join_pieces
+from millstream.core.expressions import Expression, Ref
 from millstream.core.types import TIMESTAMP
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import Sink
@@ -235,19 +234,13 @@ def _as_read(rows: Node, read: _Read) -> Node:
     output = read.writer
     if not _states(rows):
         rows = without_watermarks(rows)
-    conditions = tuple(_passed(check.wrong) for check in output.checks if check.keeps_out)
+    conditions = tuple(check.passed for check in output.checks if check.keeps_out)
     rows = Filter(input=rows, conditions=conditions, models=output.models) if conditions else rows
     if tuple(item.name for item in read.items) == rows.names:
         return rows
     label = read.node.label or output.label
     return Project(
         input=rows, items=read.items, keys=traits_of(read.node).keys, label=label, models=output.models
-    )
-
-
-def _passed(wrong: Expression) -> Expression:
-    return replace(
-        wrong, pieces=join_pieces(("not coalesce(", *wrong.pieces, ", false)")), nullable=False, atomic=False
     )
 
 

@@ -15,7 +15,15 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
-from millstream.stores.delta.spark import deletion_vectors, old_files, small_tables, swap, table, versions
+from millstream.stores.delta.spark import (
+    append,
+    deletion_vectors,
+    old_files,
+    small_tables,
+    swap,
+    table,
+    versions,
+)
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.retention import NewestTime, with_retention
 from millstream.stores.spark import (
@@ -62,6 +70,9 @@ class DeltaTables(Struct, frozen=True):
         def newest() -> NewestTime | None:
             return None if batch.new else table.read_newest(session, output, path)
 
+        if output.appends:
+            append.append_rows(rows, output, path, batch, newest)
+            return
         if not batch.new:
             deletion_vectors.settle_vectors(session, path, allowed=self.marks)
         once = table.skip_repeated(session, batch.writer, batch.number)

@@ -12,9 +12,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
+from millstream.core.byte_sizes import bytes_of
 from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import small_tables
+from millstream.stores.delta.spark.append import delete_expired
 from millstream.stores.delta.spark.table import table_at
 from millstream.stores.session_settings import use_settings
 
@@ -28,6 +30,8 @@ _MANY = 20
 _LEAST, _PARTS = 16 << 20, 1_000
 """A combined file has so many bytes, or such a part of a large table: a batch reads and writes only files
 that can have its keys, and these as a whole."""
+_OF_APPENDED = "128 MB"
+"""The size of combined files of tables whose rows stay, by default."""
 _SIZES = "spark.databricks.delta.optimize"
 _VACUUM = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
@@ -43,7 +47,9 @@ def compact_table(session: SparkSession, table: TableOutput, path: str, retentio
         return
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small_tables.FEED}')").collect()
     hours = _hours(retention, followed=bool(feed) and feed[0].value == "true")
-    large = _large(session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
+    if table.appends and table.options.get("retention"):
+        delete_expired(session, table, path)
+    large = _file_size(table, session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
     sizes = {f"{_SIZES}.maxFileSize": str(large), f"{_SIZES}.minFileSize": str(large // 2)}
     with use_settings(session, sizes | _VACUUM):
         session.sql(f"optimize {table_at(path)}")
@@ -52,7 +58,7 @@ def compact_table(session: SparkSession, table: TableOutput, path: str, retentio
 
 def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> None:
     sizes = small_tables.file_sizes(delta_table)
-    large = _large(sum(sizes))
+    large = _file_size(table, sum(sizes))
     if sum(size < large // 2 for size in sizes) > _MANY:
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
@@ -64,8 +70,10 @@ def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | Non
     delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
 
 
-def _large(total: int) -> int:
+def _file_size(table: TableOutput, total: int) -> int:
     """Return the bytes that a combined file has at most, in a table of this size."""
+    if table.appends:
+        return bytes_of(table.options.get("target_file_size") or _OF_APPENDED)
     return max(_LEAST, total // _PARTS)
 
 

@@ -125,8 +125,17 @@ def merge_small(delta_table: DeltaTable, rows: pa.Table, table: TableOutput, bat
     stored = delta_table.transaction_version(batch.writer)
     if stored is not None and stored >= batch.number:
         return
-    on = " and ".join(_equal(column.name, rows) for column in _compared(table) if _is_key(table, column))
     committed = CommitProperties(app_transactions=[Transaction(batch.writer, batch.number)])
+    if table.appends:
+        write_deltalake(
+            delta_table,
+            rows,
+            mode="append",
+            writer_properties=writer_properties(table),
+            commit_properties=committed,
+        )
+        return
+    on = " and ".join(_equal(column.name, rows) for column in _compared(table) if _is_key(table, column))
     merged = delta_table.merge(
         rows,
         on,
@@ -178,6 +187,8 @@ def copy_small(delta_table: DeltaTable, table: TableOutput, to: str) -> None:
 
 def can_swap(old: DeltaTable, new: DeltaTable, table: TableOutput, *, changes: bool) -> bool:
     """Whether a swap needs nothing but other rows, which can be compared here."""
+    if table.appends:
+        return False
     feed = old.metadata().configuration.get(FEED) == "true"
     columns, new_columns = ({field.name: field.type for field in t.schema().fields} for t in (old, new))
     comparable = (*_COMPARED, FLOAT, DOUBLE)
@@ -196,7 +207,7 @@ def _names(table: TableOutput, *, keys: bool = False) -> list[str]:
 def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
     """Whether both engines would store the same rows, as far as settings and types go."""
     return (
-        not table.options.get("retention")
+        not (table.options.get("retention") or table.is_arranged)
         and local_path(path) is not None
         and not writes_other_timestamps(session)
         and all(_is_stored(column.type) for column in table.columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.expressions import quote_name
 from millstream.core.types import has_equality
@@ -50,7 +50,7 @@ def swap_tables(
     leave_to_spark(session, path)  # what has statistics may go
     with skip_repeated(session, app, 0):
         selected = read_rows(session, new).select(*(quote_name(column.name) for column in table.columns))
-        selected.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+        overwrite_table(selected, table, path)
     share_table(session, table, path)
 
 
@@ -63,8 +63,17 @@ def copy_table(session: SparkSession, table: TableOutput, path: str, to: str) ->
     ):
         small_tables.copy_small(delta_table, table, to)
         return
-    writer = read_rows(session, path).write.format("delta").mode("overwrite")
-    writer.option("overwriteSchema", "true").save(to)
+    overwrite_table(read_rows(session, path), table, to)
+
+
+def overwrite_table(rows: DataFrame, table: TableOutput, path: str) -> None:
+    """Replace the rows and columns of a table, and how its files are arranged."""
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    if partitions := table.options.get("partition_by"):
+        writer = writer.partitionBy(*partitions)
+    if clusters := table.options.get("cluster_by"):
+        writer = writer.clusterBy(*clusters)
+    writer.save(path)
 
 
 def swap_sql(table: TableOutput, new: str, path: str) -> str:
@@ -93,6 +102,8 @@ def _can_merge(session: SparkSession, table: TableOutput, path: str, *, changes:
     Removing a column means replacing the whole table, after which no query can continue to read its changes.
     So if some queries do, the column stays, without new values.
     """
+    if table.appends:
+        return False
     if not table_exists(session, path):
         return True
     stored = {field.name.lower(): field for field in read_rows(session, path).schema.fields}

@@ -15,6 +15,7 @@ from millstream.plan.nodes import Column
 from millstream.queries.commands import full_refresh
 from millstream.queries.values import TableOutput
 from millstream.stores.delta.spark import small_tables
+from millstream.stores.delta.spark.arrangement import arrange_files, arrangement_sql
 from millstream.stores.files import read_json
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.key_ranges import key_ranges
@@ -45,8 +46,10 @@ def create_table(session: SparkSession, table: TableOutput, path: str, *, change
     properties |= small_tables.small_properties(session, table, path)
     session.sql(
         f"create table if not exists {table_at(path)} ({columns}) using delta "
-        f"tblproperties ({_written(properties)})"
+        f"{arrangement_sql(table)} tblproperties ({_written(properties)})"
     )
+    if not new and table.appends:
+        arrange_files(session, table, table_at(path))
     if not new and small_tables.writes_other_timestamps(session):
         leave_to_spark(session, path)
     if changes and not new:

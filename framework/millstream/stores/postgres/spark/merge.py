@@ -176,23 +176,20 @@ def _upsert_sql(table: TableOutput, staging: sql.Identifier) -> sql.Composed:
     keys = [sql.Identifier(stored_name(key)) for key in table.keys]
     rest = [name for name in names if name not in keys]
     update: sql.Composable = sql.SQL("nothing")
-    if rest:
+    if rest and keys:
         sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(name) for name in rest)
         newer = _newer(table, "excluded")
         update = sql.SQL("update set {}{}").format(
             sets, sql.SQL(" where {}").format(newer) if newer else sql.SQL("")
         )
-    return sql.SQL(
-        "insert into {} as old ({}) select {} from {} where {} = any(%s) and not {} on conflict ({}) do {}"
-    ).format(
+    return sql.SQL("insert into {} as old ({}) select {} from {} where {} = any(%s) and not {}{}").format(
         table_name(table),
         sql.SQL(", ").join(names),
         sql.SQL(", ").join(names),
         staging,
         sql.Identifier(_ATTEMPT),
         sql.Identifier(_DELETED),
-        sql.SQL(", ").join(keys),
-        update,
+        sql.SQL(" on conflict ({}) do {}").format(sql.SQL(", ").join(keys), update) if keys else sql.SQL(""),
     )
 
 

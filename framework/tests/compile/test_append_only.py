@@ -1,0 +1,75 @@
+"""Tables without a key: which rows they can have, and which options."""
+
+import pytest
+from support.sql_plans import project
+
+from millstream.compile import compile_project
+
+EVENTS = "{{ source('shop', 'events') }}"
+SELECT = f"select user_id, type, tags, amount, at, cast(at as date) as day from {EVENTS}"
+
+
+def compiled(root, config, sql=SELECT, **models):
+    models = {"raw": f"{{{{ config(materialized='table'{config}) }}}} {sql}", **models}
+    return compile_project(project(root, models), use_cache=False)
+
+
+def diagnostics(root, config, sql=SELECT, **models):
+    return [(d.code, d.message, d.help) for d in compiled(root, config, sql, **models).diagnostics]
+
+
+@pytest.mark.parametrize(
+    "config",
+    ["", ", partition_by='day'", ", partition_by=['day', 'type']", ", cluster_by=['user_id']",
+     ", retention='30 days', order_by='at'", ", target_file_size='32 MB'", ", dedupe={'keys': 'amount'}"],
+)  # fmt: skip
+def test_rows_that_only_come_need_no_key(tmp_path, config):
+    assert diagnostics(tmp_path, config) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "message", "remedy"),
+    [
+        (", order_by='at'", "MS518", "table 'raw' has no unique_key, which 'order_by' needs",
+         "set the columns that identify a row: config(unique_key='…'); or remove 'order_by': then each row is appended"),
+        (", versions='all'", "MS518", "table 'raw' has no unique_key, which 'versions' needs",
+         "set the columns that identify a row: config(unique_key='…'); or remove 'versions': then each row is appended"),
+        (", unique_key='user_id', partition_by='day'", "MS121",
+         "'partition_by' arranges the files of append-only tables, but 'raw' has a unique_key",
+         "remove it, or remove unique_key: then each row is appended"),
+        (", store='postgres', partition_by='day'", "MS121", "'partition_by' arranges files, and a table in PostgreSQL has none",
+         "remove it, or set store='delta'"),
+        (", partition_by='day', cluster_by='type'", "MS121", "'cluster_by' arranges rows instead of 'partition_by'", "remove one of them"),
+        (", cluster_by='tags'", "MS697", "files can't be arranged by 'tags', which is of type array<string>",
+         "name a column with a number, a text, a date or a time"),
+        (", partition_by='days'", "MS519", "'partition_by' names 'days', which is not a column of this model", "did you mean 'day'?"),
+    ],
+)  # fmt: skip
+def test_an_option_that_does_not_fit_is_reported_once(tmp_path, config, code, message, remedy):
+    assert diagnostics(tmp_path, config)[:1] == [(code, message, remedy)]
+
+
+def test_all_columns_as_partitions_leave_nothing_to_store(tmp_path):
+    found = diagnostics(
+        tmp_path, ", partition_by=['user_id', 'day']", f"select user_id, date(at) as day from {EVENTS}"
+    )
+    assert [code for code, *_ in found] == ["MS121"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (f"select type, count(*) as n from {EVENTS} group by type",
+         "table 'raw' gets the row of each type again when it changes, but has no unique_key"),
+        ("select user_id, segment from {{ source('shop', 'users') }}",
+         "table 'raw' gets the row of each user_id again when it changes, but has no unique_key"),
+    ],
+)  # fmt: skip
+def test_rows_that_change_need_a_key(tmp_path, sql, message):
+    assert diagnostics(tmp_path, "", sql)[0][:2] == ("MS518", message)
+
+
+def test_readers_compute_the_rows_by_themselves(tmp_path):
+    total = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('raw') }} group by type"
+    recent = "{{ config(materialized='sink') }} select user_id, at from {{ ref('raw') }} where amount > 3"
+    assert compiled(tmp_path, "", total=total, recent=recent).diagnostics == ()
