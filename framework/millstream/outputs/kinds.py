@@ -76,6 +76,8 @@ class Kind(Struct, frozen=True):
     """What the documentation of `materialized` says."""
     stored_as: ClassVar[str] = ""
     """What holds the rows, in one word; empty if nothing does."""
+    keeps_rows: ClassVar[bool] = False
+    """Its rows are in a table, which can be read without Spark."""
     readable: ClassVar[bool] = True
     """Models can read its rows."""
     sends_records: ClassVar[bool] = False
@@ -393,6 +395,7 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     word: ClassVar[str] = "table"
     about: ClassVar[str] = "a state table, or one to which rows are only appended"
     stored_as: ClassVar[str] = "table"
+    keeps_rows: ClassVar[bool] = True
     key_option: ClassVar[str] = "unique_key"
     column_options: ClassVar[tuple[str, ...]] = ("unique_key", *LAYOUT)
 

@@ -63,8 +63,8 @@ def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last
     if compute and not relation.id.startswith("model."):
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
-    stored_kind = relation.stored
-    if compute or (stored_kind is not None and not (stored_kind.stored_as and stored_kind.readable)):
+    output = relation.stored
+    if compute or (output is not None and not (output.stored_as and output.readable)):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
         rows = _compute(common, root, compiled, target, relation, limit, last)

@@ -68,7 +68,7 @@ class StoredRows(Struct, frozen=True):
         model = self.catalog.models[relation]
         if not model.materialization.readable:
             raise NotBuiltError(name)
-        if model.materialization.table is not None:
+        if model.materialization.keeps_rows:
             try:
                 Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
             except PySparkException:

@@ -31,9 +31,7 @@ class StoredRelation(Struct, frozen=True):
 
     @property
     def at_rest(self) -> bool:
-        return (
-            self.stored.table is not None if self.stored is not None else self.kind in {"reference", "seed"}
-        )
+        return self.stored.keeps_rows if self.stored is not None else self.kind in {"reference", "seed"}
 
 
 def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, StoredRelation]:

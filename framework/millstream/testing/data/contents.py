@@ -77,7 +77,7 @@ class _Read(Struct, frozen=True):
 
     def tables(self) -> list[str]:
         models = self.catalog.models
-        return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.table]
+        return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.keeps_rows]
 
     def streams(self) -> list[str]:
         """Return the names of sources other than topics."""
