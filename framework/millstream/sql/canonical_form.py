@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from millstream.sql.counts import call_of, filtered_call, is_number, without_null
 from millstream.sql.durations import duration_micros
+from millstream.sql.signatures import load_signatures
 from millstream.sql.tokens import MARK, SPARK
 
 _SYNONYMS = {
@@ -81,10 +82,19 @@ def can_fail(tree: exp.Expr) -> bool:
                 continue
             case exp.Binary() if not isinstance(node, exp.Predicate | exp.Connector):
                 return True
+            case exp.Anonymous() if _reads_texts(node):
+                continue
             case exp.Func() | exp.Bracket() | exp.Neg() | exp.Subquery():
                 if not isinstance(node, exp.Connector | exp.Predicate | exp.Case | exp.If):
                     return True
     return False
+
+
+def _reads_texts(call: exp.Anonymous) -> bool:
+    """Return whether a function takes texts alone and can't fail itself: each value can become a text."""
+    signature = load_signatures().get(str(call.this).removesuffix(MARK).lower())
+    form = signature.takes(len(call.expressions)) if signature is not None and not signature.raises else None
+    return form is not None and all(parameter.word == "string" for parameter in form)
 
 
 def canonical_form(tree: exp.Expr, *, ordered: bool) -> exp.Expr:

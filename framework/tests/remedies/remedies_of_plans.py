@@ -103,7 +103,7 @@ CASES = {
         {HITS: "{{ ref('t') }}"},
         [({"t": [{"visitor": "a", "path": "/"}], "events": [A, B]}, [{"user_id": "a"}]), ({"events": [B]}, [])],
         added={"t": VISITS}),
-    "a table without a key": case("MS518", "order_by", "set the columns that identify a row: config(unique_key='…')", f"{{{{ config(materialized='table', order_by='at') }}}} select user_id, type, at {E}",
+    "a table without a key": case("MS518", "order_by", "set the columns that identify a row: config(unique_key='…'); or remove 'order_by': then each row is appended", f"{{{{ config(materialized='table', order_by='at') }}}} select user_id, type, at {E}",
         {"'table'": "'table', unique_key='user_id'"},
         [({"events": [A, B]}, [{"user_id": "a", "type": "x"}, {"user_id": "b", "type": "y"}]), ({"events": [A | {"type": "z"}]}, [{"user_id": "a", "type": "z"}])]),
     "groups in a table without a key": case("MS518", "materialized", "set config(unique_key='user_id'): it keeps the newest row per key", f"{{{{ config(materialized='table', {OK}) }}}} select user_id, count(*) as n {E} group by user_id",
