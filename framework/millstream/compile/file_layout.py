@@ -20,13 +20,13 @@ def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanProb
         return []
     names = [name for name in OPTIONS if getattr(table, name)]
     wrong = _of_kept_rows(spec, table, names) or _of_other_stores(store, names) or _of_columns(spec, table)
-    return [PlanProblem(spec.id, *problem) for problem in wrong]
+    return [PlanProblem(spec.id, *fields) for fields in wrong]
 
 
 Wrong = tuple[str, str, str, int, int, str]
 
 
-def _problem(code: str, message: str, remedy: str, option: str) -> Wrong:
+def _wrong_option(code: str, message: str, remedy: str, option: str) -> Wrong:
     return code, message, remedy, 0, 0, option
 
 
@@ -35,7 +35,7 @@ def _of_kept_rows(spec: ModelSpec, table: Table, names: list[str]) -> list[Wrong
         return []
     message = "'{}' arranges the files of append-only tables, but '{}' has a unique_key"
     remedy = "remove it, or remove unique_key: then each row is appended"
-    return [_problem("MS121", message.format(name, spec.name), remedy, name) for name in names]
+    return [_wrong_option("MS121", message.format(name, spec.name), remedy, name) for name in names]
 
 
 def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[Wrong]:
@@ -43,7 +43,7 @@ def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[Wrong]:
         return []
     message = "'{}' arranges files, and a table in {} has none"
     return [
-        _problem("MS121", message.format(name, store.title), "remove it, or set store='delta'", name)
+        _wrong_option("MS121", message.format(name, store.title), "remove it, or set store='delta'", name)
         for name in names
     ]
 
@@ -51,7 +51,7 @@ def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[Wrong]:
 def _of_columns(spec: ModelSpec, table: Table) -> list[Wrong]:
     if table.partition_by and table.cluster_by:
         message = "'cluster_by' arranges rows instead of 'partition_by'"
-        return [_problem("MS121", message, "remove one of them", "cluster_by")]
+        return [_wrong_option("MS121", message, "remove one of them", "cluster_by")]
     return [*_wrong_types(spec, table), *_without_rest(spec, table)]
 
 
@@ -63,11 +63,11 @@ def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[Wrong]:
             if column.name.lower() in named and not arranged:
                 message = f"files can't be arranged by '{column.name}', which is of type {column.type}"
                 remedy = "name a column with a number, a text, a date or a time"
-                yield _problem("MS697", message, remedy, option)
+                yield _wrong_option("MS697", message, remedy, option)
 
 
 def _without_rest(spec: ModelSpec, table: Table) -> Iterator[Wrong]:
     names = {name.lower() for name in table.partition_by}
     if names and names >= {column.name.lower() for column in spec.columns}:
         message = "'partition_by' names all columns, so that nothing is left to store in a file"
-        yield _problem("MS121", message, "select another column, or use cluster_by", "partition_by")
+        yield _wrong_option("MS121", message, "select another column, or use cluster_by", "partition_by")

@@ -50,10 +50,10 @@ def test_an_option_that_does_not_fit_is_reported_once(tmp_path, config, code, me
 
 
 def test_all_columns_as_partitions_leave_nothing_to_store(tmp_path):
-    found = diagnostics(
+    reported = diagnostics(
         tmp_path, ", partition_by=['user_id', 'day']", f"select user_id, date(at) as day from {EVENTS}"
     )
-    assert [code for code, *_ in found] == ["MS121"]
+    assert [code for code, *_ in reported] == ["MS121"]
 
 
 @pytest.mark.parametrize(
