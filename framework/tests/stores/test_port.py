@@ -26,6 +26,30 @@ def test_a_batch_is_stored_once_and_another_writer_counts_for_itself(store):
     assert store.read("value") == [(4,)]
 
 
+@pytest.mark.parametrize("local", [False, True])
+def test_rows_without_a_key_are_appended_once(store, local):
+    store.local = local
+    store.create(retention=None, order_by=None, keys=())
+    store.batch(("a", minute(0), 1), ("a", minute(0), 1), (None, None, None))
+    store.batch(("a", minute(0), 1), ("b", minute(1), 2))
+    store.batch(("c", minute(2), 3), number=1)
+    assert store.read("count(*), count(value), sum(value)") == [(5, 4, 5)]
+    store.create(retention=None, order_by=None, keys=(), name="string")
+    store.batch(("c", minute(2), 3, "Cid"), number=2)
+    assert store.read("count(*), count(name)") == [(6, 1)]
+    store.merge(
+        store.table, [("d", minute(3), 4, "Dan")], TableBatch("latest/2", 0, deletes=False, new=False)
+    )
+    assert store.read("count(*), count(name)") == [(7, 2)]
+
+
+def test_a_row_that_is_too_old_is_not_appended(store):
+    store.create(keys=())
+    store.batch(("a", minute(30), 1), ("b", minute(5), 1), ("c", minute(25), 1))
+    store.batch(("d", minute(19), 1), ("e", minute(20), 1))
+    assert store.users() == ["a", "c", "e"]
+
+
 def test_columns_are_added_and_keep_their_types(store):
     store.create(retention=None)
     store.batch(("a", minute(0), 1))

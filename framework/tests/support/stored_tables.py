@@ -42,11 +42,11 @@ class Store:
         self.local = False
         """Whether rows are in the driver, as those of small batches."""
 
-    def create(self, retention="10 minutes", time="timestamp", order_by="at", **more):
+    def create(self, retention="10 minutes", time="timestamp", order_by="at", keys=("user",), **more):
         columns = {"user": "string", "at": time, "value": "int", **more}
         columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
         said = {"order_by": order_by, "retention": retention}
-        self.table = TableOutput("model.latest", ("user",), columns_of_table, said)
+        self.table = TableOutput("model.latest", keys, columns_of_table, said)
         self.new = self.tables.create(self.table, changes=False)
 
     def other(self, ending):
@@ -55,13 +55,14 @@ class Store:
     def batch(self, *rows, number=None):
         self.number = self.number + 1 if number is None else number
         new = self.new and self.number == 0
-        self.merge(self.table, rows, TableBatch("latest/1", self.number, deletes=True, new=new))
+        deletes = not self.table.appends
+        self.merge(self.table, rows, TableBatch("latest/1", self.number, deletes=deletes, new=new))
 
     def merge(self, table, rows, batch):
         schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
         width = len(table.columns) + 1
         changes = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
-        latest = latest_rows(changes, table.keys, "at")
+        latest = changes.drop("_deleted") if table.appends else latest_rows(changes, table.keys, "at")
         if not self.local:
             self.tables.merge(latest, table, batch)
             return
