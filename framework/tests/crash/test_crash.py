@@ -40,6 +40,8 @@ MODELS = {
     "windows": "{{ config(materialized='table', unique_key=['minute', 'user'], emit='on_close') }} "
     f"select window(at, '1 minute').start as minute, user, count(*) as events from {EVENTS} "
     "group by window(at, '1 minute'), user",
+    "raw": "{{ config(materialized='table', partition_by='day') }} "
+    f"select id, user, at, cast(at as date) as day from {EVENTS}",
     "totals": "{{ config(materialized='table', unique_key='user') }} "
     f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
     "named": "{{ config(materialized='sink') }} select e.id, u.name "
@@ -119,6 +121,7 @@ def check(shop, sent):
     }
     for topic, ids in expected.items():
         once(received(shop.bootstrap, topic), ids)
+    assert sorted(r["id"] for r in table_rows(shop.root, "model.raw")) == [row["id"] for row in sent]
     named = {(row["id"], row["name"]) for row in shop.values("named")}
     assert named == {(row["id"], f"user {row['id'] % 5}") for row in sent}
 
