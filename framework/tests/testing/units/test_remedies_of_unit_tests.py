@@ -24,3 +24,12 @@ def test_an_input_that_the_model_does_not_read(shop):
     ((code, _, remedy),) = shop.wrong(unit_test("passed", EVENTS, USERS))
     assert (code, remedy) == ("MS654", "remove this input, or test a model that reads it")
     shop.passes(unit_test("passed", EVENTS))
+
+
+def test_rows_that_differ(shop):
+    text = (
+        "- {name: t, model: passed, given: [{input: source.web.events, rows: [{id: 3}]}], expect: [{id: %d}]}"
+    )
+    diagnostic, _ = shop.fails(text % 4)
+    assert (diagnostic.code, diagnostic.help) == ("MS658", "fix the model, or what the test expects")
+    shop.passes(text % 3)
