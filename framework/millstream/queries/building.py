@@ -19,6 +19,7 @@ from millstream.plan.nodes import (
     Output,
     ReadColumns,
     Repartition,
+    SourceScan,
     Stateful,
     TableScan,
     TopicScan,
@@ -368,8 +369,8 @@ def _functions(order: Sequence[Node], decoding: Sequence[DecodingCall]) -> tuple
 
 
 def _unions(order: Sequence[Node]) -> int:
-    """Return how many reads of topics come on top of one read for each."""
-    scans = [node.relation for node in order if isinstance(node, Decode)]
+    """Return how many reads of topics and other sources come on top of one read for each."""
+    scans = [node.relation for node in order if isinstance(node, Decode | SourceScan)]
     return len(scans) - len(set(scans))
 
 

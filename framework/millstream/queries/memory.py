@@ -15,6 +15,7 @@ from millstream.plan.nodes import (
     Node,
     Project,
     Repartition,
+    SourceScan,
     Stateful,
     TemporalJoin,
     Watermark,
@@ -84,7 +85,9 @@ def _rows(
         case Dedupe():
             seconds = _seconds(node.within) if node.within else None
             rate = sum(
-                rates.get(decode.relation, 0.0) for decode in in_order([node]) if isinstance(decode, Decode)
+                rates.get(read.relation, 0.0)
+                for read in in_order([node])
+                if isinstance(read, Decode | SourceScan)
             )
             if seconds is not None and rate:
                 return math.ceil(seconds * rate), "keys"

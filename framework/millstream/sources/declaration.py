@@ -39,6 +39,8 @@ class Declaration(Struct, frozen=True):
     """Columns that `*` leaves out, such as the file of a row."""
     columns: tuple[GivenColumn, ...] = ()
     """The other columns of all sources of the kind; if there are any, only computed ones can be added."""
+    time: str = ""
+    """The column with the time of a row, which the test `freshness` reads unless it names another."""
     unit: str = "records"
     """What the differences of positions count: `files`."""
     cuts: bool = False

@@ -19,7 +19,7 @@ from millstream.project.shapes import (
     WatermarkShape,
     describe_key,
 )
-from millstream.project.values import DeclaredColumn, RowSource
+from millstream.project.values import DataTest, DeclaredColumn, RowSource
 from millstream.sources.declaration import Declaration
 from millstream.sources.registry import source_declaration
 
@@ -71,7 +71,9 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
             tags=column_names(shape.tags),
             owner=shape.owner,
             meta=shape.meta,
-            tests=reader.tests(shape.tests, shape.data_tests),
+            tests=tuple(
+                _with_time(reader, declared, test) for test in reader.tests(shape.tests, shape.data_tests)
+            ),
             settings={name: value for name, value in values.items() if value is not None},
             options={
                 key: value
@@ -81,6 +83,17 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
         )
 
     return read
+
+
+def _with_time(reader: ColumnReader, kind: Declaration, test: DataTest) -> DataTest:
+    """Return a test of freshness with the column that it reads by default."""
+    if test.name != "freshness" or test.arguments.get("column"):
+        return test
+    if not kind.time:
+        message = f"the rows of a {kind.title} have no time of their own"
+        remedy = "name the column with their time: freshness: {within: …, column: …}"
+        reader.report_at(test.location, "MS107", message, remedy)
+    return replace(test, arguments={**test.arguments, "column": kind.time})
 
 
 def _with_given(

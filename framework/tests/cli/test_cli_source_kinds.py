@@ -46,6 +46,8 @@ def test_a_package_that_is_not_installed(shop, run):
         ("amount, type: double", "amount", "column 'amount' has no type"),
         ("orders\n        description", "orders\n        watermark: {column: x, delay: 1 minute}\n        description",
          "column 'x' does not exist"),
+        ("description: Orders of the shop.", "tests: [freshness: {within: 1 hour}]",
+         "the rows of a Parquet folder have no time of their own"),
     ],
 )  # fmt: skip
 def test_mistakes_are_reported_at_their_keys(lake, run, wrong, right, message):
@@ -60,6 +62,7 @@ sources:
     rates:
       - name: ticks
         rows_per_second: 5
+        tests: [freshness: {within: 1 minute}]
         columns: [{name: doubled, from: value * 2}, {name: value, description: Its number.}]
 """
 
@@ -76,7 +79,9 @@ def demo(shop):
 
 def test_the_columns_of_a_kind_need_not_be_declared(demo, run):
     assert run("compile").code == 0
-    assert "rate source.demo.ticks" in run("explain", "sums").out
+    explained = run("explain", "sums").out
+    assert "rate source.demo.ticks" in explained
+    assert "demo.ticks: 5 rows a second" in explained
     assert "source.demo.ticks.value" in run("lineage", "sums.total").out
     manifest = json.loads((demo / "target/manifest.json").read_text())
     columns = manifest["nodes"]["source.demo.ticks"]["columns"]
@@ -85,6 +90,17 @@ def test_the_columns_of_a_kind_need_not_be_declared(demo, run):
         ("value", "bigint", "Its number."),
         ("doubled", "bigint", ""),
     ]
+    (fresh,) = (node for id_, node in manifest["nodes"].items() if id_.startswith("test.freshness"))
+    assert fresh["meta"]["arguments"]["column"] == "timestamp"
+
+
+def test_the_size_of_a_state_is_known_by_the_rate(demo, run):
+    (demo / "models/demo.yml").write_text(RATES + "        watermark: {column: timestamp, delay: 1 minute}\n")
+    (demo / "models/once.sql").write_text(
+        "{{ config(materialized='sink', dedupe={'keys': ['value'], 'within': '1 minute'}) }}\n"
+        "select value, timestamp from {{ source('demo', 'ticks') }}"
+    )
+    assert "300 keys" in run("explain", "once").out
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ DECLARATION = Declaration(
         GivenColumn("timestamp", TIMESTAMP, description="When the row came."),
         GivenColumn("value", BIGINT, description="The number of the row, from 0."),
     ),
+    time="timestamp",
     unit="seconds",
     replayable=False,
 )

@@ -188,5 +188,6 @@ DECLARATION = Declaration(
         ("config", NO_CONFIG),
     ),
     metadata=METADATA,
+    time="_timestamp",
     cuts=True,
 )
