@@ -1,4 +1,4 @@
-"""Compare `millstream build` with hand-written queries: `python benchmarks/build.py stateless stateful merged example`.
+"""Compare `millstream build` with hand-written queries: `python benchmarks/build.py stateless stateful merged append example`.
 
 `merged` is `stateful` with one state for its five aggregates (`merge_aggregates`).
 Both run in one warm JVM, round by round in turns, over the same topics of one broker; the figures are CPU seconds of
@@ -164,7 +164,7 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
                     run()
                 if turn == 0:
                     written = [topic for topic in topics if topic.startswith(prefixes["plain"][0])]
-                    differ = [] if name == "example" else different(bootstrap, written, name)
+                    differ = different(bootstrap, written, name) if written and name != "example" else []
             figures = {side: [] for side in sides}
             for _ in range(rounds):
                 for side, run in sides.items():
