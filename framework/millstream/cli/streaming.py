@@ -55,12 +55,12 @@ def _reasons() -> Iterable[str]:
     pairs_by_reason: dict[str, list[str]] = {}
     for (below, above), rule in RULES.items():
         if isinstance(rule, SeparateQueries):
-            pairs_by_reason.setdefault(rule.why, []).append(f"{above} over {below}")
+            pairs_by_reason.setdefault(rule.message, []).append(f"{above} over {below}")
     yield "\n".join(f"- {', '.join(pairs)}: {why}." for why, pairs in pairs_by_reason.items())
 
 
 def _refused() -> str:
     lines = ["| SQL | code | instead |", "|---|---|---|"]
     for form, refusal in REFUSALS.items():
-        lines.append(f"| {form} | {refusal.code} | {refusal.remedy.replace('|', chr(92) + '|')} |")
+        lines.append(f"| {form} | {refusal.code} | {refusal.help.replace('|', chr(92) + '|')} |")
     return "\n".join(lines)

@@ -29,12 +29,12 @@ from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
-from millstream.core.errors import Diagnostic, DiagnosticNote, Severity, did_you_mean
+from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.outputs.registry import materialization_of
-from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import model_folders
 from millstream.project.options import ModelConfig
@@ -246,18 +246,16 @@ class ModelCompiler:
             spec, model.traits, diagnostics = self.planning.check(
                 model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
-            if timed is not None and not any(not plan_problem.warning for plan_problem in diagnostics):
+            if timed is not None and all(in_plan.severity == "warning" for in_plan in diagnostics):
                 spec = msgspec.structs.replace(spec, query=timed[0])
             model.spec = msgspec.msgpack.encode(spec)
-        located = [
-            (plan_problem.warning, self._plan_diagnostic(model, plan_problem)) for plan_problem in diagnostics
-        ]
-        model.diagnostics += [diagnostic for warning, diagnostic in located if not warning]
-        model.warnings = [diagnostic for warning, diagnostic in located if warning]
+        located = [self._plan_diagnostic(model, in_plan) for in_plan in diagnostics]
+        model.diagnostics += [diagnostic for diagnostic in located if diagnostic.severity == "error"]
+        model.warnings = [diagnostic for diagnostic in located if diagnostic.severity == "warning"]
 
     def _timed_query(
         self, model: Model, analysis: Analysis, relation: InputRelation
-    ) -> tuple[SqlQuery, list[PlanProblem]] | None:
+    ) -> tuple[SqlQuery, list[PlanDiagnostic]] | None:
         """Return the query of a sink with the time of its records, if FROM has it, but not its rows."""
         assert analysis.query is not None
         rendered, name = self._rendered_again(model), model.file.name
@@ -312,39 +310,32 @@ class ModelCompiler:
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
         return self._analyze(sql, lambda _: relation, list)
 
-    def _plan_diagnostic(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
-        diagnostic = self._at_problem(model, plan_problem)
-        others = (self.models.get(other.removeprefix("model.")) for other in plan_problem.others)
+    def _plan_diagnostic(self, model: Model, in_plan: PlanDiagnostic) -> Diagnostic:
+        diagnostic = self._located(model, in_plan)
+        others = (self.models.get(other.removeprefix("model.")) for other in in_plan.others)
         notes = (
             DiagnosticNote(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2))
             for o in others
             if o is not None
         )
-        return msgspec.structs.replace(diagnostic, notes=(*diagnostic.notes, *notes))
+        return msgspec.structs.replace(
+            diagnostic, notes=(*diagnostic.notes, *notes), severity=in_plan.severity
+        )
 
-    def _at_problem(self, model: Model, plan_problem: PlanProblem) -> Diagnostic:
-        rendered = model.rendered
-        severity: Severity = "warning" if plan_problem.warning else "error"
-        if not plan_problem.option and rendered is not None and plan_problem.stop > plan_problem.start:
-            sql_diagnostic = SqlDiagnostic(
-                plan_problem.code,
-                plan_problem.message,
-                plan_problem.start,
-                plan_problem.stop,
-                plan_problem.remedy,
-            )
-            return msgspec.structs.replace(self.diagnostic(rendered, sql_diagnostic), severity=severity)
+    def _located(self, model: Model, in_plan: PlanDiagnostic) -> Diagnostic:
+        rendered, option = model.rendered, in_plan.option
+        start, stop = in_plan.start, in_plan.stop
+        if not option and rendered is not None and stop > start:
+            in_sql = SqlDiagnostic(in_plan.code, in_plan.message, in_plan.help, start, stop)
+            return self.diagnostic(rendered, in_sql)
         properties = self.project.properties.get(model.file.name)
         location, line = None, ""
-        if rendered is not None and (option := rendered.options.get(plan_problem.option)):
-            location, line = option.location, option.line
-        elif properties and plan_problem.option in properties.config_locations:
-            location = properties.config_locations[plan_problem.option]
-            line = properties.config_lines.get(plan_problem.option, "")
-        location = location or Location(model.file.path, 1, 1, 2)
-        return Diagnostic(
-            plan_problem.code, plan_problem.message, location, plan_problem.remedy, line, severity=severity
-        )
+        if rendered is not None and (written := rendered.options.get(option)):
+            location, line = written.location, written.line
+        elif properties and option in properties.config_locations:
+            location = properties.config_locations[option]
+            line = properties.config_lines.get(option, "")
+        return in_plan.located_at(location or Location(model.file.path, 1, 1, 2), line)
 
     def option_location(self, model: Model, *options: str) -> Location:
         """Return the location of the first of these options that a model itself sets, or its first line."""

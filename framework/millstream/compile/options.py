@@ -20,7 +20,7 @@ from millstream.outputs.kinds import (
     VALID_TO,
 )
 from millstream.outputs.registry import columns_named, materialization_of
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.nodes import Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
@@ -35,13 +35,13 @@ _IN_TWO = "its rows are versions of the rows that its SQL gives"
 _RESERVED = f"rename it: Millstream's own headers start with '{OWN_HEADERS}'"
 
 
-def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     """Find options that name unknown columns or rules."""
     if relation.open:
         return []
     columns = [c.name for c in relation.columns]
     folded = {name.lower() for name in columns}
-    diagnostics: list[PlanProblem] = []
+    diagnostics: list[PlanDiagnostic] = []
     for option, name in _named(config):
         if name.lower() not in folded:
             fitting = [
@@ -49,15 +49,15 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
             ]
             remedy = did_you_mean(name, fitting, f"name one of its columns: {', '.join(columns[:8])}")
             message = f"'{option}' names '{name}', which is not a column of this model"
-            diagnostics.append(PlanProblem(relation.id, "MS519", message, remedy, option=option))
+            diagnostics.append(PlanDiagnostic("MS519", message, remedy, relation.id, option=option))
     diagnostics += [
-        PlanProblem(relation.id, "MS520", f"unknown rule '{name}'", remedy, option="optimize")
+        PlanDiagnostic("MS520", f"unknown rule '{name}'", remedy, relation.id, option="optimize")
         for name, remedy in (unknown_rules(config["optimize"]) if config.get("optimize") else ())
     ]
     return diagnostics
 
 
-def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     """Find a table with `retention`, but without a time to order by."""
     stored = materialization_of(relation.id, config).table
     if stored is None or not stored.retention:
@@ -76,10 +76,10 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
             f"timestamp_millis({name})" if column.type in {BIGINT, INT} else f"cast({name} as timestamp)"
         )
         remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
-    return [PlanProblem(relation.id, "MS521", message, remedy, option="retention")]
+    return [PlanDiagnostic("MS521", message, remedy, relation.id, option="retention")]
 
 
-def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     """Find what prevents a table from keeping versions, apart from the rows that it gets."""
     stored = materialization_of(relation.id, config).table
     if stored is None or not stored.versions:
@@ -102,7 +102,9 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
             message = f"'{name}' has no effect on a table that keeps versions"
             explanation = "'versions' says how long a version is kept" if name == "retention" else _IN_TWO
             wrong.append(("MS683", message, f"remove it: {explanation}", name))
-    return [PlanProblem(relation.id, code, why, remedy, option=option) for code, why, remedy, option in wrong]
+    return [
+        PlanDiagnostic(code, why, remedy, relation.id, option=option) for code, why, remedy, option in wrong
+    ]
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -121,7 +123,7 @@ def unknown_rules(setting: object) -> list[tuple[str, str]]:
 
 def option_expressions(
     config: Mapping[str, Any], relation: InputRelation, analyse: Callable[[str, InputRelation], Analysis]
-) -> tuple[tuple[tuple[str, Expression], ...], list[PlanProblem]]:
+) -> tuple[tuple[tuple[str, Expression], ...], list[PlanDiagnostic]]:
     """Return `delete_when`, `timestamp` and headers as expressions over the model's columns."""
     written: list[tuple[str, str, str]] = []
     if config.get("delete_when"):
@@ -134,7 +136,7 @@ def option_expressions(
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
         diagnostics += [
-            PlanProblem(relation.id, p.code, f"in '{name}': {p.message}", p.help, option=option)
+            PlanDiagnostic(p.code, f"in '{name}': {p.message}", p.help, relation.id, option=option)
             for p in analysis.diagnostics
         ]
         if (expression := only_expression(analysis)) is not None:
@@ -155,10 +157,10 @@ def _own_headers(config: Mapping[str, Any]) -> dict[str, str]:
     )
 
 
-def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[PlanProblem]:
+def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     headers = config.get("headers") or {}
     diagnostics = [
-        PlanProblem(relation.id, "MS557", f"the header '{name}' is reserved", _RESERVED, option="headers")
+        PlanDiagnostic("MS557", f"the header '{name}' is reserved", _RESERVED, relation.id, option="headers")
         for name in _own_headers(config)
         if name.startswith(OWN_HEADERS)
     ]
@@ -167,18 +169,18 @@ def _wrong_headers(config: Mapping[str, Any], relation: InputRelation) -> list[P
         what = f"the header '{EVERY_HEADER}'" if isinstance(headers, dict) else "'headers'"
         remedy = f"write '{KEEP}', or headers by name: {{kind: upper(kind)}}"
         message = f"{what} can only be '{KEEP}', not '{text}'"
-        diagnostics.append(PlanProblem(relation.id, "MS557", message, remedy, option="headers"))
+        diagnostics.append(PlanDiagnostic("MS557", message, remedy, relation.id, option="headers"))
     return diagnostics
 
 
-def check_record_time(relation: InputRelation, sql: str, time: Expression) -> list[PlanProblem]:
+def check_record_time(relation: InputRelation, sql: str, time: Expression) -> list[PlanDiagnostic]:
     """Find a time of records that is none."""
     if time.type in {*_TIMES, UNKNOWN}:
         return []
     message = f"'timestamp' is the time of a record, and '{sql}' is {time.type}"
     number = time.type in {BIGINT, INT}
     converted = f"timestamp_millis({sql})" if number else f"cast({sql} as timestamp)"
-    return [PlanProblem(relation.id, "MS521", message, f"write {converted}", option=TIMESTAMP_OPTION)]
+    return [PlanDiagnostic("MS521", message, f"write {converted}", relation.id, option=TIMESTAMP_OPTION)]
 
 
 def as_time(time: Expression) -> Expression:
@@ -204,7 +206,7 @@ def meaningless_state(
     steps: Sequence[StatefulStep],
     *,
     set_by_model: bool,
-) -> list[PlanProblem]:
+) -> list[PlanDiagnostic]:
     """Find options of `state` without effect; folder defaults (not `set_by_model`) may fit only some.
 
     `steps` are the model's own.
@@ -232,5 +234,6 @@ def meaningless_state(
         [("MS522", *pair) for pair in messages] + ([] if keyed else endless) + [*wrong_time(state, steps)]
     )
     return [
-        PlanProblem(spec.id, code, message, remedy, option="state") for code, message, remedy in diagnostics
+        PlanDiagnostic(code, message, remedy, spec.id, option="state")
+        for code, message, remedy in diagnostics
     ]

@@ -17,7 +17,7 @@ from millstream.core.types import NULL, VARIANT, Row, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM
 from millstream.outputs.registry import Materialization, materialization_of
-from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
@@ -74,7 +74,7 @@ class ProjectPlanner:
         metrics: tuple[Metering, ...],
         log: LoggedRows | None,
         model_options: Container[str],
-    ) -> tuple[ModelSpec, Traits | None, list[PlanProblem]]:
+    ) -> tuple[ModelSpec, Traits | None, list[PlanDiagnostic]]:
         """Return a model's entry in the catalog, its traits, and its errors.
 
         `model_options` are the options that the model itself sets.
@@ -115,7 +115,7 @@ class ProjectPlanner:
         warnings += check_ties(spec, self._unique_by)
         return spec, traits_for_readers(spec, traits.of(built.root)), warnings
 
-    def refused(self, model: Model, query: SqlQuery) -> list[PlanProblem]:
+    def refused(self, model: Model, query: SqlQuery) -> list[PlanDiagnostic]:
         """Return constructs that a stream does not support, for a model with unknown columns."""
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
@@ -197,13 +197,13 @@ def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
     return msgspec.msgpack.encode(msgspec.structs.replace(catalog, models=specs))
 
 
-def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanProblem]:
+def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiagnostic]:
     """Return the columns of a table or a sink that can't be written; `store` is where a table is."""
     stored = spec.materialization
     if not stored.stored_as:
         return []
     where = f"a record in {stored.sink.encoding}" if stored.sink is not None else store.title
-    diagnostics: list[PlanProblem] = []
+    diagnostics: list[PlanDiagnostic] = []
     for column in spec.columns:
         wrong = next(_refused(stored, store, column.type), None)
         if wrong is None:
@@ -213,7 +213,7 @@ def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanPro
         start, stop = _span(spec, column.name)
         remedy = _remedy(column.name, column.type, wrong, by_name=not stop)
         option = "" if stop else "materialized"
-        diagnostics.append(PlanProblem(spec.id, "MS697", message, remedy, start, stop, option))
+        diagnostics.append(PlanDiagnostic("MS697", message, remedy, spec.id, start, stop, option))
     return diagnostics
 
 

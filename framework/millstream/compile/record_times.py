@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream.compile.options import as_time, check_record_time
 from millstream.core.expressions import join_pieces
-from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.nodes import RECORD_TIME
 from millstream.sql.query import Select, SelectItem, SqlQuery
@@ -24,7 +24,7 @@ _SELECT = len("select")
 
 def query_with_time(
     sql: str, query: SqlQuery, time: str, relation: InputRelation, analyse: Callable[[str], Analysis]
-) -> tuple[SqlQuery, list[PlanProblem]] | None:
+) -> tuple[SqlQuery, list[PlanDiagnostic]] | None:
     """Return the query of a model with the time of its records, which is not among its columns.
 
     None if its SELECT has no such column either, or is one of those that can't have another item.
@@ -51,5 +51,5 @@ def query_with_time(
     ), diagnostics
 
 
-def is_time_problem(plan_problem: PlanProblem) -> bool:
+def is_time_problem(plan_problem: PlanDiagnostic) -> bool:
     return plan_problem.option == TIMESTAMP_OPTION and plan_problem.code != "MS521"

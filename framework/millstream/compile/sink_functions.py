@@ -9,15 +9,15 @@ from millstream.core.types import UNKNOWN, Type
 from millstream.formats.format import ReadSchema
 from millstream.formats.registry import function_of
 from millstream.outputs.kinds import Sink
-from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.format_functions import CODE, UnusableFunction, sink_format
+from millstream.plan.from_sql.catalog import PlanDiagnostic
+from millstream.project.format_functions import UnusableFunction, sink_format
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
 
 
 def encoded_by_function(
     sink: Sink, relation: InputRelation, project: Project
-) -> tuple[ReadSchema | None, list[PlanProblem]]:
+) -> tuple[ReadSchema | None, list[PlanDiagnostic]]:
     """Return the columns that a function encodes, or how those of the sink differ."""
     schema = sink_format(sink.encoding, None, project.functions)
     if isinstance(schema, UnusableFunction):
@@ -27,7 +27,7 @@ def encoded_by_function(
 
 def key_by_function(
     sink: Sink, key: Type, relation: InputRelation, project: Project
-) -> tuple[ReadSchema | None, list[PlanProblem]]:
+) -> tuple[ReadSchema | None, list[PlanDiagnostic]]:
     assert sink.key_encoding is not None
     schema = sink_format(sink.key_encoding, key, project.functions)
     if isinstance(schema, UnusableFunction):
@@ -35,7 +35,7 @@ def key_by_function(
     return schema, []
 
 
-def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterator[PlanProblem]:
+def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterator[PlanDiagnostic]:
     """Yield how the columns of a sink differ from the fields that a function takes."""
     if relation.open:
         return
@@ -44,8 +44,8 @@ def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterato
     columns = {column.name.lower(): column for column in relation.columns if not column.hidden}
     keys = {name.lower() for name in sink.key}
 
-    def mismatch(message: str, remedy: str) -> PlanProblem:
-        return PlanProblem(relation.id, "MS124", message, remedy, option="format")
+    def mismatch(message: str, remedy: str) -> PlanDiagnostic:
+        return PlanDiagnostic("MS124", message, remedy, relation.id, option="format")
 
     for name, column in columns.items():
         field = fields.get(name)
@@ -66,8 +66,8 @@ def _untaken(sink: Sink, relation: InputRelation, schema: ReadSchema) -> Iterato
 
 def _unusable(
     unusable: UnusableFunction, relation: InputRelation, option: str, other: str
-) -> Iterator[PlanProblem]:
+) -> Iterator[PlanDiagnostic]:
     """Yield why a function can't be a format, unless that is reported in its file."""
     if not unusable.reported:
         option = other if unusable.other else option
-        yield PlanProblem(relation.id, CODE, unusable.message, unusable.remedy, option=option)
+        yield PlanDiagnostic(unusable.code, unusable.message, unusable.help, relation.id, option=option)

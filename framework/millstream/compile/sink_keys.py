@@ -16,7 +16,7 @@ from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import wrong_options
 from millstream.formats.registry import DEFAULT, format_of, function_of
 from millstream.outputs.kinds import Sink, Written
-from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.project.pins import Pins
 from millstream.project.values import Project
 from millstream.sql.values import InputRelation
@@ -43,8 +43,8 @@ class _SinkKey(Struct, frozen=True):
             case columns:
                 return Row(tuple(Field(column.name, column.type) for column in columns))
 
-    def diagnostic(self, code: str, message: str, remedy: str, option: str) -> PlanProblem:
-        return PlanProblem(self.relation.id, code, message, remedy, option=option)
+    def diagnostic(self, code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:
+        return PlanDiagnostic(code, message, remedy, self.relation.id, option=option)
 
 
 def sink_key(
@@ -54,7 +54,7 @@ def sink_key(
     project: Project,
     pins: Pins,
     pinned: ReadSchema | None = None,
-) -> tuple[dict[str, Any], list[PlanProblem]]:
+) -> tuple[dict[str, Any], list[PlanDiagnostic]]:
     """Return what encoding the keys of a sink needs besides its options, or what is wrong with these.
 
     `pinned` is the schema of the registry, if its keys take that.
@@ -92,7 +92,7 @@ def sink_key(
     return {"single_key": encoding.single}, []
 
 
-def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
+def _misplaced(key: _SinkKey) -> Iterator[PlanDiagnostic]:
     """Yield options that have no effect, or are wrong."""
     sink = key.sink
     if sink.key_format is None:
@@ -111,12 +111,12 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanProblem]:
         message = "'key_subject' needs key_framing: confluent"
         yield key.diagnostic("MS121", message, "set key_framing='confluent', or remove it", "key_subject")
     for wrong in wrong_options(sink.key_format, key.config.get("key_format_options") or {}):
-        yield key.diagnostic("MS120", wrong.message, wrong.remedy, "key_format_options")
+        yield key.diagnostic("MS120", wrong.message, wrong.help, "key_format_options")
 
 
 def _with_schema(
     key: _SinkKey, project: Project, language: SchemaLanguage | None, pins: Pins
-) -> tuple[dict[str, Any], list[PlanProblem]]:
+) -> tuple[dict[str, Any], list[PlanDiagnostic]]:
     sink, file = key.sink, key.written.file
     if language is None:
         message = f"keys in {sink.key_format} have no schema"
@@ -165,7 +165,7 @@ def _derived(key: _SinkKey, language: SchemaLanguage) -> ReadSchema | None:
             return language.derive_single(type_, name) if language.derive_single else None
 
 
-def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanProblem]:
+def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanDiagnostic]:
     """Yield how a key differs from its schema."""
     subject = key.written.pinned_subject
     path = f"subject '{subject}'" if subject else key.written.file

@@ -7,12 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.errors import UnlocatedDiagnostic
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import REGISTRY, Sink
-from millstream.plan.from_sql.catalog import PlanProblem
-from millstream.project.pinned_schemas import PinnedSchema, UnusablePins, pinned_schema
+from millstream.plan.from_sql.catalog import PlanDiagnostic
+from millstream.project.pinned_schemas import PinnedSchema, pinned_schema
 from millstream.project.pins import Pins
 from millstream.project.values import RegistryUse
 
@@ -22,14 +23,14 @@ class SinkPins(Struct, frozen=True):
     keys: ReadSchema | None = None
     options: dict[str, Any] = {}
     """What the sink's configuration takes from them."""
-    diagnostics: tuple[PlanProblem, ...] = ()
+    diagnostics: tuple[PlanDiagnostic, ...] = ()
 
 
 def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> SinkPins:
     """Return the pinned schemas of a sink's values and keys, if it takes them from the registry."""
     schemas: dict[str, ReadSchema] = {}
     options: dict[str, Any] = {}
-    diagnostics: list[PlanProblem] = []
+    diagnostics: list[PlanDiagnostic] = []
     for part, written in (("", sink.value), ("key_", sink.written_key)):
         if not (subject := written.pinned_subject):
             continue
@@ -41,10 +42,10 @@ def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> Si
             case PinnedSchema(schema, encoding):
                 schemas[part] = schema
                 options |= {f"{part}format": encoding.name, f"{part}schema_id": encoding.schema_id}
-            case UnusablePins(code, text, remedy):
+            case UnlocatedDiagnostic(code, text, remedy):
                 option = f"{part}format" if code == "MS126" and format_ else f"{part}schema"
                 remedy = _REMEDIES.get(code, remedy)
-                diagnostics.append(PlanProblem(id_, code, text, remedy, option=option))
+                diagnostics.append(PlanDiagnostic(code, text, remedy, id_, option=option))
     return SinkPins(schemas.get(""), schemas.get("key_"), options, tuple(diagnostics))
 
 

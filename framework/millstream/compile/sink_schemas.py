@@ -12,7 +12,7 @@ from millstream.formats.format import Fields, Format, ReadSchema, SchemaError, S
 from millstream.formats.options import wrong_options
 from millstream.formats.registry import format_of, function_of
 from millstream.outputs.kinds import REGISTRY, Sink
-from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.project.pin_compatibility import find_forbidden
 from millstream.project.pins import PULL, NotPinnedError, Pins, Subject
 from millstream.project.values import Project
@@ -26,7 +26,7 @@ def sink_schema(
     project: Project,
     pins: Pins,
     pinned: ReadSchema | None = None,
-) -> tuple[ReadSchema | None, list[PlanProblem]]:
+) -> tuple[ReadSchema | None, list[PlanDiagnostic]]:
     """Return what a sink's schema says, or its problems; None if its format needs no schema.
 
     `pinned` is the schema of the registry, if the sink takes that.
@@ -44,7 +44,7 @@ def sink_schema(
             return None, []
         message = f"values in {name} have no schema"
         return None, [
-            PlanProblem(relation.id, "MS122", message, "remove it, or change the format", option="schema")
+            PlanDiagnostic("MS122", message, "remove it, or change the format", relation.id, option="schema")
         ]
     fields = [Field(c.name, c.type, c.nullable) for c in relation.columns if not c.hidden]
     if pinned is not None:
@@ -58,7 +58,7 @@ def sink_schema(
         if language.derive is None:
             message = f"a sink in {name} needs a schema"
             remedy = f"set schema='schemas/{sink.topic}{language.suffix}'"
-            return None, [PlanProblem(relation.id, "MS108", message, remedy, option="format")]
+            return None, [PlanDiagnostic("MS108", message, remedy, relation.id, option="format")]
         schema = language.derive(fields, record_name(sink.topic))
         return schema, list(_of_values(sink, language, schema, relation, project, pins))
     except SchemaError as error:
@@ -67,18 +67,18 @@ def sink_schema(
         if file:
             message = f"schema '{file}' can't be used: {error}"
         remedy = "cast the column to another type, or choose another format"
-        return None, [PlanProblem(relation.id, "MS123", message, remedy, option=option)]
+        return None, [PlanDiagnostic("MS123", message, remedy, relation.id, option=option)]
 
 
 def _misplaced(
     sink: Sink, config: Mapping[str, Any], relation: InputRelation, language: SchemaLanguage | None
-) -> Iterator[PlanProblem]:
+) -> Iterator[PlanDiagnostic]:
     """Yield options that have no effect, or are wrong."""
     for wrong in wrong_options(sink.encoding.name, config.get("format_options") or {}):
-        yield PlanProblem(relation.id, "MS120", wrong.message, wrong.remedy, option="format_options")
+        yield PlanDiagnostic("MS120", wrong.message, wrong.help, relation.id, option="format_options")
 
-    def misplaced(message: str, remedy: str, option: str) -> PlanProblem:
-        return PlanProblem(relation.id, "MS121", message, remedy, option=option)
+    def misplaced(message: str, remedy: str, option: str) -> PlanDiagnostic:
+        return PlanDiagnostic("MS121", message, remedy, relation.id, option=option)
 
     framing = sink.encoding.framing
     if framing != "plain" and language is None:
@@ -90,7 +90,7 @@ def _misplaced(
         )
 
 
-def _without_place(sink: Sink, format_: Format, relation: InputRelation) -> Iterator[PlanProblem]:
+def _without_place(sink: Sink, format_: Format, relation: InputRelation) -> Iterator[PlanDiagnostic]:
     """Yield columns that records of single values would lose, or change."""
     if not format_.single or relation.open:
         return
@@ -101,12 +101,12 @@ def _without_place(sink: Sink, format_: Format, relation: InputRelation) -> Iter
         names = " and ".join(column.name for column in values)
         message = f"a value in {sink.encoding.name} is a single column, and {names} are not in the key"
         remedy = "select one column besides the key, or choose another format"
-        yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
+        yield PlanDiagnostic("MS124", message, remedy, relation.id, option="format")
     for column in values[:1]:
         if column.type != UNKNOWN and not format_.holds(column.type):
             message = f"{sink.encoding.name} can't hold {column.name}, which is {column.type}"
             remedy = "cast the column to another type, or choose another format"
-            yield PlanProblem(relation.id, "MS124", message, remedy, option="format")
+            yield PlanDiagnostic("MS124", message, remedy, relation.id, option="format")
 
 
 def _of_values(
@@ -116,7 +116,7 @@ def _of_values(
     relation: InputRelation,
     project: Project,
     pins: Pins,
-) -> Iterator[PlanProblem]:
+) -> Iterator[PlanDiagnostic]:
     if schema is not None:
         subject = pins.get(sink.encoding.subject or f"{sink.topic}-value")
         files = _files(sink, language, project) if sink.value.file else language.derived(schema.text)
@@ -130,7 +130,7 @@ def check_pinned_subject(
     pins: Pins,
     relation: InputRelation,
     option: str,
-) -> Iterator[PlanProblem]:
+) -> Iterator[PlanDiagnostic]:
     """Yield what the registry would refuse, if the subject is pinned."""
     if subject is None:
         return
@@ -138,14 +138,14 @@ def check_pinned_subject(
         findings = find_forbidden(format_, files, subject, pins)
     except NotPinnedError as error:
         message = f"subject '{subject.subject}' needs {error}, which is not pinned"
-        yield PlanProblem(relation.id, "MS125", message, f"run `{PULL}`", option=option)
+        yield PlanDiagnostic("MS125", message, f"run `{PULL}`", relation.id, option=option)
         return
     for text in dict.fromkeys(finding.text for finding in findings):
         message = (
             f"its schema is not {subject.compatibility} compatible with subject '{subject.subject}': {text}"
         )
         remedy = "keep the schema compatible, or write to another topic"
-        yield PlanProblem(relation.id, "MS128", message, remedy, option=option)
+        yield PlanDiagnostic("MS128", message, remedy, relation.id, option=option)
 
 
 def _option(sink: Sink) -> str:
@@ -166,7 +166,7 @@ def record_name(topic: str) -> str:
 
 def _from_file(
     sink: Sink, language: SchemaLanguage, relation: InputRelation, fields: Fields, project: Project
-) -> tuple[ReadSchema | None, list[PlanProblem]]:
+) -> tuple[ReadSchema | None, list[PlanDiagnostic]]:
     files = _files(sink, language, project)
     file = sink.value.file
     if file not in files.texts:
@@ -174,14 +174,14 @@ def _from_file(
             file, files.texts, f"write {language.name} into schemas/{sink.topic}{language.suffix}"
         )
         message = f"schema '{file}' does not exist"
-        return None, [PlanProblem(relation.id, "MS122", message, hint, option="schema")]
+        return None, [PlanDiagnostic("MS122", message, hint, relation.id, option="schema")]
     schema = language.read(files)
     return schema, list(_differences(sink, relation, fields, schema))
 
 
 def _differences(
     sink: Sink, relation: InputRelation, fields: Fields, schema: ReadSchema
-) -> Iterator[PlanProblem]:
+) -> Iterator[PlanDiagnostic]:
     """Yield the columns that do not fit the schema, and the fields that have no column."""
     if relation.open:
         return
@@ -189,8 +189,8 @@ def _differences(
     in_key = key_only(sink, relation, schema)
     schema_name = f"subject '{sink.value.subject}'" if sink.value.pinned_subject else sink.value.file
 
-    def mismatch(message: str, remedy: str) -> PlanProblem:
-        return PlanProblem(relation.id, "MS124", message, remedy, option="schema")
+    def mismatch(message: str, remedy: str) -> PlanDiagnostic:
+        return PlanDiagnostic("MS124", message, remedy, relation.id, option="schema")
 
     for field in fields:
         declared = schema_fields.get(field.name)

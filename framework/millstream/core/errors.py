@@ -42,6 +42,29 @@ class Diagnostic(Struct, frozen=True):
         return location.path, location.line, location.column, self.code
 
 
+class UnlocatedDiagnostic(Struct, frozen=True):
+    """An error or warning whose location only the reader of its file knows."""
+
+    code: str
+    message: str
+    help: str = ""
+
+    def located_at(
+        self,
+        location: Location | None,
+        line: str = "",
+        notes: tuple[DiagnosticNote, ...] = (),
+        severity: Severity = "error",
+    ) -> Diagnostic:
+        return Diagnostic(self.code, self.message, location, self.help, line, notes, severity)
+
+
+class WrongOption(UnlocatedDiagnostic, frozen=True):
+    """What is wrong with one of a mapping of options."""
+
+    option: str = ""
+
+
 class MillstreamError(Exception):
     """An error that a user can fix, as one or more diagnostics."""
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
-
-from millstream.core.errors import did_you_mean
+from millstream.core.errors import WrongOption, did_you_mean
 from millstream.formats.registry import format_of
-
-
-class WrongOption(Struct, frozen=True):
-    option: str
-    unknown: bool
-    message: str
-    remedy: str
 
 
 def text_of(value: str | bool) -> str:
@@ -31,10 +22,10 @@ def wrong_options(name: str, settings: Mapping[str, str | bool]) -> Iterator[Wro
                 f"options of {name}: {', '.join(options)}" if options else f"remove it: {name} has no options"
             )
             hint = did_you_mean(option, options, suggestion)
-            yield WrongOption(option, True, f"format '{name}' has no option '{option}'", hint)
+            yield WrongOption("MS106", f"format '{name}' has no option '{option}'", hint, option)
         elif text_of(value) != options[option].default and not re.fullmatch(
             options[option].pattern, text_of(value)
         ):
             message = f"'{value}' is not a valid {option}: {options[option].about}"
             remedy = f"write, for example, {option}: {options[option].example}"
-            yield WrongOption(option, False, message, remedy)
+            yield WrongOption("MS107", message, remedy, option)

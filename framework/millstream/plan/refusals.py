@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
+from millstream.core.errors import UnlocatedDiagnostic
 from millstream.sql.query import FormKind
 
 
-class Refusal(Struct, frozen=True):
-    code: str
-    message: str
-    remedy: str
+class Refusal(UnlocatedDiagnostic, frozen=True):
     only_opaque: bool = False
     """Only rejected within opaque SQL."""
 

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
+from millstream.core.errors import UnlocatedDiagnostic
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin, Watermark
 
 Kind = Literal[
@@ -36,15 +37,11 @@ STATES: tuple[Kind, ...] = STEPS[1:]
 class SeparateQueries(Struct, frozen=True):
     """The upper step needs a separate query, which reads the rows of the lower one from a topic."""
 
-    why: str
+    message: str
 
 
-class UnsupportedSteps(Struct, frozen=True):
+class UnsupportedSteps(UnlocatedDiagnostic, frozen=True):
     """The steps are not supported, even in separate queries."""
-
-    code: str
-    why: str
-    remedy: str
 
 
 _MODES = (

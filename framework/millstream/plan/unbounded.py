@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from millstream.core.expressions import quote_name
 from millstream.core.types import BOOLEAN, TIMESTAMP
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.join_times import dropped_sides, is_window
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
 from millstream.plan.traits import Traits, event_times
@@ -30,16 +30,22 @@ class StatefulStep(Struct, frozen=True):
     """The SQL of the event times; for a join, one for each side that has one."""
 
 
-def unbounded_state(spec: ModelSpec, steps: Sequence[StatefulStep]) -> list[PlanProblem]:
+def unbounded_state(spec: ModelSpec, steps: Sequence[StatefulStep]) -> list[PlanDiagnostic]:
     """Warn about each operator of a model whose state is never dropped."""
-    warnings: dict[tuple[str, int, int, str], PlanProblem] = {}
+    warnings: dict[tuple[str, int, int, str], PlanDiagnostic] = {}
     for step in steps:
         for code, message, remedy in _warnings(spec, step):
             key = (code, step.start, step.stop, step.option)
-            warning = PlanProblem(
-                spec.id, code, message, f"{remedy}; or accept it: {_ACCEPT}", step.start, step.stop,
-                step.option, warning=True,
-            )  # fmt: skip
+            warning = PlanDiagnostic(
+                code,
+                message,
+                f"{remedy}; or accept it: {_ACCEPT}",
+                spec.id,
+                step.start,
+                step.stop,
+                step.option,
+                severity="warning",
+            )
             warnings.setdefault(key, warning)
     return list(warnings.values())
 

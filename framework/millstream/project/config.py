@@ -16,7 +16,7 @@ from millstream.outputs.kinds import CHANGES
 from millstream.outputs.registry import KINDS
 from millstream.project import dbt
 from millstream.project.kafka_option_errors import check_options
-from millstream.project.kafka_options import CODE, prevents_transactions, wrong_options
+from millstream.project.kafka_options import prevents_transactions, wrong_options
 from millstream.project.options import EXACTLY_ONCE, ModelConfig
 from millstream.project.schema import RawValue, ShapeReader
 from millstream.project.values import ModelProperties, Settings
@@ -174,7 +174,7 @@ def _converted(name: str, value: Any) -> Any:
     type_ = _FIELDS[name].type
     if name == "producer" and isinstance(value, dict):
         for wrong in wrong_options("producer", value):
-            raise _WrongError(wrong.message, wrong.remedy, CODE)
+            raise _WrongError(wrong.message, wrong.help, wrong.code)
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from jinja2.runtime import Undefined
 from msgspec import Struct
 
-from millstream.core.errors import did_you_mean
+from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
 from millstream.project.environment import ReturnedError, frame_offset
 from millstream.project.numbers import fits_bigint
 from millstream.project.secrets import Secret, misplaced_variable
@@ -23,12 +23,9 @@ from millstream.project.values import Project
 MISSING = object()
 
 
-class RenderDiagnostic(Struct, frozen=True):
+class RenderDiagnostic(UnlocatedDiagnostic, frozen=True):
     """An error found while rendering; `needle` is the text that the caret marks."""
 
-    code: str
-    message: str
-    help: str
     needle: str = ""
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.errors import did_you_mean
+from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
 from millstream.core.types import BINARY, UNKNOWN, Field, Row, Type, types_within
 from millstream.formats.format import ReadSchema
 from millstream.formats.python.codecs import CodecFunctions, CodeRef, schema_of
@@ -19,11 +18,9 @@ _DECODER = "def decode_order(value: bytes) -> Order:"
 _ENCODER = "def encode_order(row: Order) -> bytes:"
 
 
-class UnusableFunction(Struct, frozen=True):
+class UnusableFunction(UnlocatedDiagnostic, frozen=True):
     """Why a function can't be a format."""
 
-    message: str
-    remedy: str
     other: bool = False
     """It is the function for the other direction, which the options name."""
     reported: bool = False
@@ -37,7 +34,7 @@ def source_format(
     options = dict(encoding.options)
     if "decode" in options:
         return UnusableFunction(
-            "'decode' is for sinks: the format is the function that decodes", "remove it", True
+            CODE, "'decode' is for sinks: the format is the function that decodes", "remove it", True
         )
     decode = _decoder(function_of(encoding.name), functions, key=key)
     if isinstance(decode, UnusableFunction):
@@ -59,7 +56,7 @@ def sink_format(
     options = dict(encoding.options)
     if "encode" in options:
         return UnusableFunction(
-            "'encode' is for sources: the format is the function that encodes", "remove it", True
+            CODE, "'encode' is for sources: the format is the function that encodes", "remove it", True
         )
     encode = _encoder(function_of(encoding.name), functions, key)
     if isinstance(encode, UnusableFunction):
@@ -72,7 +69,7 @@ def sink_format(
     row = encode.parameters[0]
     if decode is not None and decode.returns != row.type:
         message = f"{decode.name}() returns {decode.returns}, but {encode.name}() takes {row.type}"
-        return UnusableFunction(message, "let both have the same class", True)
+        return UnusableFunction(CODE, message, "let both have the same class", True)
     columns, single = _columns(row.type, row.fields)
     return ReadSchema(columns, _essence(decode, encode), single=single)
 
@@ -104,10 +101,10 @@ def _decoder(name: str, functions: Mapping[str, Function], *, key: bool) -> Func
         return function
     takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1 or takes[0].type != BINARY:
-        return UnusableFunction(f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
+        return UnusableFunction(CODE, f"{name}() does not take the bytes of a record", f"write `{_DECODER}`")
     if not (key or isinstance(function.returns, Row)):
         message = f"{name}() returns {function.returns}, not the columns of a row"
-        return UnusableFunction(message, "return a dataclass, a TypedDict or a NamedTuple")
+        return UnusableFunction(CODE, message, "return a dataclass, a TypedDict or a NamedTuple")
     return function
 
 
@@ -117,14 +114,16 @@ def _encoder(name: str, functions: Mapping[str, Function], row: Type | None) -> 
         return function
     takes = [parameter for parameter in function.parameters if parameter.required] or function.parameters[:1]
     if len(takes) != 1:
-        return UnusableFunction(f"{name}() does not take one row", f"write `{_ENCODER}`")
+        return UnusableFunction(CODE, f"{name}() does not take one row", f"write `{_ENCODER}`")
     if row is None and not isinstance(takes[0].type, Row):
         message = f"{name}() takes {takes[0].type}, not the columns of a row"
-        return UnusableFunction(message, "take a dataclass, a TypedDict or a NamedTuple")
+        return UnusableFunction(CODE, message, "take a dataclass, a TypedDict or a NamedTuple")
     if row is not None and takes[0].type != row:
-        return UnusableFunction(f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
+        return UnusableFunction(CODE, f"{name}() takes {takes[0].type}, not {row}", "change its parameter")
     if function.returns != BINARY:
-        return UnusableFunction(f"{name}() returns {function.returns}, not bytes", f"write `{_ENCODER}`")
+        return UnusableFunction(
+            CODE, f"{name}() returns {function.returns}, not bytes", f"write `{_ENCODER}`"
+        )
     return function
 
 
@@ -132,11 +131,11 @@ def _function(name: str, functions: Mapping[str, Function], example: str) -> Fun
     function = functions.get(name)
     if function is None:
         hint = did_you_mean(name, functions, f"write `{example}` into a file such as macros/codecs.py")
-        return UnusableFunction(f"the function '{name}' does not exist", hint)
+        return UnusableFunction(CODE, f"the function '{name}' does not exist", hint)
     if function.table:
         remedy = "return the row" if not function.keyed else "use a function without state"
-        return UnusableFunction(f"{name}() yields rows, but a record has one", remedy)
+        return UnusableFunction(CODE, f"{name}() yields rows, but a record has one", remedy)
     types = [function.returns, *(parameter.type for parameter in function.parameters)]
     if any(UNKNOWN in types_within(type_) for type_ in types):
-        return UnusableFunction("", "", reported=True)
+        return UnusableFunction(CODE, "", "", reported=True)
     return function

@@ -10,7 +10,7 @@ from yaml.nodes import Node
 
 from millstream.core.errors import Diagnostic, diagnostic_at
 from millstream.core.text import Location
-from millstream.project.kafka_options import CODE, Owner, wrong_options
+from millstream.project.kafka_options import Owner, wrong_options
 from millstream.project.schema import ShapeReader
 from millstream.project.target_shapes import KafkaShape, TargetShape
 from millstream.project.yaml import mapping_entries
@@ -25,8 +25,8 @@ def check_options(
     before = len(reader.diagnostics)
     written = mapping_entries(node)
     for wrong in wrong_options(owner, options):
-        key = written[wrong.name][0] if wrong.name in written else node
-        reader.report(key, CODE, wrong.message, wrong.remedy)
+        key = written[wrong.option][0] if wrong.option in written else node
+        reader.report(key, wrong.code, wrong.message, wrong.help)
     return reader.diagnostics[before:]
 
 
@@ -47,6 +47,6 @@ def check_source(reader: ShapeReader, location: Location, options: Mapping[str, 
     text = reader.text
     for wrong in wrong_options("source", options):
         start = text.offset(location.line, location.column)
-        word = re.compile(rf"(?<![\w.]){re.escape(wrong.name)}(?![\w.])").search(text.content, start)
+        word = re.compile(rf"(?<![\w.]){re.escape(wrong.option)}(?![\w.])").search(text.content, start)
         span = word.span() if word else (start, start + 1)
-        reader.diagnostics.append(diagnostic_at(text, *span, CODE, wrong.message, wrong.remedy))
+        reader.diagnostics.append(diagnostic_at(text, *span, wrong.code, wrong.message, wrong.help))

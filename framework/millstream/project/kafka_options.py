@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from millstream.core.errors import did_you_mean
+from millstream.core.errors import WrongOption, did_you_mean
 from millstream.project.secrets import Secret
 
 Owner = Literal["producer", "consumer", "admin", "source"]
@@ -27,14 +27,6 @@ class KafkaOption(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
-
-
-class OptionError(Struct, frozen=True):
-    """An error of an option, and the remedy."""
-
-    name: str
-    message: str
-    remedy: str
 
 
 _SPARK = {
@@ -161,22 +153,24 @@ def known_options(owner: Owner) -> dict[str, KafkaOption]:
     }
 
 
-def wrong_options(owner: Owner, options: Mapping[str, Any]) -> Iterator[OptionError]:
+def wrong_options(owner: Owner, options: Mapping[str, Any]) -> Iterator[WrongOption]:
     """Yield the errors of options: unknown names, options that Millstream sets, invalid values."""
     allowed = known_options(owner)
     for name, value in options.items():
         if name in allowed:
             if fault := _fault(allowed[name], value):
-                yield OptionError(name, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1])
+                yield WrongOption(CODE, f"'{name}' must be {fault[0]}, not {_shown(value)}", fault[1], name)
         elif name in _CONNECTION:
             key = _TARGET_KEYS.get(name, name.replace(".", "_"))
             where = "next to it" if owner != "source" else "in profiles.yml"
             remedy = f"write {key}: … {where}, under kafka:"
-            yield OptionError(name, f"'{name}' is the same for all clients of a target", remedy)
+            yield WrongOption(CODE, f"'{name}' is the same for all clients of a target", remedy, name)
         elif name in _SET_BY_MILLSTREAM[owner]:
-            yield OptionError(name, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name])
+            yield WrongOption(CODE, f"'{name}' can't be set here", _SET_BY_MILLSTREAM[owner][name], name)
         else:
-            yield OptionError(name, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, allowed))
+            yield WrongOption(
+                CODE, f"{_WHOSE[owner]} has no option '{name}'", _meant(owner, name, allowed), name
+            )
 
 
 _WHOSE = {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.errors import UnlocatedDiagnostic
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, WriterSchema, format_of
 from millstream.project.pins import PULL, NotPinnedError, Pins, SchemaVersion, references_of
@@ -20,35 +21,32 @@ class PinnedSchema(Struct, frozen=True):
     encoding: Encoding
 
 
-class UnusablePins(Struct, frozen=True):
-    """Why a topic can't use its pins."""
-
-    code: str
-    message: str
-    remedy: str
-
-
 def pinned_schema(
     use: RegistryUse, encoding: Encoding, pins: Pins, read: Read
-) -> PinnedSchema | UnusablePins:
+) -> PinnedSchema | UnlocatedDiagnostic:
+    """Return the schema that a topic's pins choose, or why it can't use them."""
     versions = pins[use.subject].versions if use.subject in pins else ()
     if not versions:
-        return UnusablePins("MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`")
+        return UnlocatedDiagnostic(
+            "MS125", f"no schema of subject '{use.subject}' is pinned", f"run `{PULL}`"
+        )
     version = choose_version(use, versions)
     if version is None:
         pinned_versions = ", ".join(str(pinned.version) for pinned in versions)
         which = f"version {use.version}" if use.version else "a version that is not deleted"
         message = f"{which} of subject '{use.subject}' is not pinned"
-        return UnusablePins("MS125", message, f"run `{PULL}`, or choose another version: {pinned_versions}")
+        return UnlocatedDiagnostic(
+            "MS125", message, f"run `{PULL}`, or choose another version: {pinned_versions}"
+        )
     name = format_named(version.type)
     if name not in NAMES:
         remedy = "declare the columns and a format instead of it"
-        return UnusablePins(
+        return UnlocatedDiagnostic(
             "MS126", f"subject '{use.subject}' is {version.type}, which can't be decoded", remedy
         )
     if use.format not in {"", name}:
         message = f"subject '{use.subject}' is {version.type}, but the format is {use.format}"
-        return UnusablePins("MS126", message, f"write format: {name}, or omit it")
+        return UnlocatedDiagnostic("MS126", message, f"write format: {name}, or omit it")
     language = format_of(name).schemas
     assert language is not None  # a format of schemas
     try:
@@ -56,10 +54,12 @@ def pinned_schema(
         return read_pinned(replace(encoding, name=name), texts, version, read)
     except SchemaError as error:
         message = f"version {version.version} of subject '{use.subject}' can't be used: {error}"
-        return UnusablePins("MS123", message, "change the schema, or declare the columns here instead of it")
+        return UnlocatedDiagnostic(
+            "MS123", message, "change the schema, or declare the columns here instead of it"
+        )
     except NotPinnedError as error:
         message = f"subject '{use.subject}' needs {error}, which is not pinned"
-        return UnusablePins("MS125", message, f"run `{PULL}`")
+        return UnlocatedDiagnostic("MS125", message, f"run `{PULL}`")
 
 
 def choose_version(use: RegistryUse, versions: tuple[SchemaVersion, ...]) -> SchemaVersion | None:

@@ -10,15 +10,15 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_msgpack
-from millstream.core.errors import did_you_mean
+from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, format_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
 from millstream.project.checks import LocationLines
 from millstream.project.files import File
-from millstream.project.format_functions import CODE, UnusableFunction, source_format
-from millstream.project.pinned_schemas import PinnedSchema, UnusablePins, pinned_schema
+from millstream.project.format_functions import UnusableFunction, source_format
+from millstream.project.pinned_schemas import PinnedSchema, pinned_schema
 from millstream.project.pins import pins_folder, read_pins
 from millstream.project.values import (
     DeclaredColumn,
@@ -92,8 +92,8 @@ class TopicSchemas:
                 return self._of_file(use, encoding)
             case RegistryUse():
                 schema = pinned_schema(use, encoding, self._pins, self._read_once)
-                if isinstance(schema, UnusablePins):
-                    self._report(use.location, schema.code, schema.message, schema.remedy)
+                if isinstance(schema, UnlocatedDiagnostic):
+                    self._report(use.location, schema.code, schema.message, schema.help)
                     return None
                 return schema
 
@@ -117,7 +117,7 @@ class TopicSchemas:
         if isinstance(schema, UnusableFunction):
             if not schema.reported:
                 location = use.options if schema.other else use.location
-                self._report(location, CODE, schema.message, schema.remedy)
+                self._report(location, schema.code, schema.message, schema.help)
             return None
         return PinnedSchema(schema, replace(encoding, schema=schema.essence))
 

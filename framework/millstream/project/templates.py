@@ -184,7 +184,7 @@ class Renderer:
     ) -> Diagnostic:
         location = self._location(position, diagnostic.needle)
         line = self.texts[location.path].line(location.line) if location else ""
-        return Diagnostic(diagnostic.code, diagnostic.message, location, diagnostic.help, line, notes)
+        return diagnostic.located_at(location, line, notes)
 
     def _diagnose(self, error: Exception, file: SqlFile) -> Diagnostic:
         if isinstance(error, TemplateSyntaxError):

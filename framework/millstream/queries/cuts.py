@@ -31,5 +31,5 @@ def _states(output: Output) -> set[Kind]:
 def _why(output: Output, states: set[Kind]) -> str:
     for kind in traits_of(output).below:
         for rule in find_conflicts(kind, {*states, "watermark"}).values():
-            return rule.why
+            return rule.message
     return _ALWAYS

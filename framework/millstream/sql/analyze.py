@@ -71,7 +71,7 @@ def analyze_sql(
     try:
         result = binder.query(parsed.tree)
     except RecursionError:
-        deep = SqlDiagnostic("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models")
+        deep = SqlDiagnostic("MS401", "the SQL is nested too deeply", "split it into several models", 0, 1)
         return Analysis(open=True, diagnostics=(deep,))
     findings = binder.findings
     more = foreign_clauses(parsed.tree, parsed.tokens.tokens, sql)
@@ -159,12 +159,12 @@ def _names(result: BoundQuery, sql: str) -> list[SqlDiagnostic]:
         if not column.name:
             message = f"column {index + 1} has no name"
             diagnostics.append(
-                SqlDiagnostic("MS409", message, start, stop, "add a name: … as name", sql[start:stop])
+                SqlDiagnostic("MS409", message, "add a name: … as name", start, stop, sql[start:stop])
             )
         elif column.name.lower() in seen:
             message = f"two columns are named '{column.name}'"
             remedy = "rename one, or exclude it: * except (…)"
-            diagnostics.append(SqlDiagnostic("MS408", message, start, stop, remedy, sql[start:stop]))
+            diagnostics.append(SqlDiagnostic("MS408", message, remedy, start, stop, sql[start:stop]))
         seen.add(column.name.lower())
     return diagnostics
 
@@ -231,7 +231,7 @@ def foreign_clauses(tree: exp.Expr, tokens: list[Token], sql: str) -> list[SqlDi
         elif (clause := _unknown_clause(node)) is not None:
             start, stop = span_of(node, sql)
             message = f"Spark does not support this clause: {clause}"
-            diagnostics.append(SqlDiagnostic("MS433", message, start, stop, "remove it", sql[start:stop]))
+            diagnostics.append(SqlDiagnostic("MS433", message, "remove it", start, stop, sql[start:stop]))
     return diagnostics
 
 
@@ -267,4 +267,4 @@ def _version(node: exp.Table, tokens: list[Token], sql: str) -> SqlDiagnostic | 
             f"'{words}' is for a relation that is joined: its time comes from the row that it is joined with"
         )
         remedy = "remove the clause, and compare valid_from and valid_to in WHERE"
-    return SqlDiagnostic("MS430", message, start, stop, remedy, sql[start:stop])
+    return SqlDiagnostic("MS430", message, remedy, start, stop, sql[start:stop])

@@ -50,7 +50,7 @@ class Findings:
     def report_at(
         self, start: int, stop: int, code: str, message: str, remedy: str = "", needle: str = ""
     ) -> None:
-        diagnostic = SqlDiagnostic(code, message, start, stop, remedy, needle or self.sql[start:stop])
+        diagnostic = SqlDiagnostic(code, message, remedy, start, stop, needle or self.sql[start:stop])
         if diagnostic not in self.diagnostics:
             self.diagnostics.append(diagnostic)
 

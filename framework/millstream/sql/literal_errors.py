@@ -33,7 +33,7 @@ def bad_bytes(sql: str) -> SqlDiagnostic | None:
         return None
     message = "a binary literal can only contain hexadecimal digits"
     return SqlDiagnostic(
-        "MS432", message, literal.start(), literal.end(), "write X'1F', or encode('…', 'utf-8')", literal[0]
+        "MS432", message, "write X'1F', or encode('…', 'utf-8')", literal.start(), literal.end(), literal[0]
     )
 
 
@@ -90,4 +90,4 @@ def _follows(token: Token, before: Sequence[Token], kind: TokenType) -> bool:
 
 
 def _diagnostic(token: Token, raw: str, remedy: str, message: str) -> SqlDiagnostic:
-    return SqlDiagnostic("MS432", message, token.start, token.end + 1, remedy, raw)
+    return SqlDiagnostic("MS432", message, remedy, token.start, token.end + 1, raw)

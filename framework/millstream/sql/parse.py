@@ -42,26 +42,26 @@ def parse_sql(sql: str) -> Parsed | tuple[SqlDiagnostic, ...]:
     if isinstance(tokens, SqlDiagnostic):
         return (tokens,)
     if not tokens.tokens:
-        return (SqlDiagnostic("MS410", "the SQL is empty", 0, 1, "write a SELECT"),)
+        return (SqlDiagnostic("MS410", "the SQL is empty", "write a SELECT", 0, 1),)
     try:
         trees = SPARK.parser().parse(_numbered(tokens.tokens), sql)
     except ParseError as error:
         return tuple(_syntax_problems(error, sql, tokens.tokens))
     except RecursionError:
-        return (SqlDiagnostic("MS401", "the SQL is nested too deeply", 0, 1, "split it into several models"),)
+        return (SqlDiagnostic("MS401", "the SQL is nested too deeply", "split it into several models", 0, 1),)
     statements = [tree for tree in trees if tree is not None]
     ends = [token for token in tokens.tokens if token.token_type == TokenType.SEMICOLON]
     if len(statements) != 1 or ends:
         extra = ends[0] if ends else tokens.tokens[-1]
         remedy = "remove the ';' and everything after it"
-        return (SqlDiagnostic("MS410", "a model is one query", extra.start, extra.end + 1, remedy),)
+        return (SqlDiagnostic("MS410", "a model is one query", remedy, extra.start, extra.end + 1),)
     tree = statements[0]
     while isinstance(tree, exp.Subquery) and not any(tree.args.get(part) for part in _OUTER_CLAUSES):
         tree = tree.this
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         first = tokens.tokens[0]
         message = f"a model is a SELECT, not {first.text.upper()}"
-        return (SqlDiagnostic("MS410", message, first.start, first.end + 1, "write a SELECT"),)
+        return (SqlDiagnostic("MS410", message, "write a SELECT", first.start, first.end + 1),)
     return Parsed(tree, tokens)
 
 
@@ -95,7 +95,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[S
         if message == "expected TYPE after CAST":
             hint = type_remedy(highlight, "use a type of Spark SQL")
             diagnostics.append(
-                SqlDiagnostic("MS407", f"unknown type '{highlight}'", start, stop, hint, highlight)
+                SqlDiagnostic("MS407", f"unknown type '{highlight}'", hint, start, stop, highlight)
             )
             continue
         token, before = unexpected_token(tokens, start)
@@ -109,7 +109,7 @@ def _syntax_problems(error: ParseError, sql: str, tokens: list[Token]) -> list[S
             continue
         opened = opened_before(tokens, start) if message.startswith("expected") else ()
         diagnostics.append(
-            SqlDiagnostic("MS401", message, start, stop, remedy, highlight, before=before, opened=opened)
+            SqlDiagnostic("MS401", message, remedy, start, stop, highlight, before=before, opened=opened)
         )
     return diagnostics
 
@@ -170,7 +170,7 @@ def word_like_keyword(tokens: list[Token], stop: int) -> SqlDiagnostic | None:
             continue
         if (meant := looks_like(name, KEYWORDS)) is not None:
             remedy = did_you_mean(name, [meant], f"did you mean '{meant}'?")
-            return SqlDiagnostic("MS401", f"unexpected '{name}'", token.start, token.end + 1, remedy, name)
+            return SqlDiagnostic("MS401", f"unexpected '{name}'", remedy, token.start, token.end + 1, name)
     return None
 
 

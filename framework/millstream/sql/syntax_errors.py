@@ -36,11 +36,11 @@ def find_stray_token(token: Token, preceding: list[Token]) -> SqlDiagnostic | No
     if token.token_type in {TokenType.L_BRACE, TokenType.R_BRACE}:
         message = f"unexpected '{token.text}'"
         remedy = "write {{ … }} around a Jinja expression, and {% … %} around a statement"
-        return SqlDiagnostic("MS401", message, token.start, token.end + 1, remedy, token.text)
+        return SqlDiagnostic("MS401", message, remedy, token.start, token.end + 1, token.text)
     if token.text == "|>":
         # The parser reads `select a + 1 as a from t |> where a > 1` as a WHERE of the same SELECT.
         remedy = "write it as SELECT … FROM … WHERE …"
-        return SqlDiagnostic("MS433", "pipes are not supported", token.start, token.end + 1, remedy, "|>")
+        return SqlDiagnostic("MS433", "pipes are not supported", remedy, token.start, token.end + 1, "|>")
     if token.token_type in {TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY} and preceding:
         before = preceding[-1]
         compared = before.token_type == TokenType.DISTINCT and preceding[-2].token_type in {
@@ -58,12 +58,12 @@ def find_stray_token(token: Token, preceding: list[Token]) -> SqlDiagnostic | No
         if opening.token_type == TokenType.L_PAREN and word.token_type in {TokenType.IN, TokenType.EXCEPT}:
             message = f"{word.text.upper()} () is empty"
             remedy = "write the values or columns in parentheses, or remove it"
-            return SqlDiagnostic("MS401", message, word.start, token.end + 1, remedy, word.text)
+            return SqlDiagnostic("MS401", message, remedy, word.start, token.end + 1, word.text)
     return None
 
 
 def _unexpected_comma(comma: Token) -> SqlDiagnostic:
-    return SqlDiagnostic("MS401", "unexpected comma", comma.start, comma.end + 1, "remove it", ",")
+    return SqlDiagnostic("MS401", "unexpected comma", "remove it", comma.start, comma.end + 1, ",")
 
 
 def _nothing_follows(token: Token) -> SqlDiagnostic:
@@ -74,7 +74,7 @@ def _nothing_follows(token: Token) -> SqlDiagnostic:
         "ON": "write a condition after it",
         "IN": "write the values after it, in parentheses",
     }.get(word, "name columns after it, or remove it")
-    return SqlDiagnostic("MS401", f"nothing follows {word}", token.start, token.end + 1, remedy, token.text)
+    return SqlDiagnostic("MS401", f"nothing follows {word}", remedy, token.start, token.end + 1, token.text)
 
 
 _QUOTES = frozenset(("'", '"', "`"))

@@ -97,7 +97,7 @@ def report_unwritten(marks: TokenRoles, sql: str) -> list[SqlDiagnostic]:
     remedy = "compare valid_from and valid_to with it in ON"
     message = "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"
     left = sorted(span for span in marks.as_of if span[1] not in marks.skipped.values())
-    return [SqlDiagnostic("MS430", message, *span, remedy, sql[slice(*span)]) for span in left]
+    return [SqlDiagnostic("MS430", message, remedy, *span, sql[slice(*span)]) for span in left]
 
 
 def _begun(bound: Piece, time: list[Piece] | tuple[Piece, ...]) -> tuple[Piece, ...]:

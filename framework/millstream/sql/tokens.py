@@ -44,8 +44,8 @@ def tokenize_sql(sql: str) -> Tokens | SqlDiagnostic:
         if spanning is not None:
             # After a missing quote, each quote that opens a text closes one, up to the last.
             remedy = f"add {sql[spanning]} before the end of its line"
-            return SqlDiagnostic("MS401", message, spanning, spanning + 1, remedy, noticed=start)
-        return SqlDiagnostic("MS401", message, start, start + 1, remedy)
+            return SqlDiagnostic("MS401", message, remedy, spanning, spanning + 1, noticed=start)
+        return SqlDiagnostic("MS401", message, remedy, start, start + 1)
     if len(tokens) > 1 and tokens[0].token_type == TokenType.TABLE:
         # `TABLE orders` is `SELECT * FROM orders`.
         words = ((TokenType.SELECT, "select"), (TokenType.STAR, "*"), (TokenType.FROM, "from"))

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.errors import UnlocatedDiagnostic
 from millstream.core.types import Type
 from millstream.sql.query import SqlQuery
 
@@ -12,14 +13,11 @@ Source = tuple[str, str, Kind]
 """Node id, column, and kind of influence."""
 
 
-class SqlDiagnostic(Struct, frozen=True):
+class SqlDiagnostic(UnlocatedDiagnostic, frozen=True):
     """An error at `sql[start:stop]` of the rendered SQL."""
 
-    code: str
-    message: str
-    start: int
-    stop: int
-    help: str = ""
+    start: int = 0
+    stop: int = 0
     needle: str = ""
     """The wrong name, as written."""
     noticed: int | None = None

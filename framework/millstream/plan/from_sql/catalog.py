@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.cached_property import once
+from millstream.core.errors import Severity, UnlocatedDiagnostic
 from millstream.core.expressions import Expression, Read
 from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats.registry import KEY, Encoding, format_of
@@ -266,16 +267,13 @@ class Catalog(Struct, frozen=True):
         return frozenset(name for name, function in self.functions.items() if function.keyed)
 
 
-class PlanProblem(Struct, frozen=True):
+class PlanDiagnostic(UnlocatedDiagnostic, frozen=True):
     """An error at `[start:stop]` of a model's compiled SQL, or of one of its options."""
 
-    model: str
-    code: str
-    message: str
-    remedy: str
+    model: str = ""
     start: int = 0
     stop: int = 0
     option: str = ""
-    warning: bool = False
+    severity: Severity = "error"
     others: tuple[str, ...] = ()
     """The relations whose definitions are the cause, too."""

@@ -24,7 +24,7 @@ def check_forms(builder: Builder, query: SqlQuery) -> None:
             kind="a stream" if _is_stream(builder, relation) else "a view",
             reason=opaque.reasons[0].partition(" (line ")[0] if opaque else "",
         )
-        builder.report_error(refusal.code, message, refusal.remedy, form.start, form.stop)
+        builder.report_error(refusal.code, message, refusal.help, form.start, form.stop)
 
 
 def _stream_of(builder: Builder, form: Form, opaque: OpaqueBody | None) -> str:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Read
 from millstream.core.types import has_equality
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.maintained import stored_as_table
 from millstream.plan.from_sql.values import BuiltModel, PlanContext
 from millstream.plan.maintained import NotDerivedError, TableInput, derive_maintenance, derived_keys, in_full
@@ -38,7 +38,7 @@ _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit
 """Options of rows that come one by one."""
 
 
-def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanProblem]) -> bool:
+def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanDiagnostic]) -> bool:
     """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong.
 
     Row by row, a change of a table that a subquery reads would only reach rows that change later.
@@ -77,7 +77,7 @@ AGAIN = "refresh='full', every='1 minute'"
 
 def changing_rows(
     spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, root: Node
-) -> list[PlanProblem]:
+) -> list[PlanDiagnostic]:
     """Return what is wrong with a table whose rows a clock or chance changes, in its SQL or in a view.
 
     `root` are its rows, which follow the changes of tables row by row.
@@ -96,7 +96,7 @@ def changing_rows(
     else:
         remedies = [_view_as_table(view, around, known_traits) for view in inputs_in_motion(spec, around)]
         remedy = f"all of this is needed: {'; '.join(remedies)}; set config({AGAIN}) here"
-    return [PlanProblem(spec.id, "MS546", message, remedy, option="materialized")]
+    return [PlanDiagnostic("MS546", message, remedy, spec.id, option="materialized")]
 
 
 def _view_as_table(relation: str, around: PlanContext, known_traits: KnownTraits, options: str = "") -> str:
@@ -167,14 +167,18 @@ def _needs_full(spec: ModelSpec, around: PlanContext) -> bool:
     return False
 
 
-def misplaced_option(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> PlanProblem | None:
+def misplaced_option(
+    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits
+) -> PlanDiagnostic | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
     refresh = spec.materialization.refresh
     if spec.every and refresh != "full":
         message = (
             f"'every' says how often all rows of a table are computed: '{spec.name}' has no refresh='full'"
         )
-        return PlanProblem(spec.id, "MS548", message, "set refresh='full', or remove 'every'", option="every")
+        return PlanDiagnostic(
+            "MS548", message, "set refresh='full', or remove 'every'", spec.id, option="every"
+        )
     if refresh and not can_be_maintained(spec, around):
         others = inputs_in_motion(spec, around)
         names = ", ".join(relation.rpartition(".")[2] for relation in others)
@@ -186,7 +190,7 @@ def misplaced_option(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
             why = why or f"reads {names} row by row"
             remedy = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
         message = f"'refresh' is for tables over tables: '{spec.name}' {why}"
-        return PlanProblem(spec.id, "MS548", message, remedy, option="refresh", others=others)
+        return PlanDiagnostic("MS548", message, remedy, spec.id, option="refresh", others=others)
     return None
 
 
@@ -241,7 +245,7 @@ def build_maintained(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
     return BuiltModel(node, problems)
 
 
-def _not_derived(spec: ModelSpec, error: NotDerivedError) -> PlanProblem:
+def _not_derived(spec: ModelSpec, error: NotDerivedError) -> PlanDiagnostic:
     """Return the error of SQL whose touched rows are unknown; an order or a limit is the cause."""
     why, remedy, (start, stop) = error.why, _FULL, _span(spec, error)
     sorts, limits = ([f for f in spec.query.forms if f.kind == kind] for kind in ("sort", "limit"))
@@ -254,7 +258,7 @@ def _not_derived(spec: ModelSpec, error: NotDerivedError) -> PlanProblem:
         why += ", and without ORDER BY it takes any rows"
         remedy = f"add ORDER BY with a key, so that it takes the same rows each time, and {_FULL}"
     message = f"it is unknown which rows of '{spec.name}' a change touches: {why}"
-    return PlanProblem(spec.id, "MS543", message, remedy, start, stop)
+    return PlanDiagnostic("MS543", message, remedy, spec.id, start, stop)
 
 
 def _span(spec: ModelSpec, error: NotDerivedError) -> tuple[int, int]:
@@ -276,9 +280,9 @@ def _reads(node: Node) -> Iterator[Node]:
 
 def _problems(
     spec: ModelSpec, around: PlanContext, read: tuple[str, ...], keys: tuple[str, ...]
-) -> Iterator[PlanProblem]:
-    def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanProblem:
-        return PlanProblem(spec.id, code, message, remedy, option=option)
+) -> Iterator[PlanDiagnostic]:
+    def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:
+        return PlanDiagnostic(code, message, remedy, spec.id, option=option)
 
     if not keys:
         message = f"table '{spec.name}' has no unique_key"
@@ -325,7 +329,7 @@ def _problems(
             )
             if spec.materialization.refresh != "full":
                 remedy += "; and set config(refresh='full')"
-            yield PlanProblem(spec.id, "MS698", message, remedy, call.start, call.stop)
+            yield PlanDiagnostic("MS698", message, remedy, spec.id, call.start, call.stop)
     called = changing_call(spec)
     if called is not None and not (spec.every and spec.materialization.refresh == "full"):
         full = "" if spec.materialization.refresh == "full" else "refresh='full', "

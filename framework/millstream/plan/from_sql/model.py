@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from millstream.core.expressions import Read
 from millstream.outputs.kinds import KEEP
 from millstream.outputs.registry import Materialization
-from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.keys import checked_keys
@@ -138,7 +138,7 @@ class ModelBuilder:
         self.around = around
         self.traits = known_traits
         self.ctes: dict[str, Node] = {}
-        self.problems: list[PlanProblem] = []
+        self.problems: list[PlanDiagnostic] = []
         self.cuts: list[QueryCut] = []
         self.stateful_steps: list[StatefulStep] = []
         """Its steps with state."""
@@ -168,7 +168,7 @@ class ModelBuilder:
         static = stored.stored_as and self.traits.of(root).mode == "static"
         if static and not can_be_maintained(self.spec, self.around):
             message, remedy = self._at_rest(stored, root)
-            refused = PlanProblem(self.spec.id, "MS694", message, remedy, option="materialized")
+            refused = PlanDiagnostic("MS694", message, remedy, self.spec.id, option="materialized")
             views = tuple(filter(self.around.inlined, self.spec.reads))
             self.problems.append(replace(refused, others=views))
 
@@ -357,7 +357,7 @@ class ModelBuilder:
     def report_error(
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
-        diagnostic = PlanProblem(self.spec.id, code, message, remedy, start, stop, option)
+        diagnostic = PlanDiagnostic(code, message, remedy, self.spec.id, start, stop, option)
         if diagnostic not in self.problems:
             self.problems.append(diagnostic)
 

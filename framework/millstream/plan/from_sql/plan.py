@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.outputs.kinds import Sink
-from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.good_records import with_good_records
 from millstream.plan.from_sql.model import build_model
 from millstream.plan.from_sql.record_parts import (
@@ -51,12 +51,12 @@ class PlannedModels(Struct, frozen=True):
     roots: dict[str, Node]
     """By model: its rows before they are stored, over the nodes of the views that it reads. Which records are
     bad is not part of them."""
-    problems: list[PlanProblem]
+    problems: list[PlanDiagnostic]
 
 
 def build_plan(
     catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
-) -> tuple[Plan, list[PlanProblem]]:
+) -> tuple[Plan, list[PlanDiagnostic]]:
     """Return the plan as written: nothing is moved, and only views are shared."""
     built = build_models(catalog, stand_ins)
     return built.plan, built.problems
@@ -140,7 +140,7 @@ class _Building:
             zone_of(catalog),
             self.versions,
         )
-        self.problems: list[PlanProblem] = []
+        self.problems: list[PlanDiagnostic] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
         self.passing: dict[str, Node] = {}

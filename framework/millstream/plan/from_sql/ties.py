@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from millstream.core.expressions import Expression, Ref, quote_name
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.versions import selects_of
 from millstream.sql.query import Cte, DerivedTable, From, Scan, Select, SqlQuery
 from millstream.sql.trees import compared_columns
@@ -14,7 +14,7 @@ UniqueBy = Callable[[str], tuple[str, ...]]
 """Returns the columns that identify a row of a relation; none if they are unknown."""
 
 
-def check_ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanProblem]:
+def check_ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanDiagnostic]:
     """Yield a warning for each window function over rows whose order is not known to be unique."""
     query = spec.query.at_rest or spec.query
     for select in selects_of(query):
@@ -27,7 +27,9 @@ def check_ties(spec: ModelSpec, unique_by: UniqueBy) -> Iterator[PlanProblem]:
                 "rows that ORDER BY leaves equal are in any order here, and a rerun can give other values"
             )
             remedy = f"add {key} to the end of ORDER BY"
-            yield PlanProblem(spec.id, "MS549", message, remedy, window.start, window.stop, warning=True)
+            yield PlanDiagnostic(
+                "MS549", message, remedy, spec.id, window.start, window.stop, severity="warning"
+            )
 
 
 def _missing(select: Select, order: tuple[Ref, ...], query: SqlQuery, unique_by: UniqueBy) -> set[str] | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from millstream.plan.from_sql.catalog import PlanProblem
+from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import Node
 from millstream.plan.streaming import SeparateQueryError
@@ -78,7 +78,7 @@ class PlanContext(Struct, frozen=True):
 class BuiltModel(Struct, frozen=True):
     root: Node
     """The model's rows before they are stored."""
-    problems: list[PlanProblem]
+    problems: list[PlanDiagnostic]
     relays: tuple[str, ...] = ()
     """The views that it reads from relay topics, since it can't share a query with them."""
     stateful_steps: tuple[StatefulStep, ...] = ()

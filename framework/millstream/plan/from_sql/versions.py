@@ -11,7 +11,7 @@ from millstream.core.expressions import Expression, Ref
 from millstream.core.types import TIMESTAMP
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.builder import Builder
-from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanProblem, TopicSpec
+from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanDiagnostic, TopicSpec
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.values import VersionStream
@@ -43,9 +43,9 @@ def plan_versions(builder: Builder, root: Node) -> Node:
     return builder.check(project, None)
 
 
-def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanProblem]:
+def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanDiagnostic]:
     """Warn about joins that don't say of which time they read a relation with versions."""
-    diagnostics: list[PlanProblem] = []
+    diagnostics: list[PlanDiagnostic] = []
     for select in selects_of(spec.query.at_rest or spec.query):
         versioned = [
             relation
@@ -62,7 +62,9 @@ def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) 
                 message = f"this join finds all versions of a row of '{relation.alias}'"
                 remedy = f"add to ON: {relation.alias}.{VALID_TO} is null, for the newest version"
                 start, stop = relation.start, relation.stop
-                diagnostics.append(PlanProblem(spec.id, "MS684", message, remedy, start, stop, warning=True))
+                diagnostics.append(
+                    PlanDiagnostic("MS684", message, remedy, spec.id, start, stop, severity="warning")
+                )
     return diagnostics
 
 

@@ -70,9 +70,9 @@ def _own_kind(node: Node, inputs: list[Traits]) -> Kind | None:
     broken = find_conflicts(kind, {below for input_traits in inputs for below in input_traits.below})
     for rule in broken.values():
         if isinstance(rule, UnsupportedSteps):
-            raise NotIncrementalError(rule.code, rule.why, rule.remedy)
+            raise NotIncrementalError(rule.code, rule.message, rule.help)
     if broken:
-        raise SeparateQueryError(kind, frozenset(broken), next(iter(broken.values())).why)
+        raise SeparateQueryError(kind, frozenset(broken), next(iter(broken.values())).message)
     return kind
 
 

@@ -165,9 +165,11 @@ def _format_options(reader: ColumnReader, parts: _Parts, name: str) -> tuple[tup
             option_error.option: option_error for option_error in wrong_options(name, part.format_options)
         }
         for option_error in wrong.values():
-            code = "MS106" if option_error.unknown else "MS107"
             reader.report_at(
-                reader.location(part, "format_options"), code, option_error.message, option_error.remedy
+                reader.location(part, "format_options"),
+                option_error.code,
+                option_error.message,
+                option_error.help,
             )
         options |= {o: text_of(value) for o, value in part.format_options.items() if o not in wrong}
     return tuple(
