@@ -1,9 +1,9 @@
 """Fails on names that say nothing of a value: `uv run python .ci/words.py`.
 
 These are the words that the glossary (docs/glossary.md) says to avoid in code, and a few more. No local,
-parameter, attribute, function, class or file of Python or Java can be called by such a word alone, and no two
-public classes of the package have one name, unless a comment `# name: ` (`// name: `) on the line has the
-reason. Projects of users are not checked.
+parameter, attribute, function, class or file of Python, Java or JavaScript can be called by such a word
+alone, and no two public classes of the package have one name, unless a comment `# name: ` (`// name: `) on
+the line has the reason. Projects of users are not checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDERS = ("framework", "benchmarks", ".ci", "macros")
 PACKAGE = ROOT / "framework" / "millstream"
 USERS = frozenset(("projects", "templates"))
 EMPTY = frozenset(("each", "found", "own", "known", "given", "kept", "wanted", "listed", "made", "at"))
-EMPTY |= {"stuff", "thing", "things"}
+EMPTY |= {"stuff", "thing", "things", "problems", "places", "said", "told"}
 
 
 def words_to_avoid(glossary: str) -> frozenset[str]:
@@ -38,11 +38,20 @@ _JAVA = re.compile(
 """Comments, texts and members of other objects are skipped; a name that is used here is also bound here."""
 
 
-def names_in_java(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each name of a file of Java, except members of other objects, with its line."""
-    for match in _JAVA.finditer(text):
+def names_outside_of_members(text: str, language: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield each name of a file of Java or JavaScript, except members of other objects, with its line."""
+    for match in language.finditer(text):
         if match[1]:
             yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
+_JAVASCRIPT = re.compile(
+    r"""/\*.*?\*/|//[^\n]*|`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+    r"""|(?<=[=(,:!&|?\[{;])\s*/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"""
+    r"""|(?<!\.)\??\.(?!\.)\s*[A-Za-z_$][\w$]*|([A-Za-z_$][\w$]*)""",
+    re.DOTALL,
+)
+"""The same for JavaScript, with its templates and regular expressions."""
 
 
 def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -66,10 +75,14 @@ def names_bound_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def wrong_names(text: str, words: frozenset[str], *, java: bool = False) -> Iterator[tuple[int, str]]:
+def wrong_names(text: str, words: frozenset[str], suffix: str = ".py") -> Iterator[tuple[int, str]]:
     """Yield the names in a file that are one of the words, each with its line."""
     lines = text.splitlines()
-    names = names_in_java(text) if java else names_bound_in(ast.parse(text))
+    match suffix:
+        case ".py":
+            names = names_bound_in(ast.parse(text))
+        case _:
+            names = names_outside_of_members(text, _JAVA if suffix == ".java" else _JAVASCRIPT)
     for line, name in sorted(set(names)):
         if name.strip("_").lower() in words and " name: " not in lines[line - 1]:
             yield line, name
@@ -90,7 +103,7 @@ def class_names(text: str) -> Iterator[tuple[int, str]]:
 def files_to_check() -> Iterator[Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.[pj]*")):
-            if path.suffix in {".py", ".java"} and USERS.isdisjoint(path.parts):
+            if path.suffix in {".py", ".java", ".js"} and USERS.isdisjoint(path.parts):
                 yield path
 
 
@@ -99,12 +112,12 @@ def main() -> int:
     messages: list[str] = []
     classes: dict[str, str] = {}
     for path in files_to_check():
-        text, shown, java = path.read_text(encoding="utf-8"), path.relative_to(ROOT), path.suffix == ".java"
-        for line, name in wrong_names(text, words, java=java):
+        text, shown = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        for line, name in wrong_names(text, words, path.suffix):
             messages.append(f"{shown}:{line}: `{name}` does not say what it is")
         if path.stem.removeprefix("test_").lower() in words:
             messages.append(f"{shown}: the name of the file does not say what it is")
-        for line, name in class_names(text) if PACKAGE in path.parents and not java else ():
+        for line, name in class_names(text) if PACKAGE in path.parents and path.suffix == ".py" else ():
             first = classes.setdefault(name, f"{shown}:{line}")
             if first != f"{shown}:{line}":
                 messages.append(f"{shown}:{line}: `{name}` is also a class in {first}")

@@ -78,14 +78,14 @@ def cpu() -> float:
     used: dict[int, float] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            said = file.read_text().rpartition(")")[2].split()
+            message = file.read_text().rpartition(")")[2].split()
             command = (file.parent / "cmdline").read_bytes()
         except OSError:
             continue
         pid = int(file.parent.name)
         if b"kafka.Kafka" not in command:
-            parents.setdefault(int(said[1]), []).append(pid)
-            used[pid] = sum(map(int, said[11:15])) / os.sysconf("SC_CLK_TCK")
+            parents.setdefault(int(message[1]), []).append(pid)
+            used[pid] = sum(map(int, message[11:15])) / os.sysconf("SC_CLK_TCK")
     waiting, total = [os.getpid()], 0.0
     while waiting:
         pid = waiting.pop()

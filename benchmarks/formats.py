@@ -158,8 +158,8 @@ def main(rounds: int, times: int, names: Sequence[str], *, quick: bool) -> None:
         pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # noqa: SLF001 - public in py4j
 
         def cpu() -> float:
-            said = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            return sum(map(int, said[11:13])) / os.sysconf("SC_CLK_TCK")
+            message = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            return sum(map(int, message[11:13])) / os.sysconf("SC_CLK_TCK")
 
         chosen = {name: codec for name, codec in codecs().items() if not names or name in names}
         statements = queries(spark, Path(folder), chosen, times)

@@ -36,8 +36,8 @@ SMALL, BATCHES = 20, 30
 
 
 def cpu_of(pids: list[int]) -> float:
-    said = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
-    return sum(int(fields[n]) for fields in said for n in (11, 12)) / os.sysconf("SC_CLK_TCK")
+    message = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(fields[n]) for fields in message for n in (11, 12)) / os.sysconf("SC_CLK_TCK")
 
 
 def senders(cluster: Cluster) -> dict[str, BatchWriter]:

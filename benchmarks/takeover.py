@@ -49,19 +49,19 @@ class Run:
     """A run in a session of its own, which writes to a file."""
 
     def __init__(self, root: Path, number: int, *, standby: bool) -> None:
-        self._said = root / f"run{number}.log"
+        self._message = root / f"run{number}.log"
         more = ("--shared", "--wait") if standby else ()
-        with self._said.open("w") as said:
+        with self._message.open("w") as message:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "millstream", "run", "--output", "json", "--port", "0", *more],
                 cwd=root,
-                stdout=said,
-                stderr=said,
+                stdout=message,
+                stderr=message,
                 start_new_session=True,
             )
 
     def until_spark(self) -> None:
-        while not any(_is_spark(line) for line in self._said.read_text().splitlines()):
+        while not any(_is_spark(line) for line in self._message.read_text().splitlines()):
             if self._process.poll() is not None:
                 raise SystemExit(f"the run has ended: {self._said.read_text()}")
             time.sleep(0.1)

@@ -60,7 +60,24 @@ def test_uses_longer_names_and_reasons_are_not(code):
 
 def test_java_is_checked():
     code = 'int found = 1; // found\nrow.found();\nString text = "found";'
-    assert list(CHECK["wrong_names"](code, frozenset(("found",)), java=True)) == [(1, "found")]
+    assert list(CHECK["wrong_names"](code, frozenset(("found",)), ".java")) == [(1, "found")]
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("const found = 1;", [1]),
+        ("const {found, rows} = site;", [1]),
+        ("rows.map((found) => found + 1);", [1]),
+        ("function row(\n  found) {}", [2]),
+        ("row.found = other?.found; // found\n/* found */", []),
+        ("const text = 'found' + \"found\" + `found`;", []),
+        ("const pattern = /found'/; row(/[/\"]found/, 1);", []),
+        ("row(...found)", [1]),
+    ],
+)
+def test_javascript_is_checked(code, lines):
+    assert [line for line, _ in CHECK["wrong_names"](code, frozenset(("found",)), ".js")] == lines
 
 
 def test_words_of_the_glossary_are_avoided():

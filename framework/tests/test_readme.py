@@ -81,8 +81,8 @@ def test_the_plan_is_what_explain_prints(shop, monkeypatch):
     assert result.exit_code == 0, result.output
     plan, _, rest = result.output.partition("RULES\n")
     cost = rest[rest.index("COST ") :]
-    said = "\n".join(line.rstrip() for line in f"{plan}…\n\n{cost}".splitlines())
-    compared(shown[0], f"```console\n$ {shown[1]}\n{said}\n```")
+    message = "\n".join(line.rstrip() for line in f"{plan}…\n\n{cost}".splitlines())
+    compared(shown[0], f"```console\n$ {shown[1]}\n{message}\n```")
 
 
 def test_the_comment_is_what_review_writes():

@@ -39,8 +39,8 @@ def session(tmp_path_factory):
 def test_all_unit_tests_of_the_guide_pass(session):
     units = session.main.project.unit_tests
     assert len(units) == sum(text.count("- name: ") for text in YAML if text.startswith("unit_tests:"))
-    problems = [diagnostic for unit in units for diagnostic in session.judge(unit).problems]
-    assert [(diagnostic.message, str(diagnostic.location)) for diagnostic in problems] == []
+    errors = [diagnostic for unit in units for diagnostic in session.judge(unit).diagnostics]
+    assert [(diagnostic.message, str(diagnostic.location)) for diagnostic in errors] == []
 
 
 @pytest.mark.parametrize("number", range(len(PYTHON)))

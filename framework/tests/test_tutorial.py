@@ -22,7 +22,7 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Monk
         elif kind == "console":
             command, _, expected = content.partition("\n")
             result = CliRunner().invoke(millstream, command.removeprefix("$ millstream ").split())
-            said = re.sub(r" in [\d.]+ s(: \d+ files? written)?\.", ".", result.output)
-            assert said.strip() == expected.strip()
+            message = re.sub(r" in [\d.]+ s(: \d+ files? written)?\.", ".", result.output)
+            assert message.strip() == expected.strip()
             commands += 1
     assert commands >= 4

@@ -176,7 +176,7 @@ class BuildProgress:
         text = f"{number}: {', '.join(wrong)}" if wrong else number
         self._line(mark, f"{indent}{tested.title}", f"{text:<22} {tested.seconds:>6.1f} s")
         for test in tested.outcomes:
-            for diagnostic in test.problems:
+            for diagnostic in test.diagnostics:
                 self.console.print(render_diagnostic(diagnostic, self.console.width, self._target))
             for line in test.lines:
                 pieces = (Text(clean_text(piece.text), _STYLES[piece.style]) for piece in line)
@@ -188,14 +188,14 @@ class BuildProgress:
 
     def _stage(self, stage: SetupStep) -> None:
         if not stage.done:
-            self._running_stage(stage.name, f"{stage.name}: {stage.said or 'starting'}")
+            self._running_stage(stage.name, f"{stage.name}: {stage.message or 'starting'}")
             return
         if (task := self._tasks.pop(stage.name, None)) is not None:
             self.progress.remove_task(task)
-        if stage.said:
+        if stage.message:
             now = time.monotonic()
             seconds = now - self._start_times.get(stage.name, now)
-            self._line("success", f"{stage.name}: {stage.said}", f"{seconds:.1f} s")
+            self._line("success", f"{stage.name}: {stage.message}", f"{seconds:.1f} s")
 
     def _running_stage(self, name: str, description: str) -> None:
         """Show the current step of a stage; without a terminal, only its first step."""

@@ -34,9 +34,11 @@ def format_build_summary(
     ended = Counter[str](_BEFORE if test.unchanged else test.status for test in tests)
     done = "up to date" if up_to_date else "built"
     parts = [", ".join([f"{count_of(models['success'], 'model')} {done}", *describe_failures(models)])]
-    if counts := [*_said(ended, _PASSED), *_said(ended, _WRONG)]:
-        (number, said), *rest = counts
-        parts.append(", ".join([f"{count_of(number, 'test')} {said}", *(f"{n} {said}" for n, said in rest)]))
+    if counts := [*_message(ended, _PASSED), *_message(ended, _WRONG)]:
+        (number, message), *rest = counts
+        parts.append(
+            ", ".join([f"{count_of(number, 'test')} {message}", *(f"{n} {message}" for n, message in rest)])
+        )
     failed = models["error"] or ended["fail"] or ended["error"]
     times = ", ".join(
         f"{name} {duration:.1f} s" for name, duration in (phases or {}).items() if duration >= _SHORTEST
@@ -64,12 +66,12 @@ def phase_seconds(began: float, ends: Sequence[float], seconds: float) -> dict[s
 
 def describe_failures(statuses: Mapping[str, int]) -> list[str]:
     """Say how many did not succeed, by what became of them."""
-    return [f"{number} {said}" for number, said in _said(statuses, _WRONG)]
+    return [f"{number} {message}" for number, message in _message(statuses, _WRONG)]
 
 
-def _said(statuses: Mapping[str, int], words: Mapping[str, str]) -> list[tuple[int, str]]:
+def _message(statuses: Mapping[str, int], words: Mapping[str, str]) -> list[tuple[int, str]]:
     """Return the numbers, except 0, and the words for what became of them."""
     totals = Counter(dict.fromkeys(words.values(), 0))
-    for status, said in words.items():
-        totals[said] += statuses.get(status, 0)
-    return [(number, said) for said, number in totals.items() if number]
+    for status, message in words.items():
+        totals[message] += statuses.get(status, 0)
+    return [(number, message) for message, number in totals.items() if number]

@@ -91,8 +91,8 @@ def _select_models(
     selection = select_nodes(common, compiled, request)
     nodes = compiled.manifest.nodes
     models = frozenset(id_ for id_ in selection.ids if nodes[id_].kind == "model")
-    if not models and (problems := empty_selection_errors(request, selection)):
-        raise MillstreamError(*problems)
+    if not models and (diagnostics := empty_selection_errors(request, selection)):
+        raise MillstreamError(*diagnostics)
     return models, selection.diagnostics
 
 

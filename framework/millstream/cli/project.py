@@ -65,7 +65,7 @@ def target_of(common: CommonOptions, root: Path) -> Target:
 
     settings, _ = read_settings(root)
     variables, _ = merge_variables(settings.vars, common.vars)
-    target, problems = read_target(
+    target, diagnostics = read_target(
         root,
         settings,
         common.target,
@@ -74,7 +74,7 @@ def target_of(common: CommonOptions, root: Path) -> Target:
         common.environment,
         strict_env=common.strict_env,
     )
-    if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
+    if errors := [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]:
         raise MillstreamError(*errors)
     return target
 
@@ -151,9 +151,9 @@ def select_existing(
 ) -> Selection:
     """Select nodes; raise if there are none because of a name that nothing has."""
     selection = select_nodes(common, compiled, request, with_tests=with_tests)
-    problems = empty_selection_errors(request, selection) if selection.diagnostics else []
-    if problems and not selection.ids:
-        raise MillstreamError(*problems)
+    diagnostics = empty_selection_errors(request, selection) if selection.diagnostics else []
+    if diagnostics and not selection.ids:
+        raise MillstreamError(*diagnostics)
     return selection
 
 

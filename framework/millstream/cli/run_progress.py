@@ -129,10 +129,10 @@ class RunProgress:
 
     def _show(self, event: Event) -> None:
         match event:
-            case SetupStep(name=name, said=said, done=done):
-                self._begin("" if done else f"{name}: {said}" if said else _BEGINNINGS.get(name, name))
-                if done and said:
-                    self._say("stage", f"{name}: {said}", {"name": name, "said": said})
+            case SetupStep(name=name, message=words, done=done):
+                self._begin("" if done else f"{name}: {words}" if words else _BEGINNINGS.get(name, name))
+                if done and words:
+                    self._say("stage", f"{name}: {words}", {"name": name, "said": words})
             case QueryRunning(query=query, rebuilding=rebuilding):
                 self._queries[query.name] = query
                 text = f"{query.name} is being rebuilt" if rebuilding else f"{query.name} is running"
@@ -196,9 +196,10 @@ class RunProgress:
             case "replaced":
                 text = f"apply: {names or 'nothing'} replaced"
             case "failed":
-                text = f"apply failed; the running version continues{f': {event.said}' if event.said else ''}"
+                why = f": {event.message}" if event.message else ""
+                text = f"apply failed; the running version continues{why}"
         self._begin("" if event.step in {"replaced", "failed"} else text)
-        self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.said})
+        self._say("apply", text, {"step": event.step, "queries": event.queries, "said": event.message})
 
     def _batch(self, name: str, batch: Any) -> None:
         if restored := [operator.restored for operator in batch.operators if operator.restored is not None]:

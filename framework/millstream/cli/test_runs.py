@@ -24,8 +24,8 @@ def select_tests(
     if request.everything and unit == data:
         return None, []
     selection = select_nodes(common, compiled, request, with_tests=True)
-    if not selection.ids and (problems := empty_selection_errors(request, selection)):
-        raise MillstreamError(*problems)
+    if not selection.ids and (diagnostics := empty_selection_errors(request, selection)):
+        raise MillstreamError(*diagnostics)
     kinds = {"unit_test"} if unit and not data else {"test"} if data and not unit else {"unit_test", "test"}
     nodes = compiled.manifest.nodes
     return frozenset(id_ for id_ in selection.ids if nodes[id_].kind in kinds), list(selection.diagnostics)

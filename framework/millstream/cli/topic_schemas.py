@@ -52,7 +52,7 @@ class RegisteredTopics(Struct, frozen=True):
 
 
 def topic_schemas(common: CommonOptions, root: Path) -> RegisteredTopics:
-    settings, problems = read_settings(root)
+    settings, errors = read_settings(root)
     merged, more = merge_variables(settings.vars, common.vars)
     target, others = read_target(root, settings, common.target, common.profiles_dir, merged)
     topics, topic_problems = load_topics(root, settings, target, merged)
@@ -60,7 +60,7 @@ def topic_schemas(common: CommonOptions, root: Path) -> RegisteredTopics:
     files = {file.path: file for file in read if isinstance(file, File)}
     pins, _ = read_pins(((path, file.content) for path, file in files.items()), settings)
     unreadable = [diagnostic for diagnostic in read if isinstance(diagnostic, Diagnostic)]
-    diagnostics = (*problems, *more, *others, *topic_problems, *unreadable)
+    diagnostics = (*errors, *more, *others, *topic_problems, *unreadable)
     sinks = (
         tuple(_of_sinks(common, root))
         if not any(diagnostic.severity == "error" for diagnostic in diagnostics)

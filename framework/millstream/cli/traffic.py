@@ -37,9 +37,9 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
     for id_, (generator, topic) in generators.items():
         for name in {id_, topic.name, topic.topic, generator.name}:
             by_name.setdefault(name, []).append((generator, topic))
-    problems = [_unknown(project, name, by_name) for name in names if name not in by_name]
-    if problems:
-        raise MillstreamError(*problems)
+    diagnostics = [_unknown(project, name, by_name) for name in names if name not in by_name]
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     by_topic = {topic.id: (generator, topic) for name in names for generator, topic in by_name[name]}
     return list(by_topic.values())
 

@@ -88,7 +88,7 @@ def base_catalog(
             if (value := project.target.settings.get(name)) is not None
         }
         | {"shuffle_partitions": shuffle_partitions(project.target)}
-        | {"places": table_places(project.target)}
+        | {"table_locations": table_locations(project.target)}
         | ({"spark": spark} if (spark := settings_of_results(project.target)) else {})
         | ({"python": python_version()} if project.functions else {})
         | ({"isolation": levels} if (levels := _isolation_levels(project)) else {}),
@@ -219,7 +219,7 @@ def _hints(project: Project) -> ModelHints:
     return ModelHints(keeps, rows, distinct)
 
 
-def table_places(target: Target) -> dict[str, str]:
+def table_locations(target: Target) -> dict[str, str]:
     """Return a digest of where each store keeps tables; that of the default store is also under ''."""
     settings: Mapping[str, Any] = target.settings.get("tables") or {}
     digests: dict[str, str] = {}

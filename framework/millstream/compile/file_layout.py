@@ -4,58 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millstream.core.errors import WrongOption
 from millstream.core.types import BINARY, VARIANT, Array, Map, Row
 from millstream.outputs.kinds import LAYOUT, Table
-from millstream.plan.from_sql.catalog import ModelSpec, PlanProblem
+from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.stores.declaration import StoreDeclaration
 
 OPTIONS = (*LAYOUT, "target_file_size")
 _COMPOSED = (Array, Map, Row)
 
 
-def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanProblem]:
+def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiagnostic]:
     """Return the options of a table that its rows, its columns or its store don't allow."""
     table = spec.materialization.table
     if table is None:
         return []
     names = [name for name in OPTIONS if getattr(table, name)]
     wrong = _of_kept_rows(spec, table, names) or _of_other_stores(store, names) or _of_columns(spec, table)
-    return [PlanProblem(spec.id, *fields) for fields in wrong]
+    return [PlanDiagnostic(w.code, w.message, w.help, spec.id, option=w.option) for w in wrong]
 
 
-Wrong = tuple[str, str, str, int, int, str]
-
-
-def _wrong_option(code: str, message: str, remedy: str, option: str) -> Wrong:
-    return code, message, remedy, 0, 0, option
-
-
-def _of_kept_rows(spec: ModelSpec, table: Table, names: list[str]) -> list[Wrong]:
+def _of_kept_rows(spec: ModelSpec, table: Table, names: list[str]) -> list[WrongOption]:
     if table.appends:
         return []
     message = "'{}' arranges the files of append-only tables, but '{}' has a unique_key"
     remedy = "remove it, or remove unique_key: then each row is appended"
-    return [_wrong_option("MS121", message.format(name, spec.name), remedy, name) for name in names]
+    return [WrongOption("MS121", message.format(name, spec.name), remedy, name) for name in names]
 
 
-def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[Wrong]:
+def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[WrongOption]:
     if store.arranges_files:
         return []
     message = "'{}' arranges files, and a table in {} has none"
     return [
-        _wrong_option("MS121", message.format(name, store.title), "remove it, or set store='delta'", name)
+        WrongOption("MS121", message.format(name, store.title), "remove it, or set store='delta'", name)
         for name in names
     ]
 
 
-def _of_columns(spec: ModelSpec, table: Table) -> list[Wrong]:
+def _of_columns(spec: ModelSpec, table: Table) -> list[WrongOption]:
     if table.partition_by and table.cluster_by:
         message = "'cluster_by' arranges rows instead of 'partition_by'"
-        return [_wrong_option("MS121", message, "remove one of them", "cluster_by")]
+        return [WrongOption("MS121", message, "remove one of them", "cluster_by")]
     return [*_wrong_types(spec, table), *_without_rest(spec, table)]
 
 
-def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[Wrong]:
+def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:
     for option in LAYOUT:
         named = {name.lower() for name in getattr(table, option)}
         for column in spec.columns:
@@ -63,11 +57,11 @@ def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[Wrong]:
             if column.name.lower() in named and not arranged:
                 message = f"files can't be arranged by '{column.name}', which is of type {column.type}"
                 remedy = "name a column with a number, a text, a date or a time"
-                yield _wrong_option("MS697", message, remedy, option)
+                yield WrongOption("MS697", message, remedy, option)
 
 
-def _without_rest(spec: ModelSpec, table: Table) -> Iterator[Wrong]:
+def _without_rest(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:
     names = {name.lower() for name in table.partition_by}
     if names and names >= {column.name.lower() for column in spec.columns}:
         message = "'partition_by' names all columns, so that nothing is left to store in a file"
-        yield _wrong_option("MS121", message, "select another column, or use cluster_by", "partition_by")
+        yield WrongOption("MS121", message, "select another column, or use cluster_by", "partition_by")

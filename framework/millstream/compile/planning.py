@@ -98,7 +98,7 @@ class ProjectPlanner:
         )
         built = build_model(spec, around, traits)
         store = store_declaration(self._store_of_table(spec))
-        diagnostics = built.problems or [
+        diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
             *check_file_layout(spec, store),
         ]
@@ -123,7 +123,7 @@ class ProjectPlanner:
         around = PlanContext(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
         builder = ModelBuilder(spec, around, KnownTraits())
         check_forms(builder, query)
-        return builder.problems
+        return builder.diagnostics
 
     def add(self, model: Model) -> None:
         """Make a model available to later models."""

@@ -206,7 +206,7 @@ class Engine(Struct, frozen=True, eq=False):
             sent_as=record.header,
             exactly_once=exactly_once,
             records=records,
-            places=partial(places_of, self.files, spark, query.streams),
+            positions=partial(places_of, self.files, spark, query.streams),
         )
         every = record.tombstones != "needed"
         present = match_copies(record.signature, query.signature)

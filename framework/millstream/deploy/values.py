@@ -56,7 +56,7 @@ class SetupStep(Struct, frozen=True):
     """A preparation, such as starting Spark."""
 
     name: str
-    said: str = ""
+    message: str = ""
     done: bool = False
 
 
@@ -201,7 +201,7 @@ class ApplyStep(Struct, frozen=True):
 
     step: Literal["began", "splitting", "split", "rebuilding", "caught_up", "handover", "replaced", "failed"]
     queries: tuple[str, ...] = ()
-    said: str = ""
+    message: str = ""
 
 
 class QueryRemoved(Struct, frozen=True):

@@ -29,7 +29,7 @@ def coverage_by_model(material: SiteInput) -> dict[str, Coverage]:
     for model in tests.coverage if tests else ():
         if model.id in nodes:
             stale = model.checksum != nodes[model.id].checksum
-            missed = tuple(MissedWay(0 if stale else way.line, way.said) for way in model.missed)
+            missed = tuple(MissedWay(0 if stale else way.line, way.message) for way in model.missed)
             coverage[model.id] = Coverage(model.tests, model.ways, model.reached, model.run, stale, missed)
     return coverage
 

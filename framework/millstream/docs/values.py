@@ -96,7 +96,7 @@ class MissedWay(Struct, frozen=True, array_like=True):
 
     line: int
     """The line of the SQL as written; 0: unknown."""
-    said: str
+    message: str
 
 
 class Coverage(Struct, frozen=True, omit_defaults=True):

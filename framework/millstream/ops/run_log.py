@@ -70,8 +70,8 @@ class RunLog:
                 data["row"] = json.loads(row)
             except ValueError:  # it was too long, and is cut
                 data["cut"] = row
-            said = f"{name} {position}: {row}" if position else f"{name}: {row}"
-            self._tell(LineLogged(log.level, said, data))
+            message = f"{name} {position}: {row}" if position else f"{name}: {row}"
+            self._tell(LineLogged(log.level, message, data))
 
     def _of_function(self, logged: FunctionLogged) -> None:
         name = f"{logged.function}()"
@@ -96,8 +96,8 @@ class RunLog:
             data |= {"key": key} if key else {}
             location = "".join(f", {name} {value}" for name, value in key.items())
         why = f": {fields['exception'].strip().splitlines()[-1]}" if fields["exception"] else ""
-        said = f"{name} of {models}{location}: {fields['message']}{why}"
-        self._tell(LineLogged(logged.level, said, data))
+        message = f"{name} of {models}{location}: {fields['message']}{why}"
+        self._tell(LineLogged(logged.level, message, data))
 
     def _take(self, name: str, most: int, lines: int, all_of_them: int) -> int:
         """Return how many lines may be logged now; the others are counted."""
@@ -130,8 +130,8 @@ class RunLog:
         if limit.left_out:
             function = name.endswith("()")
             key, value = ("function", name.removesuffix("()")) if function else ("model", name)
-            said = f"{name}: {limit.left_out:,} more in this minute, above the limit"
-            self._tell(LineLogged("warning", said, {key: value, "left_out": limit.left_out}))
+            message = f"{name}: {limit.left_out:,} more in this minute, above the limit"
+            self._tell(LineLogged("warning", message, {key: value, "left_out": limit.left_out}))
 
 
 def _position(text: str) -> dict[str, Any]:

@@ -155,10 +155,10 @@ def model_folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
 
 def _described(functions: dict[str, Function], properties: list[PropertiesFile]) -> dict[str, Function]:
     """Return functions with what YAML says of how they run."""
-    said = {function.name: function for file in properties for function in file.functions}
+    message = {function.name: function for file in properties for function in file.functions}
     return {
-        name: msgspec.structs.replace(function, cost=said[name].cost, runs=said[name].runs)
-        if name in said
+        name: msgspec.structs.replace(function, cost=message[name].cost, runs=message[name].runs)
+        if name in message
         else function
         for name, function in functions.items()
     }

@@ -164,9 +164,9 @@ class TopicSchemas:
         self, topic: Topic, location: Location, schema: ReadSchema, name: str
     ) -> Iterator[DeclaredColumn]:
         """Yield the columns of the schema with what the topic says of them, then derived columns."""
-        said = {column.name.lower(): column for column in topic.columns if column.expression is None}
+        text = {column.name.lower(): column for column in topic.columns if column.expression is None}
         for field in schema.columns:
-            declared = said.pop(field.name.lower(), None)
+            declared = text.pop(field.name.lower(), None)
             if declared is None:
                 yield DeclaredColumn(field.name, location, field.type, field.nullable)
                 continue
@@ -177,7 +177,7 @@ class TopicSchemas:
             yield replace(
                 declared, name=field.name, type=field.type, nullable=field.nullable and declared.nullable
             )
-        for column in said.values():
+        for column in text.values():
             names = [field.name for field in schema.columns]
             hint = did_you_mean(column.name, names, f"add it to {name}, or remove it")
             self._report(column.location, "MS117", f"{name} has no field '{column.name}'", hint)

@@ -56,7 +56,7 @@ class QuerySignatures:
         self._outputs = outputs = {output.model: output for output in written.outputs}
         tables = {output.model: output for output in references}
         self._dependencies = DependencyTrace(outputs, tables, self._passing, self._written_meanings, settings)
-        self._places = settings.places
+        self._table_locations = settings.table_locations
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""
         self._followed: list[Node] = []
@@ -127,14 +127,14 @@ class QuerySignatures:
             self._rows(output, root),
             tuple(sorted(self._dependencies.stored(output, root))),
             stored.kept_for,
-            self._places.get(stored.store or "", "") if stored.at_rest else "",
+            self._table_locations.get(stored.store or "", "") if stored.at_rest else "",
             _written(stored.sink) if stored.sink is not None else "",
         )
 
     def _maintained(self, output: Output) -> StoredOutput:
         """Describe a table that is kept equal to its SQL, which computes all rows again after an edit."""
         keys = tuple(key.lower() for key in output.keys)
-        location = self._places.get(output.materialization.store or "", "")
+        location = self._table_locations.get(output.materialization.store or "", "")
         return StoredOutput(output.model, keys, "", (), "", location, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:

@@ -104,8 +104,8 @@ def written_models(catalog: Catalog, other: Topology | None = None) -> PlannedMo
         unchanged_models(catalog, other.catalog, other.roots, other.written) if other else UnchangedModels()
     )
     models = build_models(catalog, unchanged=same)
-    if models.problems:
-        raise AssertionError(f"not reported by the compiler: {models.problems[0].message}")
+    if models.diagnostics:
+        raise AssertionError(f"not reported by the compiler: {models.diagnostics[0].message}")
     return models
 
 
@@ -232,7 +232,7 @@ def physical_settings(catalog: Catalog) -> PhysicalSettings:
         spark=catalog.target.get("spark", {}),
         isolation=catalog.target.get("isolation", {}),
         guarantee=catalog.target.get("guarantee", AT_LEAST_ONCE),
-        places=catalog.target.get("places", {}),
+        table_locations=catalog.target.get("table_locations", {}),
         distinct=dict(hints.distinct),
         rows_per_second=dict(hints.rows_per_second),
     )

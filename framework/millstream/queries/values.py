@@ -674,8 +674,8 @@ class PhysicalSettings(Struct, frozen=True):
     """The isolation level at which a source is read, by its id, unless it is the default."""
     guarantee: str = "at_least_once"
     """Of the sinks that configure none, and of dead letters."""
-    places: dict[str, str] = {}
-    """Where each store keeps tables; the default store's place is also under an empty name."""
+    table_locations: dict[str, str] = {}
+    """Where each store keeps tables; the default store's location is also under an empty name."""
     distinct: dict[tuple[str, str], int] = {}
     """The approximate number of values, by relation id and column."""
     rules: frozenset[str] = frozenset()

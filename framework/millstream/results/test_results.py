@@ -48,7 +48,7 @@ class TestResult(Struct, frozen=True):
 class MissedPath(Struct, frozen=True):
     """A way that no row of a unit test takes."""
 
-    said: str
+    message: str
     line: int = 0
     """In the model's file as written; 0 if it is not there."""
 

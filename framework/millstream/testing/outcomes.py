@@ -22,7 +22,7 @@ _INVALID_TEST = frozenset(f"MS{number}" for number in range(650, 658)) | {"MS661
 
 
 class TestOutcome(Struct, frozen=True):
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Why it failed, or, with severity `warning`, would have."""
     lines: tuple[Line, ...] = ()
     """The rows that differ."""
@@ -34,12 +34,12 @@ class TestOutcome(Struct, frozen=True):
 
     @property
     def status(self) -> Status:
-        return "skipped" if self.skipped else status_of(self.problems)
+        return "skipped" if self.skipped else status_of(self.diagnostics)
 
     def result(self, session: TestSession, node: ManifestNode, seconds: float) -> TestResult:
         location = location_of(session, node)
         kind: Literal["unit_test", "test"] = "unit_test" if node.kind == "unit_test" else "test"
-        warned = self.problems[0].message if self.status == "warn" else ""
+        warned = self.diagnostics[0].message if self.status == "warn" else ""
         return TestResult(
             node.id,
             kind,
@@ -47,18 +47,18 @@ class TestOutcome(Struct, frozen=True):
             round(seconds, 3),
             location.path,
             location.line,
-            () if warned else tuple(map(as_data, self.problems)),
+            () if warned else tuple(map(as_data, self.diagnostics)),
             self.skipped or warned or plain_text(self.lines),
             expired=self.expired,
         )
 
 
-def status_of(problems: tuple[Diagnostic, ...]) -> Status:
-    if not problems:
+def status_of(diagnostics: tuple[Diagnostic, ...]) -> Status:
+    if not diagnostics:
         return "pass"
-    if all(diagnostic.severity == "warning" for diagnostic in problems):
+    if all(diagnostic.severity == "warning" for diagnostic in diagnostics):
         return "warn"
-    return "error" if any(diagnostic.code in _INVALID_TEST for diagnostic in problems) else "fail"
+    return "error" if any(diagnostic.code in _INVALID_TEST for diagnostic in diagnostics) else "fail"
 
 
 def as_data(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def outcome_of(session: TestSession, node: ManifestNode) -> TestOutcome:
 
 def unit_outcome(verdict: UnitVerdict) -> TestOutcome:
     expired = verdict.computed.expired if verdict.computed is not None else 0
-    return TestOutcome(verdict.problems, verdict.lines, expired=expired)
+    return TestOutcome(verdict.diagnostics, verdict.lines, expired=expired)
 
 
 def data_outcome(session: TestSession, node: ManifestNode, *, strict: bool = False) -> TestOutcome:

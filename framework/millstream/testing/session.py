@@ -99,9 +99,9 @@ class TestSession:
         """Run a unit test; raise if the test itself is invalid."""
         variant, relations, checks = self._variant(replace(read_overrides(unit.body), functions={}))
         zone = ZoneInfo(str(variant.project.target.settings.get("timezone", "UTC")))
-        test, problems = read_unit_test(unit, variant.relations, self.files, zone)
-        if test is None or problems:
-            raise MillstreamError(*problems)
+        test, diagnostics = read_unit_test(unit, variant.relations, self.files, zone)
+        if test is None or diagnostics:
+            raise MillstreamError(*diagnostics)
         project = stub_functions(variant.project, test.functions, self.folder)
         context = RunContext(project, relations, zone, self.spark, self._log, checks)
         nodes = variant.compiled.manifest.nodes

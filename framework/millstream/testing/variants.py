@@ -53,9 +53,9 @@ def compile_variant(root: Path, options: ProjectOptions, overrides: Overrides) -
 def _merge(variables_yaml: str | None, overrides: Mapping[str, Any]) -> Any:
     if not overrides:
         return variables_yaml
-    variables, problems = merge_variables({}, variables_yaml)
-    if problems:
-        raise MillstreamError(*problems)
+    variables, diagnostics = merge_variables({}, variables_yaml)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return {**variables, **overrides}
 
 

@@ -97,9 +97,9 @@ MISSPELLED = "select o.order_id, o.amont\nfrom {{ source('app', 'orders') }} as 
     ids=["crlf", "bom", "tabs", "wide", "megabyte_line"],
 )
 def test_the_place_is_exact_whatever_the_file_is_like(data: bytes, tmp_path: Path) -> None:
-    root, problems = with_bytes(tmp_path, "models/m.sql", data)
-    assert [diagnostic.code for diagnostic in problems] == ["MS402"]
-    assert under(root, problems[0]) == "amont"
+    root, errors = with_bytes(tmp_path, "models/m.sql", data)
+    assert [diagnostic.code for diagnostic in errors] == ["MS402"]
+    assert under(root, errors[0]) == "amont"
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_the_place_is_exact_whatever_the_file_is_like(data: bytes, tmp_path: Pat
     ],
 )
 def test_a_file_that_is_no_text_is_told(path: str, data: bytes, code: str, tmp_path: Path) -> None:
-    _, problems = with_bytes(tmp_path, path, data)
-    assert [diagnostic.code for diagnostic in problems] == [code]
+    _, errors = with_bytes(tmp_path, path, data)
+    assert [diagnostic.code for diagnostic in errors] == [code]
 
 
 def test_a_folder_where_a_file_is_expected(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ def test_a_broker_from_start_to_stop(run, shop):
     started = run("broker", "start", "--output", "json").json["broker"]
     try:
         assert (started["state"], started["kept"], started["used"]) == ("running", True, False)
-        said = run("broker", "status").out
-        assert said.startswith(
+        message = run("broker", "status").out
+        assert message.startswith(
             f"running at {started['bootstrap_servers']} (process {started['pid']}), idle, until"
         )
     finally:

@@ -154,16 +154,16 @@ def test_a_broker_in_use_goes_on_until_forced(run, shop):
 
 
 @pytest.mark.parametrize(
-    ("said", "arguments", "left"), [(b"n\n", [], True), (b"y\n", [], False), (b"", ["-y"], False)]
+    ("message", "arguments", "left"), [(b"n\n", [], True), (b"y\n", [], False), (b"", ["-y"], False)]
 )
-def test_confirmation_on_a_terminal(built, said, arguments, left):
+def test_confirmation_on_a_terminal(built, message, arguments, left):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "millstream", "clean", *arguments]
     with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, cwd=built) as process:
-        os.write(ours, said)
+        os.write(ours, message)
         out = process.communicate(timeout=30)[0]
     os.close(theirs)
     shown = all_shown(ours)
-    assert (b"Remove .millstream (" in shown) == bool(said)
+    assert (b"Remove .millstream (" in shown) == bool(message)
     assert (built / ".millstream").is_dir() == left
     assert out.startswith(b"nothing was removed" if left else b"removed target")

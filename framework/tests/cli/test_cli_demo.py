@@ -40,11 +40,11 @@ def test_the_demo_in_a_browser(tmp_path):
         [*MILLSTREAM, "demo", "cafe", "--no-open", "--port", "0"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
-    said, addresses = [], queue.SimpleQueue()
+    text, addresses = [], queue.SimpleQueue()
 
     def read():
         for line in process.stdout:
-            said.append(line)
+            text.append(line)
             if match := re.search(r"(http://\S+)", line):
                 addresses.put(match[1])
 
@@ -81,12 +81,12 @@ def test_the_demo_in_a_browser(tmp_path):
         assert process.wait(timeout=120) == 0
         reader.join()
     except BaseException:
-        print("".join(said), process.poll())  # noqa: T201 - pytest shows it if the test fails
+        print("".join(text), process.poll())  # noqa: T201 - pytest shows it if the test fails
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         raise
-    assert not [line for line in said if "Traceback" in line]
-    assert re.search(r"stopped after [\d,]+ rows", said[-1])
+    assert not [line for line in text if "Traceback" in line]
+    assert re.search(r"stopped after [\d,]+ rows", text[-1])
     assert [pid for pid in started if is_alive(pid)] == []
     status = subprocess.run(
         [*MILLSTREAM, "broker", "status"], cwd=tmp_path / "cafe", capture_output=True, text=True, check=False

@@ -125,15 +125,15 @@ def test_half_characters_can_be_written():
 
 
 @pytest.mark.parametrize(
-    ("severities", "models", "said"),
+    ("severities", "models", "message"),
     [
         (["error", "error", "warning"], 14, "2 errors, 1 warning in 14 models"),
         (["error"], 1, "1 error in 1 model"),
         (["warning", "warning"], None, "2 warnings"),
     ],
 )
-def test_summary_counts(severities, models, said):
-    assert summarize_diagnostics([Diagnostic("MS1", "x", severity=s) for s in severities], models) == said
+def test_summary_counts(severities, models, message):
+    assert summarize_diagnostics([Diagnostic("MS1", "x", severity=s) for s in severities], models) == message
 
 
 def test_data_has_every_part():

@@ -114,8 +114,8 @@ def test_a_port_that_is_taken(run, shop: Path):
 def served(shop: Path):
     command = [sys.executable, "-m", "millstream", "docs", "serve", "--port", "0", "--no-open"]
     with subprocess.Popen(command, cwd=shop, text=True, stderr=subprocess.PIPE, env=os.environ) as process:
-        said = process.stderr.readline()
-        yield re.search(r"http://127\.0\.0\.1:\d+/", said)[0], process
+        message = process.stderr.readline()
+        yield re.search(r"http://127\.0\.0\.1:\d+/", message)[0], process
         process.kill()
 
 

@@ -39,13 +39,13 @@ def test_an_extreme_value_is_a_located_mistake(run, shop, path, content, code, u
     (shop / path).parent.mkdir(exist_ok=True)
     (shop / path).write_text(content)
     for _ in range(2):
-        problems = [
+        errors = [
             diagnostic
             for diagnostic in run("compile", "--output", "json").json["diagnostics"]
             if diagnostic["severity"] == "error"
         ]
-        assert [diagnostic["code"] for diagnostic in problems if diagnostic["code"] != "MS122"] == [code]
-        diagnostic = problems[0]
+        assert [diagnostic["code"] for diagnostic in errors if diagnostic["code"] != "MS122"] == [code]
+        diagnostic = errors[0]
         line = content.splitlines()[diagnostic["line"] - 1]
         assert diagnostic["path"] == (path if under else path.rpartition("/")[0])
         assert not under or line[diagnostic["column"] - 1 : diagnostic["end"] - 1] == under

@@ -95,11 +95,11 @@ def test_outside_of_a_project_the_remedy_is_init(run, tmp_path, monkeypatch):
 def test_an_unexpected_exception_apologizes_without_a_traceback(capsys, monkeypatch):
     monkeypatch.delenv("MILLSTREAM_TRACEBACK", raising=False)
     assert run_guarded(lambda: 1 // 0, []) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error[MS900]: ")
-    assert "ZeroDivisionError" in said
-    assert "Traceback" not in said
-    report = Path(re.search(r"report it with (\S+),", said)[1])
+    message = capsys.readouterr().err
+    assert message.startswith("error[MS900]: ")
+    assert "ZeroDivisionError" in message
+    assert "Traceback" not in message
+    report = Path(re.search(r"report it with (\S+),", message)[1])
     assert "1 // 0" in report.read_text()
     report.unlink()
 
@@ -109,9 +109,9 @@ def test_a_report_has_the_file_and_no_secrets(run, shop, capsys, monkeypatch):
     monkeypatch.setattr("millstream.sql.binder.Binder.__init__", lambda *_: 1 // 0)
     (shop / "models/broken.sql").write_text("select 'swordfish' as x\n-- api_token: hunter2\n")
     assert run_guarded(lambda: compile_project(shop), ["compile", "--project-dir", str(shop)]) == 2
-    said = capsys.readouterr().err
-    assert "internal error in Millstream while analyzing models/broken.sql: ZeroDivisionError" in said
-    report = Path(re.search(r"report it with (\S+),", said)[1])
+    message = capsys.readouterr().err
+    assert "internal error in Millstream while analyzing models/broken.sql: ZeroDivisionError" in message
+    report = Path(re.search(r"report it with (\S+),", message)[1])
     text = report.read_text()
     assert report.stat().st_mode & 0o077 == 0
     report.unlink()
@@ -139,9 +139,9 @@ def test_the_line_of_an_unexpected_exception_has_no_secrets(capsys, monkeypatch,
     secret = "sword fish" * 40  # longer than what is shown of a message
     monkeypatch.setenv("SHOP_PASSWORD", secret)
     assert run_guarded(fail, arguments) == 2
-    said = "".join(capsys.readouterr())
-    assert "can't connect with **** as shop" in said
-    assert "fish" not in said
+    message = "".join(capsys.readouterr())
+    assert "can't connect with **** as shop" in message
+    assert "fish" not in message
 
 
 def test_an_interrupt_is_one_line_and_130(capsys):
@@ -172,10 +172,10 @@ def test_ctrl_c_in_a_terminal(shop):
         while not (line := process.stderr.readline()).endswith(" jinja2.ext\n"):
             assert line, process.wait()
         process.send_signal(signal.SIGINT)
-        said = [line for line in process.stderr if not line.startswith("import time:")]
+        message = [line for line in process.stderr if not line.startswith("import time:")]
         assert process.stdout.read() == ""
     assert process.returncode == 130
-    assert "".join(said).strip() == "Interrupted."
+    assert "".join(message).strip() == "Interrupted."
 
 
 def test_a_closed_pipe_is_no_error(shop):
@@ -203,9 +203,9 @@ def test_colours_in_a_terminal_can_be_turned_off(shop, arguments, environment, c
         [*PROGRAM, "compile", "--quiet", *arguments], stderr=theirs, check=False, env=env | environment
     )
     os.close(theirs)
-    said = all_shown(ours).decode()
-    assert "nothing" in said
-    assert ("\x1b[" in said) is coloured
+    message = all_shown(ours).decode()
+    assert "nothing" in message
+    assert ("\x1b[" in message) is coloured
 
 
 def test_version(run):

@@ -158,18 +158,18 @@ def test_names_that_people_use(name, end):
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "remedy"),
+    ("name", "message", "remedy"),
     [
         ("clickz", "there is no model, source or seed 'clickz'", "did you mean 'clicks'?"),
         ("a.amont", "model.a has no column 'amont'", "did you mean 'amount'?"),
         ("zzz.qqq", "there is no model, source or seed 'zzz.qqq'", "`millstream ls` lists all names"),
     ],
 )
-def test_unknown_names_have_a_remedy(name, said, remedy):
+def test_unknown_names_have_a_remedy(name, message, remedy):
     with pytest.raises(MillstreamError) as caught:
         find_end(SHOP, name)
     (diagnostic,) = caught.value.diagnostics
-    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS705", said, remedy)
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS705", message, remedy)
 
 
 def test_the_command_for_a_column(run, shop):

@@ -23,6 +23,6 @@ def test_a_run_that_can_not_start_is_notified(shop):
         )
         assert done.returncode == 2
         assert "MS881" in done.stderr
-        said = receiver.next()["text"]
-    assert said.startswith(f"shop (local): the run ended: MS881: can't listen on 127.0.0.1:{taken}: ")
+        message = receiver.next()["text"]
+    assert message.startswith(f"shop (local): the run ended: MS881: can't listen on 127.0.0.1:{taken}: ")
     assert "hidden" not in done.stdout + done.stderr

@@ -101,18 +101,18 @@ def test_a_sink_has_its_records_with_what_can_not_be_decoded(show):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["totls"], "MS705", "did you mean 'totals'?"),
         (["silent"], "MS827", "'silent' of 'web.silent' does not exist yet"),
         (["grades", "--compute"], "MS701", "--compute needs a model"),
     ],
 )
-def test_mistakes(show, arguments, code, said):
+def test_mistakes(show, arguments, code, message):
     result = show(*arguments)
     assert result.code == 2
     assert code in result.err
-    assert said in result.err
+    assert message in result.err
 
 
 @pytest.mark.long

@@ -35,7 +35,7 @@ BUSY = BatchResult(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250
 
 
 @pytest.mark.parametrize(
-    ("fields", "ago", "said"),
+    ("fields", "ago", "message"),
     [
         ({}, 0, "first batch: 37 s"),
         ({"last": BUSY}, 12, "batch: 12 s"),
@@ -45,8 +45,8 @@ BUSY = BatchResult(1, 10, 1.5, read={"events": {0: 100}}, behind={"events": 1250
         ({"caught_up": True}, 12, "running"),
     ],
 )
-def test_it_says_what_a_query_does(fields, ago, said):
-    assert said in lines(LiveView(), status(last_active=time.time() - ago, **fields))[1]
+def test_it_says_what_a_query_does(fields, ago, message):
+    assert message in lines(LiveView(), status(last_active=time.time() - ago, **fields))[1]
 
 
 def test_numbers_of_queries_and_their_totals():
@@ -85,7 +85,7 @@ def test_it_says_that_queries_take_turns():
 
 def test_what_a_run_does_before_its_queries_run(monkeypatch):
     clock = time.monotonic()
-    said = []
+    message = []
     with run_progress(OutputStyle(), RunWatcher()) as progress:
         for second, stage in (
             (1, None),
@@ -98,17 +98,22 @@ def test_what_a_run_does_before_its_queries_run(monkeypatch):
                 progress.handle(stage)
             out = io.StringIO()
             Console(file=out, width=80).print(progress.view())
-            said.append(out.getvalue().rstrip())
-    assert said == ["starting, 1 s", "starting Spark, 0 s", "starting Spark, 12 s", "starting queries, 0 s"]
+            message.append(out.getvalue().rstrip())
+    assert message == [
+        "starting, 1 s",
+        "starting Spark, 0 s",
+        "starting Spark, 12 s",
+        "starting queries, 0 s",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "message"),
     [(0.04, "0.0 s"), (119.0, "119.0 s"), (150.0, "2 min"), (7300.0, "2 h"), (28307431.9, "328 d")],
 )
-def test_latencies_have_units_that_fit(seconds, said):
+def test_latencies_have_units_that_fit(seconds, message):
     seen = status(last=structs.replace(BUSY, latency=seconds), last_active=time.time())
-    assert f"1.5 s {said} 1,250" in " ".join(lines(LiveView(), seen)[1].split())
+    assert f"1.5 s {message} 1,250" in " ".join(lines(LiveView(), seen)[1].split())
 
 
 def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
@@ -133,13 +138,13 @@ def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
             monkeypatch.setattr("millstream.cli.run_progress.time.monotonic", lambda now=clock + second: now)
             batch = BatchResult(number, 10, 1.0, late=number + 1, watermark="2026-01-01T00:00:10.000Z")
             progress.handle(BatchCompleted("totals", batch))
-    said = [
+    message = [
         event for event in map(json.loads, capfd.readouterr().out.splitlines()) if event["event"] == "late"
     ]
     # The first at once, then those of a minute together.
-    assert [event["rows"] for event in said] == [1, 2 + 3 + 4]
-    assert (said[0]["models"], said[0]["sources"]) == (["totals"], ["web.events"])
-    assert said[0]["watermark"] == "2026-01-01T00:00:10.000Z"
+    assert [event["rows"] for event in message] == [1, 2 + 3 + 4]
+    assert (message[0]["models"], message[0]["sources"]) == (["totals"], ["web.events"])
+    assert message[0]["watermark"] == "2026-01-01T00:00:10.000Z"
 
 
 def test_late_rows_come_with_the_delay(shop, capfd):

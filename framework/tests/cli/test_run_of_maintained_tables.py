@@ -36,15 +36,15 @@ def test_what_a_batch_did_is_said(capfd, as_json):
     ):
         progress.handle(event)
     progress.console.file.close()
-    said = capfd.readouterr()
+    message = capfd.readouterr()
     if as_json:
-        lines = [event for event in map(json.loads, said.out.splitlines()) if event["event"] == "batch"]
+        lines = [event for event in map(json.loads, message.out.splitlines()) if event["event"] == "batch"]
         assert [event["changes"]["kinds"]["computed"] for event in lines] == [2, 2, 1]
         assert lines[1]["changes"]["kinds"] == {
             "touched": 3, "computed": 2, "inserted": 0, "updated": 1, "deleted": 1,
         }  # fmt: skip
     else:
-        assert [line[9:] for line in said.err.splitlines()] == [
+        assert [line[9:] for line in message.err.splitlines()] == [
             "kinds is running",
             "kinds: all keys touched, 2 rows computed, 2 inserted in 1.0 s",
             "kinds: 3 keys touched, 2 rows computed, 1 updated, 1 deleted in 1.0 s",

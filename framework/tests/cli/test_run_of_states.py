@@ -56,13 +56,13 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
         progress.handle(event)
     progress.show_end()
     progress.console.file.close()
-    said = capfd.readouterr()
+    message = capfd.readouterr()
     if as_json:
-        lines = {event["event"]: event for event in map(json.loads, said.out.splitlines())}
+        lines = {event["event"]: event for event in map(json.loads, message.out.splitlines())}
         assert lines["ended"]["expired"] == [{"operator": "stateful", "models": ["model.visits"], "rows": 4}]
         assert (lines["restored"]["bytes"], lines["restored"]["seconds"]) == (81_400_000, 1.5)
     else:
-        assert [line[9:] for line in said.err.splitlines()] == [
+        assert [line[9:] for line in message.err.splitlines()] == [
             "visits is running",
             "visits: state of 81.4 MB loaded in 1.5 s, all stores together",
             "visits: 10 rows in 1.0 s, 10/s, 3 keys of state expired",

@@ -68,7 +68,7 @@ def project(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def problems(root: Path) -> Sequence[tuple[str, str, str]]:
+def errors(root: Path) -> Sequence[tuple[str, str, str]]:
     try:
         diagnostics = compile_project(root, use_cache=False).diagnostics
     except MillstreamError as error:
@@ -93,7 +93,7 @@ def test_schemas(tmp_path: Path, format_: str, suffix: str, schema: str, reason:
     if format_ == "protobuf":
         topic = topic.replace("}", ", message: R}")
     root = project(tmp_path, {"models/s.yml": topic, f"schemas/x.{suffix}": schema})
-    ((code, location, message),) = problems(root)
+    ((code, location, message),) = errors(root)
     assert (code, location.rpartition(":")[0]) == ("MS123", "models/s.yml:4")
     assert reason in message
 
@@ -109,7 +109,7 @@ def doubling(select: str, first: str) -> dict[str, str]:
 
 def test_a_struct_with_the_one_before_twice(tmp_path: Path) -> None:
     root = project(tmp_path, doubling("select id, struct(x, x as y) as x", "struct(id as x, id as y)"))
-    first, *_ = problems(root)
+    first, *_ = errors(root)
     assert first == ("MS407", "models/m13.sql:2:12", "the type has more than 20,000 fields within fields")
 
 
@@ -126,18 +126,18 @@ def test_conditions_over_columns_that_are_computed_from_the_one_before(tmp_path:
 def test_keys_of_toml(tmp_path: Path) -> None:
     settings = f'[tool.millstream]\nname = "p"\n[tool.millstream.vars]\n{".".join("a" * 3000)} = 1\n'
     root = project(tmp_path, {"pyproject.toml": settings})
-    assert problems(root) == [("MS104", "pyproject.toml:4:1", "lists or tables are nested too deeply")]
+    assert errors(root) == [("MS104", "pyproject.toml:4:1", "lists or tables are nested too deeply")]
 
 
 def test_a_tag_of_yaml_is_one_error(tmp_path: Path) -> None:
     root = project(
         tmp_path, {"models/m.yml": "models:\n  - {name: !!python/name:os.system , tags: !!set {a}}\n"}
     )
-    assert problems(root) == [("MS105", "models/m.yml:2:12", "tag !!python/name:os.system is not allowed")]
+    assert errors(root) == [("MS105", "models/m.yml:2:12", "tag !!python/name:os.system is not allowed")]
 
 
 @pytest.mark.parametrize(("line", "code"), [("k{}: 1\n", "MS106"), ("version: {}\n", "MS111")])
 def test_many_wrong_keys(tmp_path: Path, line: str, code: str) -> None:
     root = project(tmp_path, {"models/m.yml": "".join(map(line.format, range(3000)))})
-    assert {diagnostic[0] for diagnostic in problems(root)} >= {code}
-    assert len(problems(root)) <= 1001
+    assert {diagnostic[0] for diagnostic in errors(root)} >= {code}
+    assert len(errors(root)) <= 1001

@@ -62,9 +62,9 @@ def test_depth_limits_ancestors_and_descendants():
 
 
 def test_a_cycle_is_shown_as_a_path_with_files_at_the_ref():
-    places = {("model.a", "model.b"): Location("models/a.sql", 3, 8, 20)}
+    positions = {("model.a", "model.b"): Location("models/a.sql", 3, 8, 20)}
     nodes = models({"a": ["b"], "b": ["a"], "c": []})
-    (diagnostic,) = find_cycles(nodes, lambda child, parent: places.get((child, parent)))
+    (diagnostic,) = find_cycles(nodes, lambda child, parent: positions.get((child, parent)))
     assert diagnostic.code == "MS501"
     assert "model.a (models/a.sql) → model.b (models/b.sql) → model.a" in diagnostic.message
     assert diagnostic.location == Location("models/a.sql", 3, 8, 20)

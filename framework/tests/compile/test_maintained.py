@@ -132,17 +132,17 @@ def test_a_view_that_aggregates_tables_should_be_a_table(tmp_path, view):
         + f"select o.user_id from {ORDER} as o join {{{{ ref('v') }}}} as v on v.type = o.type"
     )
 
-    def problems(sql):
+    def errors(sql):
         root = tmp_path / sql[:9].strip("{ ")
         project(root, {"orders": ORDERS, "visits": VISITS, "v": sql, "m": reader})
         return [
             diagnostic for diagnostic in compile_project(root).diagnostics if diagnostic.severity == "error"
         ]
 
-    (diagnostic,) = problems(view)
+    (diagnostic,) = errors(view)
     assert diagnostic.code in {"MS510", "MS511"}
     assert diagnostic.help.startswith("make this view a table, config(materialized='table', unique_key=…)")
-    assert problems(config("type") + view) == []
+    assert errors(config("type") + view) == []
 
 
 WEIGHTS = config("type")
@@ -250,14 +250,14 @@ def test_a_column_of_unknown_type_is_refused_until_it_is_cast(tmp_path):
         f"(select user_id, amount, amount + 1 as more from {ORDER}) unpivot (n for name in (amount, more))"
     )
     options = config(["user_id", "name"], ", refresh='full'")
-    problems = compile_project(
+    errors = compile_project(
         compiled(tmp_path, f"{options} select user_id, name, n from {columns}")
     ).diagnostics
-    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.path) for diagnostic in problems] == [
+    assert [(diagnostic.code, diagnostic.severity, diagnostic.location.path) for diagnostic in errors] == [
         ("MS414", "error", "models/m.sql"),
         ("MS414", "error", "models/m.sql"),
         ("MS414", "error", "models/m.sql"),
     ]
-    assert "write cast(name as …)" in problems[1].help
+    assert "write cast(name as …)" in errors[1].help
     cast = "cast(user_id as string) as user_id, cast(name as string) as name, cast(n as int) as n"
     assert not compile_project(compiled(tmp_path, f"{options} select {cast} from {columns}")).diagnostics

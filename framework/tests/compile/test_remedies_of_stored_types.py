@@ -42,7 +42,7 @@ COLUMNS = {
     within.format(value): of(type_) for value, type_ in VALUES.items() for within, of in WITHIN.items()
 }
 COLUMNS |= {"array()": Array(NULL), "map()": Map(NULL, NULL)}
-PLACES = {
+CONFIGS = {
     "table": "materialized='table', unique_key='user_id'",
     "json": "materialized='sink', key='user_id'",
     "xml": "materialized='sink', key='user_id', format='xml'",
@@ -51,21 +51,21 @@ PLACES = {
 
 
 def compiled(root, destination, column):
-    config = f"{{{{ config({PLACES[destination]}) }}}}\n"
+    config = f"{{{{ config({CONFIGS[destination]}) }}}}\n"
     return compile_project(
         project(root, {"m": f"{config}select user_id,\n  {column} as v\nfrom {EVENTS}"})
     ).diagnostics
 
 
-@pytest.mark.parametrize("destination", PLACES)
+@pytest.mark.parametrize("destination", CONFIGS)
 def test_columns_that_can_not_be_written_are_refused_where_they_are_computed(tmp_path, destination):
     """And the cast of the remedy works."""
     refused = set()
     for column in COLUMNS:
-        problems = compiled(tmp_path, destination, column)
-        if not problems:
+        errors = compiled(tmp_path, destination, column)
+        if not errors:
             continue
-        (diagnostic,) = problems
+        (diagnostic,) = errors
         location = diagnostic.location
         assert (diagnostic.code, location.path, location.line, location.column) == (
             "MS697",
@@ -105,8 +105,8 @@ def test_columns_in_postgres_are_refused_as_well(tmp_path):
 
 
 def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
-    orders = f"{{{{ config({PLACES['table']}) }}}} select user_id, type, at from {EVENTS}"
-    m = f"{{{{ config({PLACES['table']}) }}}} select user_id, max(at) - min(at) as v from {{{{ ref('orders') }}}} group by user_id"
+    orders = f"{{{{ config({CONFIGS['table']}) }}}} select user_id, type, at from {EVENTS}"
+    m = f"{{{{ config({CONFIGS['table']}) }}}} select user_id, max(at) - min(at) as v from {{{{ ref('orders') }}}} group by user_id"
     (diagnostic,) = compile_project(project(tmp_path, {"orders": orders, "m": m})).diagnostics
     assert (diagnostic.code, diagnostic.location.path) == ("MS697", "models/m.sql")
 
@@ -123,7 +123,7 @@ def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
 def test_an_interval_of_another_model_is_reported_at_what_the_model_declares(
     tmp_path, sql, under, wrong, right
 ):
-    config = f"{{{{ config({PLACES['table']}) }}}}\n"
+    config = f"{{{{ config({CONFIGS['table']}) }}}}\n"
     v = f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"
     union = "interval 1 day" if "union" in sql else "1"
     root = project(tmp_path, {"v": v, "m": config + sql.replace(", 1,", f", {union},")})
@@ -139,7 +139,7 @@ def test_an_interval_of_another_model_is_reported_at_what_the_model_declares(
 def test_views_can_have_intervals(tmp_path):
     models = {"v": f"select user_id, at - timestamp'2026-01-01 00:00:00' as d, at from {EVENTS}"}
     models["m"] = (
-        f"{{{{ config({PLACES['table']}) }}}} select user_id, at from {{{{ ref('v') }}}} where d > interval 1 day"
+        f"{{{{ config({CONFIGS['table']}) }}}} select user_id, at from {{{{ ref('v') }}}} where d > interval 1 day"
     )
     assert compile_project(project(tmp_path, models)).diagnostics == ()
 

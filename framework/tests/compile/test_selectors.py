@@ -457,8 +457,8 @@ def test_yaml_brings_no_tests_unless_the_caller_asks():
     ],
 )
 def test_yaml_mistakes_are_located_and_name_their_selector(definition, code, path, words):
-    places = {path: Location("selectors.yml", 7, 5, 9)}
-    context = SelectionContext(locate=places.get)
+    positions = {path: Location("selectors.yml", 7, 5, 9)}
+    context = SelectionContext(locate=positions.get)
     (diagnostic,) = check_selectors({"s": definition}, context)
     assert (diagnostic.code, diagnostic.location) == (code, Location("selectors.yml", 7, 5, 9))
     assert diagnostic.message.startswith("selector 's': ")

@@ -34,7 +34,7 @@ def project(tmp_path, monkeypatch):
     return write
 
 
-def problems(run):
+def errors(run):
     return [
         (diagnostic["code"], diagnostic["message"])
         for diagnostic in run("compile", "--output", "json").json["diagnostics"]
@@ -47,7 +47,7 @@ def test_a_schema_file(run, project):
         "JSON", object_({"a": STRING}, required=["a"], **CLOSED), "BACKWARD", "schema='schemas/orders.json'",
         columns="coalesce(a, '') as a, coalesce(b, '') as b", **{"schemas/orders.json": wider},
     )  # fmt: skip
-    ((code, message),) = problems(run)
+    ((code, message),) = errors(run)
     assert code == "MS128"
     assert message.startswith(
         "its schema is not BACKWARD compatible with subject 'orders-value': field b: the "
@@ -58,7 +58,7 @@ def test_a_schema_file(run, project):
     # A cached model is checked again when the pins change.
     pins = root / "schemas/registry/orders-value.json"
     pins.write_text(pins.read_text().replace("BACKWARD", "NONE"))
-    assert problems(run) == []
+    assert errors(run) == []
 
 
 def test_a_derived_schema(run, project):
@@ -66,12 +66,12 @@ def test_a_derived_schema(run, project):
         field("a", ["null", "string"], default=None), field("b", ["null", "string"], default=None)
     )
     project("AVRO", derived.replace("Order", "orders"), "FULL", "format='avro'")
-    assert problems(run) == []
+    assert errors(run) == []
 
 
 def test_a_derived_schema_that_is_forbidden(run, project):
     project("AVRO", record(field("a", "string"), name="orders"), "FORWARD", "format='avro'")
-    ((code, message),) = problems(run)
+    ((code, message),) = errors(run)
     assert code == "MS128"
     assert message.endswith(
         "field a: it is string in the old schema, but null in the new one, so old readers can't read new records"
@@ -80,7 +80,7 @@ def test_a_derived_schema_that_is_forbidden(run, project):
 
 def test_another_type(run, project):
     project("JSON", object_({"a": INTEGER}), "BACKWARD", "format='avro'")
-    ((code, message),) = problems(run)
+    ((code, message),) = errors(run)
     assert (code, "it is avro, and the subject has JSON" in message) == ("MS128", True)
 
 
@@ -90,7 +90,7 @@ def test_pins_that_lack_what_they_refer_to(run, project):
     document = json.loads(pins.read_text())
     document["versions"][0]["references"] = [{"name": "shop.Money", "subject": "money", "version": 1}]
     pins.write_text(json.dumps(document))
-    ((code, message),) = problems(run)
+    ((code, message),) = errors(run)
     assert (code, "version 1 of subject 'money'" in message) == ("MS125", True)
 
 
@@ -103,6 +103,6 @@ def test_keys(run, project, tmp_path):
     )
     pins = Subject("orders-key", "FULL", (version_of(1, 8, "AVRO", '"int"'),))
     (tmp_path / "schemas/registry/orders-key.json").write_text(encode_subject(pins))
-    reported = problems(run)
+    reported = errors(run)
     assert {code for code, _ in reported} == {"MS128"}
     assert all("not FULL compatible with subject 'orders-key': " in message for _, message in reported)

@@ -43,7 +43,7 @@ def compiled(root):
     return project.manifest.nodes["model.orders"].materialization
 
 
-def problems(root):
+def errors(root):
     try:
         diagnostics = compile_project(root).diagnostics
     except MillstreamError as error:
@@ -183,7 +183,7 @@ def test_keys(sink):
     ],
 )  # fmt: skip
 def test_what_does_not_fit(sink, options, columns, pins, expected):
-    assert problems(sink(options, columns, **pins)) == expected
+    assert errors(sink(options, columns, **pins)) == expected
 
 
 def test_the_caret_is_at_the_option(sink, run):

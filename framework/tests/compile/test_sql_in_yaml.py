@@ -7,7 +7,7 @@ from millstream.compile import compile_project
 from millstream.queries.topology import read_catalog
 
 MODEL = "{{ config(materialized='sink') }} select user_id, amount, value from {{ source('shop', 'events') }}"
-PLACES = {
+FILES = {
     "from": (
         "models/sources.yml",
         "          - {name: value, type: double}\n          - {name: cents, type: bigint, from: SQL}\n",
@@ -35,7 +35,7 @@ SQL = {
 
 def written(root, location, sql):
     root = project(root, {"m": MODEL})
-    path, text = PLACES[location]
+    path, text = FILES[location]
     text = text.replace("SQL", '"' + sql + '"')
     file = root / path
     before = file.read_text() if file.exists() else ""
@@ -44,7 +44,7 @@ def written(root, location, sql):
     return root
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", FILES)
 def test_sql_in_yaml_is_a_template(tmp_path, location):
     root = written(tmp_path, location, SQL.get(location, "amount > {{ var('least', 7) }}"))
     compiled = compile_project(root, use_cache=False)
@@ -52,19 +52,19 @@ def test_sql_in_yaml_is_a_template(tmp_path, location):
     assert ("100" if location in SQL else "7") in str(read_catalog(compiled))
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", FILES)
 def test_what_is_wrong_in_it_is_found_at_its_line(tmp_path, location):
     sql = SQL.get(location, "amount > {{ var('least', 7) }}").replace("amount", "amuont")
     root = written(tmp_path, location, sql)
     (diagnostic,) = compile_project(root, use_cache=False).diagnostics
-    assert (diagnostic.location.path, "amuont" in diagnostic.message) == (PLACES[location][0], True), (
+    assert (diagnostic.location.path, "amuont" in diagnostic.message) == (FILES[location][0], True), (
         diagnostic
     )
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", FILES)
 def test_a_variable_that_is_not_set_is_reported_once(tmp_path, location):
     root = written(tmp_path, location, "amount > {{ var('leats') }}")
     (diagnostic,) = compile_project(root, variables={"least": 7}, use_cache=False).diagnostics
-    assert (diagnostic.code, diagnostic.location.path) == ("MS205", PLACES[location][0])
+    assert (diagnostic.code, diagnostic.location.path) == ("MS205", FILES[location][0])
     assert diagnostic.help == "did you mean 'least'?"

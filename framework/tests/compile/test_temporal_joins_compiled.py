@@ -149,8 +149,8 @@ def test_what_else_is_refused(name, tmp_path):
             "as paid", "as paid, e.window"
         ),
     }[name]
-    problems = compile_project(written(tmp_path, sql, kept=versioned, counts=counts)).diagnostics
-    assert "MS686" in {diagnostic.code for diagnostic in problems if diagnostic.severity == "error"}
+    errors = compile_project(written(tmp_path, sql, kept=versioned, counts=counts)).diagnostics
+    assert "MS686" in {diagnostic.code for diagnostic in errors if diagnostic.severity == "error"}
 
 
 def test_an_aggregate_of_the_same_select_is_refused(tmp_path):

@@ -159,8 +159,8 @@ def test_what_is_no_time_of_a_version(name, tmp_path):
         r"\b[RP]\b", lambda match: NAMES[match.group()], f"select o.user_id, o.type from P as o {join}"
     )
     sql = config("") + text
-    problems = compile_project(versioned(tmp_path, m=sql, t=TABLE)).diagnostics
-    assert [(diagnostic.code, diagnostic.message) for diagnostic in problems] == [(code, message)]
+    errors = compile_project(versioned(tmp_path, m=sql, t=TABLE)).diagnostics
+    assert [(diagnostic.code, diagnostic.message) for diagnostic in errors] == [(code, message)]
 
 
 EDITS = {

@@ -201,12 +201,12 @@ class Handovers:
         """Repeat a command until it succeeds; a run that was killed starts again afterwards."""
         for _ in range(3):
             process = self.command(arguments)
-            said, _ = process.communicate(timeout=PATIENCE)
+            message, _ = process.communicate(timeout=PATIENCE)
             if process.returncode == 0:
                 if self.run.process.poll() is not None:
                     self.start()
-                return said
-        raise AssertionError(said)
+                return message
+        raise AssertionError(message)
 
     def longest_gap(self, since, until):
         """Return the longest time between two commits of a table."""
@@ -283,12 +283,12 @@ def one_round(handovers, version, kind, step, dice):
             handovers.run.kill(with_children=True)
             killed = True
         command.communicate(timeout=PATIENCE)
-    said = handovers.until_done(APPLY)
+    message = handovers.until_done(APPLY)
     took = time.time() - began
     handovers.run.go_on(2 * TRIGGER)
     if kind == "nothing":
         say(f"round {version}: applied in {took:.1f} s")
-        assert "while the project runs" in said, said
+        assert "while the project runs" in message, message
         handovers.gaps.append((handovers.longest_gap(began, time.time()), usual))
     handovers.traffic.pause()
     return killed

@@ -44,9 +44,9 @@ def test_functions_log_in_workers(tmp_path, broker):
             run.until("batch")
         finally:
             code = run.stop()
-        said = [*run.said, *iter(run.lines.get, "")]
-    assert code == 0, said[-5:]
-    events = [json.loads(line) for line in said if '"event": "log"' in line]
+        message = [*run.output, *iter(run.lines.get, "")]
+    assert code == 0, message[-5:]
+    events = [json.loads(line) for line in message if '"event": "log"' in line]
     functions = sorted((event["message"], event["models"]) for event in events if "function" in event)
     assert functions == [("value 20.0", ["checked_events"]), ("value 30.0", ["checked_events"])]
     assert all(event["topic"] == "events" for event in events)

@@ -195,7 +195,7 @@ def test_nothing_is_lost_and_memory_does_not_grow(shop):
         finally:
             code = run.stop()
             if code:
-                say("".join([*run.said, *iter(run.lines.get, "")][-3:]))
+                say("".join([*run.output, *iter(run.lines.get, "")][-3:]))
         assert code == 0
         say(f"{traffic.count:,} records; memory {watch.grown():.2f} times that before the middle")
         succeed(shop.root, "build")

@@ -30,8 +30,8 @@ class Project:
     def __init__(self, models: dict[str, str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             compiled = compile_project(write(Path(folder), models), use_cache=False)
-        self.problems = [d for d in compiled.diagnostics if d.severity == "error"]
-        if not self.problems:
+        self.diagnostics = [d for d in compiled.diagnostics if d.severity == "error"]
+        if not self.diagnostics:
             self.sql = {id_.removeprefix("model."): text for id_, text in compiled.sql.items()}
             self.catalog = read_catalog(compiled)
             self.plan: Plan = written_plan(self.catalog)
@@ -121,9 +121,9 @@ def _collected(spark, queries: list[tuple[str, str]], ctes: str = "") -> Rows:
 
 def differences(expected: Rows, actual: Rows, plan: Plan) -> str:
     """Say which rows differ, and under which plan; nothing where none do."""
-    said = [
+    message = [
         f"{name}: missing {dict(list((rows - actual[name]).items())[:5])}, extra {dict(list((actual[name] - rows).items())[:5])}"
         for name, rows in expected.items()
         if rows != actual[name]
     ]
-    return "\n".join([*said, plan_text(plan)]) if said else ""
+    return "\n".join([*message, plan_text(plan)]) if message else ""

@@ -261,8 +261,8 @@ class Mixed:
             ["", "", "materialized='sink', key='k'", "materialized='table', unique_key='k'"]
         )
         more = self.random.choice(["", "", "emit='on_close'", "dedupe={'keys': ['k'], 'within': '1 hour'}"])
-        said = ", ".join(filter(None, (kind, more)))
-        return (f"{{{{ config({said}) }}}} " if said else "") + self.select(relations, 2)
+        message = ", ".join(filter(None, (kind, more)))
+        return (f"{{{{ config({message}) }}}} " if message else "") + self.select(relations, 2)
 
     def relation(self, relations: list[str], depth: int) -> str:
         """Return a relation with the columns k, n and t."""

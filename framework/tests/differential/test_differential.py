@@ -60,32 +60,32 @@ def check(spark, seed: int, *, each_rule: bool) -> str:
     """Return what differs for one project."""
     models = project(seed)
     compiled = Project(models)
-    assert not compiled.problems, (seed, models, [d.message for d in compiled.problems])
+    assert not compiled.diagnostics, (seed, models, [d.message for d in compiled.diagnostics])
     prepare(spark, data(seed))
     expected = as_written(spark, compiled)
-    if said := differences(expected, by_plan(spark, compiled.plan), compiled.plan):
-        return f"as written: {said}"
+    if message := differences(expected, by_plan(spark, compiled.plan), compiled.plan):
+        return f"as written: {message}"
     rules = [list(NAMES), "all", *([name] for name in NAMES if each_rule)]
     for names in rules:
         optimized = optimize_plan(compiled.plan, select_rules(names))
         if optimized.steps and (
-            said := differences(expected, by_plan(spark, optimized.plan), optimized.plan)
+            message := differences(expected, by_plan(spark, optimized.plan), optimized.plan)
         ):
             steps = ", ".join(dict.fromkeys(step.rule for step in optimized.steps))
-            return f"with {names} ({steps}): {said}\n{models}"
+            return f"with {names} ({steps}): {message}\n{models}"
     return ""
 
 
 @pytest.mark.long
 def test_a_few_projects(spark):
-    assert [said for seed in range(4) if (said := check(spark, seed, each_rule=False))] == []
+    assert [message for seed in range(4) if (message := check(spark, seed, each_rule=False))] == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, PROJECTS, _BATCH))
 def test_projects(spark, first):
     differing = {seed: check(spark, seed, each_rule=seed % 10 == 0) for seed in range(first, first + _BATCH)}
-    assert {seed: said for seed, said in differing.items() if said} == {}
+    assert {seed: message for seed, message in differing.items() if message} == {}
 
 
 def test_a_wrong_rule_would_be_found(spark):

@@ -90,15 +90,15 @@ class Names:
 def check(spark, sql: str) -> str | None:
     """Return what differs for one SELECT, an empty text for nothing; None if Millstream refuses it."""
     compiled = Project({"m": "{{ config(materialized='view') }} " + sql})
-    if compiled.problems:
+    if compiled.diagnostics:
         return None
     expected = as_written(spark, compiled)
     for name, plan in (
         ("as written", compiled.plan),
         ("all", optimize_plan(compiled.plan, select_rules(list(NAMES))).plan),
     ):
-        if said := differences(expected, by_plan(spark, plan), plan):
-            return f"{name}: {said}\n{sql}"
+        if message := differences(expected, by_plan(spark, plan), plan):
+            return f"{name}: {message}\n{sql}"
     return ""
 
 

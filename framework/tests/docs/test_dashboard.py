@@ -177,5 +177,5 @@ def test_grafana_finds_no_variables_in_texts_of_users(project, dashboard):
 
 def test_panels_say_when_they_have_no_data(project, dashboard):
     empty = {panel.title for panels in panels_of(project).values() for panel in panels if panel.empty}
-    said = {panel["title"] for panel in dashboard["panels"] if "No data " in panel.get("description", "")}
-    assert empty == said
+    message = {panel["title"] for panel in dashboard["panels"] if "No data " in panel.get("description", "")}
+    assert empty == message

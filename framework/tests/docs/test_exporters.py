@@ -87,7 +87,7 @@ def test_names_of_formats_stay_what_they_are(registered):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("", "failed: AttributeError: module 'other' has no attribute 'write'"),
         ("import nothing_such", "failed: ModuleNotFoundError: No module named 'nothing_such'"),
@@ -95,7 +95,9 @@ def test_names_of_formats_stay_what_they_are(registered):
         ("def write(project): return b'x'", "returned bytes, not a text"),
     ],
 )
-def test_an_exporter_that_fails_is_named(registered, code, said):
+def test_an_exporter_that_fails_is_named(registered, code, message):
     registered("mine = other:write", code)
-    with pytest.raises(MillstreamError, match=re.escape(f"MS713: the exporter 'mine' (other:write) {said}")):
+    with pytest.raises(
+        MillstreamError, match=re.escape(f"MS713: the exporter 'mine' (other:write) {message}")
+    ):
         write_document("mine", ExportedProject("p", "t", "1", {}, None))

@@ -56,14 +56,14 @@ def shop(tmp_path, monkeypatch):
 
 def test_asyncapi(run, shop):
     messages = run("docs", "generate", "--format", "asyncapi").json["components"]["messages"]
-    said = {
+    words = {
         name.rpartition("_")[2]: {
             key: value for key, value in message.items() if key.startswith("x-") or key == "contentType"
         }
         for name, message in messages.items()
     }
     avro, long = "application/vnd.apache.avro", "application/octet-stream"
-    assert said == {
+    assert words == {
         "orders": {
             "contentType": avro, "x-schema-subject": "orders-value",
             "x-key-content-type": avro, "x-key-schema-subject": "numbers",
@@ -90,10 +90,10 @@ def test_asyncapi(run, shop):
 
 def test_explain(run, shop):
     text = " ".join(run("explain", "--format", "mermaid").out.split())
-    for said in (
+    for words in (
         "sink bills by id in avro (confluent), keys in avro (confluent) (append)", "decode avro (confluent): id",
         "sink parcels in protobuf (confluent) (append)", "decode avro: id",
         "sink rows by id in csv (append)", "decode csv (delimiter",
         "sink events by id (append)",
     ):  # fmt: skip
-        assert said in text
+        assert words in text

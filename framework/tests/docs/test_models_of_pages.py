@@ -49,7 +49,7 @@ def check_unit_tests(root):
         for unit in session.main.project.unit_tests:
             diagnostics = [
                 f"{diagnostic.code} {diagnostic.message} {diagnostic.location}"
-                for diagnostic in session.judge(unit).problems
+                for diagnostic in session.judge(unit).diagnostics
             ]
             assert (unit.name, diagnostics) == (unit.name, [])
     finally:

@@ -28,7 +28,7 @@ def test_a_command_of_the_page(command: str, tmp_path: Path, monkeypatch: pytest
     words = shlex.split(command.partition(" > ")[0])
     result = CliRunner().invoke(millstream, words)
     assert (result.exit_code, result.stderr) == (0, "")
-    places = [words[words.index("--to") + 1]] if "--to" in words else []
-    places += ["target/docs/index.html"] if words == ["docs", "generate"] else []
-    assert all((tmp_path / path).is_file() for path in places)
+    positions = [words[words.index("--to") + 1]] if "--to" in words else []
+    positions += ["target/docs/index.html"] if words == ["docs", "generate"] else []
+    assert all((tmp_path / path).is_file() for path in positions)
     assert result.stdout

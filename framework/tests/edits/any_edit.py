@@ -211,11 +211,11 @@ def _macro(text: str, random: Random) -> str | None:
 # -- YAML, JSON and TOML: any value
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _positions(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, nested in items:
         yield (*path, key)
-        yield from _places(nested, (*path, key))
+        yield from _positions(nested, (*path, key))
 
 
 _VALUES: dict[str, list[Any]] = {
@@ -283,7 +283,7 @@ def _kind(path: tuple[Any, ...], value: dict[str, Any]) -> str:
 
 def _changed(value: Any, random: Random) -> bool:
     """Change, remove or add a value anywhere; return whether one was."""
-    paths = [path for path in _places(value) if path[-1] != "version"]
+    paths = [path for path in _positions(value) if path[-1] != "version"]
     if not paths:
         return False
     path = random.choice(paths)
@@ -348,8 +348,8 @@ def _profiles(text: str, random: Random) -> str | None:
 
 def _toml(text: str, random: Random) -> str | None:
     lines = text.splitlines()
-    places = [n for n, line in enumerate(lines) if re.match(r"zz_|unbounded|owner", line)]
-    index = random.choice(places)
+    positions = [n for n, line in enumerate(lines) if re.match(r"zz_|unbounded|owner", line)]
+    index = random.choice(positions)
     key, _, written = lines[index].partition(" = ")
     value = tomllib.loads(f"x = {written}")["x"]
     match random.choice(["value", "remove", "add", "comment"]):

@@ -9,7 +9,7 @@ from edits import corpus
 from edits.files import FILES, UNSEEN
 from edits.projects import EDITS, EFFECTS, IMPORTED
 from edits.test_edited_states import OTHERS, PROFILES, half
-from support.runs import built, create_topics, job_of, problems, received, send, statuses, table_rows
+from support.runs import built, create_topics, errors, job_of, received, send, statuses, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
@@ -96,7 +96,7 @@ def test_what_goes_on_and_what_is_rebuilt_has_the_rows_of_a_fresh_run(tmp_path, 
         refused = {result.id for result in results.results if result.status in {"error", "skipped"}}
         wrong = [e.name for e in edits if (e.verdict == "same") == (f"model.{e.model}" in refused)]
         assert wrong == []
-        assert {diagnostic.code for diagnostic in problems(events)} <= {"MS870", "MS871", "MS880"}
+        assert {diagnostic.code for diagnostic in errors(events)} <= {"MS870", "MS871", "MS880"}
 
         after = models_in(compile_project(shop.root))
         assert running(shop) == {id_: (before if id_ in refused else after)[id_] for id_ in after}

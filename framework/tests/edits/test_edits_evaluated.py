@@ -94,8 +94,8 @@ def changed_models(before, after):
 
 def topology(folder, project):
     compiled = compile_project(written(folder, files(project)), use_cache=False)
-    problems = [d.message for d in compiled.diagnostics if d.severity == "error"]
-    return None if problems else compiled_topology(compiled)
+    errors = [d.message for d in compiled.diagnostics if d.severity == "error"]
+    return None if errors else compiled_topology(compiled)
 
 
 def verdicts(before, after):
@@ -132,7 +132,7 @@ class Tally:
         if old is None or new is None:
             self.refused += 1
             return
-        said = verdicts(old, new)
+        message = verdicts(old, new)
         if "firsts" in before and not {"firsts", "united"}.intersection(changed_models(before, after)):
             kind, less = less_strict("firsts", in_one_query(old), in_one_query(new))
             self.copied[kind] += 1
@@ -141,15 +141,15 @@ class Tally:
         pairs = [(was.rows(rows), now.rows(rows)) for rows in inputs(Random(seed))]
         equal = True
         for table, model in before.items():
-            if model.stored == "table" and table in said:
+            if model.stored == "table" and table in message:
                 columns = [c for c in model.columns if c in after[table].columns]
                 differs = any(bag(a[table], columns) != bag(b[table], columns) for a, b in pairs)
                 equal = equal and not differs and len(columns) == len(model.columns)
-                self.seen[said[table], "differs" if differs else "equal"] += 1
-                if differs and said[table] == "same":
+                self.seen[message[table], "differs" if differs else "equal"] += 1
+                if differs and message[table] == "same":
                     self.unsafe.append((seed, name, table, model.sql(), after[table].sql()))
         if equal:
-            self.strict[name, set(said.values()) <= {"same"}] += 1
+            self.strict[name, set(message.values()) <= {"same"}] += 1
 
     def report(self):
         names = sorted({name for name, _ in self.strict})

@@ -10,7 +10,7 @@ from edits.test_edited_projects import queries, succeeded, verdict_of
 from edits.test_edited_states import PROFILES
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from support.runs import built, create_topics, problems, send, table_rows
+from support.runs import built, create_topics, errors, send, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
@@ -153,7 +153,7 @@ def test_old_and_new_records_have_the_rows_of_a_fresh_build(tmp_path, first_spar
         results, events = built(shop.root, first_spark)
         refused = {result.id for result in results.results if result.status in {"error", "skipped"}}
         assert refused == {f"model.of_{name}" for name, case in formats.items() if case.verdict != "same"}
-        assert {diagnostic.code for diagnostic in problems(events)} <= {"MS870", "MS871", "MS880"}
+        assert {diagnostic.code for diagnostic in errors(events)} <= {"MS870", "MS871", "MS880"}
         succeeded(built(shop.root, first_spark, intent=Update(frozenset(refused)))[0])
         succeeded(built(shop.root, first_spark, target="fresh")[0])
         for name in formats:

@@ -31,8 +31,8 @@ def quick(first_spark):
 def queries_of(folder, sqls, target):
     """Return the query of each SQL, and how it runs."""
     for number, sql in enumerate(sqls):
-        run, problems = attempted(project(folder / f"{target}{number}", {"m": sql}), target)
-        assert run is not None, (sql, problems)
+        run, errors = attempted(project(folder / f"{target}{number}", {"m": sql}), target)
+        assert run is not None, (sql, errors)
         yield run, run.query_of("m")
 
 

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 from deltalake import DeltaTable
 from example.generated import ROOT
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.shops import minute
 from support.spark import SPARK_WARNINGS
 
@@ -51,7 +51,7 @@ def test_rows_are_appended_once_and_readers_get_the_rows_that_tests_let_through(
     assert [row["events"] for row in table_rows(shop.root, "model.counts")] == [3]
     shop.send(minute(2), minute(3))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert ids(shop) == [1, 1, 2, 2]
     assert [row["events"] for row in table_rows(shop.root, "model.counts")] == [4]
     built(shop.root, first_spark, intent=FullRefresh())
@@ -82,7 +82,7 @@ def test_files_are_in_a_folder_for_each_day(shop, first_spark):
     shop.model("raw", configured(partition_by="kind"))
     shop.send(minute(3))
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert (diagnostic.code, diagnostic.message) == (
         "MS866",
         "the table 'raw' is partitioned by day, but by kind in the model",
@@ -100,7 +100,7 @@ def test_an_added_column_and_another_filter_are_applied(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("raw", RAW.replace("select id", "select id, value * 2 as doubled"))
     _, events = built(shop.root, first_spark, intent=Update(frozenset({"model.raw"})))
-    assert problems(events) == []
+    assert errors(events) == []
     assert [row["doubled"] for row in table_rows(shop.root, "model.raw")] == [2.0, 2.0, 2.0]
     shop.model("raw", RAW + " where id > 1")
     built(shop.root, first_spark, intent=Update(frozenset({"model.raw"})))

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 from support.postgres import rows
-from support.runs import built, job_of, problems, statuses, table_rows
+from support.runs import built, errors, job_of, statuses, table_rows
 from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
@@ -57,7 +57,7 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
     # The version that wrote it goes on; the newer one does not.
     results, events = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error"}
-    assert [diagnostic.code for diagnostic in problems(events)] == ["MS870"]
+    assert [diagnostic.code for diagnostic in errors(events)] == ["MS870"]
     shop.model("totals", TOTALS)
     built(shop.root, first_spark)
     assert totals(shop) == {"a": (6.0, 3), "b": (1.0, 1)}
@@ -73,17 +73,17 @@ def test_rows_that_differ_where_the_edit_changes_nothing_are_not_swapped(shop, f
     shop.model("totals", MOST.replace("count(*)", "count(*) + 1"))
     results, events = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "error"}
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS886"
     assert "2 have different values" in diagnostic.message
     assert {note.message for note in diagnostic.notes} == {"user 'a': events 2 → 3", "user 'b': events 1 → 2"}
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
     # Asked again, it says so again; accepted, it is swapped.
     _, events = built(shop.root, first_spark, intent=ANY)
-    assert [diagnostic.code for diagnostic in problems(events)] == ["MS886"]
+    assert [diagnostic.code for diagnostic in errors(events)] == ["MS886"]
     accepted = Apply(ANY.untouched, accept_differences=True)
     results, events = built(shop.root, first_spark, intent=accepted)
-    assert [diagnostic.message for diagnostic in problems(events)] == []
+    assert [diagnostic.message for diagnostic in errors(events)] == []
     assert statuses(results) == {"totals": "success"}
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 2)}
 
@@ -120,7 +120,7 @@ def test_a_table_over_tables_whose_column_gets_another_type_is_rebuilt_with_what
     built(shop.root, first_spark)
     shop.model("users", over % ("events", "events, count(*) + 0.5 as users", "totals"))
     results, events = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(events)
+    assert not errors(events)
     assert statuses(results) == dict.fromkeys(("totals", "users", "most"), "success")
     half = Decimal("1.5")
     stored = [(row["events"], row["users"]) for row in table_rows(shop.root, "model.users")]
@@ -147,7 +147,7 @@ def test_tables_over_a_table_with_a_renamed_column_go_on_after_apply_and_after_a
     shop.model("amounts", over % "sum(price) as total")
     shop.send(event(3, value=4.0))
     results, events = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(events)
+    assert not errors(events)
     assert statuses(results) == dict.fromkeys(("events_of", "amounts", "counts"), "success")
     assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 9.0}]
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 3}]
@@ -156,7 +156,7 @@ def test_tables_over_a_table_with_a_renamed_column_go_on_after_apply_and_after_a
     shop.model("amounts", over % "sum(amount) as total")
     shop.send(event(4, value=5.0))
     _, events = built(shop.root, first_spark)
-    assert not problems(events)
+    assert not errors(events)
     assert table_rows(shop.root, "model.amounts") == [{"one": 1, "total": 14.0}]
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
 
@@ -179,11 +179,11 @@ def test_tables_over_a_table_with_a_column_of_another_type_are_rebuilt_even_if_t
     shop.model("events_of", stored.replace("value as amount", "cast(value as int) as amount"))
     shop.send(event(3, value=4.0))
     results, events = built(shop.root, first_spark, intent=Apply({}))
-    assert not problems(events)
+    assert not errors(events)
     assert statuses(results) == dict.fromkeys(("events_of", "counts"), "success")
     shop.send(event(4, value=5.0))
     _, events = built(shop.root, first_spark)
-    assert not problems(events)
+    assert not errors(events)
     assert table_rows(shop.root, "model.counts") == [{"one": 1, "n": 4}]
 
 

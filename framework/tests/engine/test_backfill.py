@@ -10,7 +10,7 @@ from inspect import cleandoc
 from pathlib import Path
 
 import pytest
-from support.runs import built, headers, problems, received, table_rows
+from support.runs import built, errors, headers, received, table_rows
 from support.shops import SHARE
 from support.spark import SPARK_WARNINGS
 
@@ -47,7 +47,7 @@ def test_a_new_sink_gets_what_was_there_before_and_what_comes_once(shop, first_s
     shop.send(*events(1000, 1200))
     shop.model("kinds", KINDS)
     _, reported = built(shop.root, first_spark)
-    assert (problems(reported), warnings(reported)) == ([], [])
+    assert (errors(reported), warnings(reported)) == ([], [])
     assert ids(shop, "plain") == dict.fromkeys(range(1200), 1)
     assert sorted((row["id"], row["kind"]) for row in shop.values("kinds")) == sorted(few(0, 1200).items())
     assert headers(received(shop.bootstrap, "kinds")[0])["millstream.position"] == "events-0-0"
@@ -69,7 +69,7 @@ def test_a_new_partition_is_read_once(shop, first_spark):
     shop.send(*events(20, 60))
     shop.model("kinds", KINDS)
     _, reported = built(shop.root, first_spark)
-    assert problems(reported) == []
+    assert errors(reported) == []
     assert ids(shop, "kinds") == dict.fromkeys(few(0, 60), 1)
 
 
@@ -87,7 +87,7 @@ def test_a_new_table_has_the_rows_of_all_keys(shop, first_spark):
     shop.model("newest", LATEST.format(more=", kind"))
     shop.send(("0", {"id": 100, "kind": "last"}))
     _, reported = built(shop.root, first_spark)
-    assert (problems(reported), warnings(reported)) == ([], [])
+    assert (errors(reported), warnings(reported)) == ([], [])
     rows = {row["user"]: (row["id"], row["kind"]) for row in table_rows(shop.root, "model.newest")}
     assert rows == {"0": (100, "last"), **{str(n % 7): (n, f"k{n % 3}") for n in range(43, 49)}}
 
@@ -105,7 +105,7 @@ def test_changes_of_a_table_reach_a_new_model(shop, first_spark):
     shop.send(("b", {"id": 3, "value": 1.0}))
     shop.model("large", changes + " where total > 2")
     _, reported = built(shop.root, first_spark)
-    assert (problems(reported), warnings(reported)) == ([], [])
+    assert (errors(reported), warnings(reported)) == ([], [])
     newest = {record.key(): record.value() for record in received(shop.bootstrap, "large")}
     assert newest.pop(b"a", None) is None
     assert newest == {b"b": b'{"user":"b","total":4.0}'}
@@ -192,7 +192,7 @@ def test_a_build_that_is_killed_after_its_backfill_loses_nothing(shop, first_spa
     assert ended.returncode == -signal.SIGKILL
     assert ids(shop, "kinds") == dict.fromkeys(few(0, 1000), 1)
     _, reported = built(shop.root, first_spark)
-    assert problems(reported) == []
+    assert errors(reported) == []
     by_position = {headers(record)["millstream.position"]: json.loads(record.value())["id"]
                 for record in received(shop.bootstrap, "kinds")}  # fmt: skip
     assert sorted(by_position.values()) == [*few(0, 1100)]

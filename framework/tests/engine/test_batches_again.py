@@ -1,7 +1,7 @@
 """A batch that was stored, and killed before Spark knew, on Kafka, Spark and Delta."""
 
 import pytest
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -25,7 +25,7 @@ def test_a_batch_whose_rows_are_stored_and_that_is_run_again_ends(shop, first_sp
     for path in commits.iterdir():
         path.unlink()  # as if it had been killed before it wrote that
     _, events = built(shop.root, first_spark)
-    assert [diagnostic.message for diagnostic in problems(events)] == []
+    assert [diagnostic.message for diagnostic in errors(events)] == []
     assert table_rows(shop.root, "model.totals") == before
     shop.send(event(3, value=1.0))
     built(shop.root, first_spark)

@@ -11,9 +11,9 @@ from msgspec import structs
 from support.runs import (
     built,
     create_topics,
+    errors,
     headers,
     job_of,
-    problems,
     received,
     send,
     statuses,
@@ -40,7 +40,7 @@ def test_a_record_that_cannot_be_decoded_stops_its_models_and_says_where_it_is(s
     shop.send(*GOOD, ("c", "no JSON"))
     results, events = built(shop.root, first_spark)
     assert (results.failed, statuses(results)) == (True, {"plain": "error"})
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS862"
     assert diagnostic.message.startswith("plain: bad record: topic events, partition 0, offset 2: not JSON: ")
 
@@ -62,13 +62,13 @@ def test_records_that_cannot_be_decoded_are_dead_letters_as_they_were(shop, firs
     assert len(shop.values("plain")) == 2
     (letter,) = received(shop.bootstrap, "events.dead_letter")
     assert (letter.key(), letter.value()) == (b"c", b"no JSON")
-    said = headers(letter)
-    assert (said["millstream.topic"], said["millstream.partition"], said["millstream.offset"]) == (
+    message = headers(letter)
+    assert (message["millstream.topic"], message["millstream.partition"], message["millstream.offset"]) == (
         "events",
         "0",
         "2",
     )
-    assert said["millstream.reason"].startswith("not JSON: ")
+    assert message["millstream.reason"].startswith("not JSON: ")
 
 
 def test_a_function_that_fails_says_on_which_record_and_in_which_line(shop, first_spark):
@@ -76,7 +76,7 @@ def test_a_function_that_fails_says_on_which_record_and_in_which_line(shop, firs
     shop.model("shares", SINK + "select id, share(value) as share from {{ source('web', 'events') }}")
     shop.send(*GOOD)
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS861"
     assert diagnostic.message == (
         "shares: model shares, topic events, partition 0, offset 1: "
@@ -140,7 +140,7 @@ def test_records_have_the_time_of_a_column(shop, first_spark):
     )  # fmt: skip
     shop.send(("a", {"id": 1, "kind": "x", "at": "2026-01-02T03:04:05.678Z"}))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     (record,) = received(shop.bootstrap, "timed")
     assert record.timestamp()[1] == 1767323045678
     assert (record.key(), headers(record)["kind"]) == (b"1", "x")
@@ -189,7 +189,7 @@ def test_an_edit_that_its_state_does_not_fit_is_refused_until_it_is_built_anew(s
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(value)", "max(value)"))
     results, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert (statuses(results), diagnostic.code) == ({"totals": "error"}, "MS870")
     assert diagnostic.help == "rebuild it alongside the running version, then swap: millstream apply"
     built(shop.root, first_spark, intent=FullRefresh())
@@ -216,7 +216,7 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     results, events = built(
         shop.root, first_spark, intent=Update(accepted=AcceptedModels(stored=frozenset({"model.totals"})))
     )
-    assert (statuses(results), problems(events)) == ({"totals": "success"}, [])
+    assert (statuses(results), errors(events)) == ({"totals": "success"}, [])
     rows = {
         row["user"]: (row["total"], row["n"], row["newest"]) for row in table_rows(shop.root, "model.totals")
     }
@@ -238,7 +238,7 @@ def test_a_model_leaves_a_state_that_another_one_needs(shop, first_spark):
     (shop.root / "models/gone.sql").unlink()
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
     results, events = built(shop.root, first_spark)
-    assert (statuses(results), problems(events)) == ({"kept": "success"}, [])
+    assert (statuses(results), errors(events)) == ({"kept": "success"}, [])
     assert {row["user"]: row["n"] for row in table_rows(shop.root, "model.kept")} == before | {
         "b": before["b"] + 1
     }
@@ -250,7 +250,7 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("group by", "where kind = 'x' group by"))
     _, events = built(shop.root, first_spark)
-    assert problems(events)[0].code == "MS871"
+    assert errors(events)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
     built(shop.root, first_spark, intent=Update(accepted=AcceptedModels(mixed=frozenset({"model.totals"}))))
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
@@ -269,7 +269,7 @@ def test_what_reads_a_failed_model_is_skipped(shop, first_spark):
     shop.send(*GOOD)
     results, events = built(shop.root, first_spark)
     assert statuses(results) == {"totals": "error", "named": "skipped"}
-    assert problems(events)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
+    assert errors(events)[0].message.startswith("totals: model totals, user b: share(): ZeroDivisionError")
     assert next(result.message for result in results.results if result.id == "model.named") == (
         "it reads totals, which failed"
     )
@@ -304,7 +304,7 @@ def test_changes_of_a_table_are_read_as_they_come(shop, first_spark):
     )  # fmt: skip
     shop.send(*GOOD)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     newest = {record.key(): record.value() for record in received(shop.bootstrap, "large")}
     assert newest[b"a"] == b'{"user":"a","total":2.0}'
     assert newest.get(b"b") is None
@@ -327,7 +327,7 @@ def test_a_kafka_of_ones_own(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(*GOOD)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 0.0,
@@ -384,7 +384,7 @@ def test_a_build_can_wait_for_another_one(shop, first_spark):
 
         def tell(event):
             events.append(event)
-            if isinstance(event, SetupStep) and event.said.startswith("waiting until"):
+            if isinstance(event, SetupStep) and event.message.startswith("waiting until"):
                 other.stdin.close()
 
         build_models(
@@ -392,7 +392,7 @@ def test_a_build_can_wait_for_another_one(shop, first_spark):
         )
         assert other.wait() == 0
     assert f"(process {other.pid}, since " in next(
-        event.said for event in events if isinstance(event, SetupStep)
+        event.message for event in events if isinstance(event, SetupStep)
     )
     assert [event.result.status for event in events if isinstance(event, RunEnded)] == ["success"]
 
@@ -403,7 +403,7 @@ def test_a_checkpoint_of_another_project(shop, first_spark):
     record = shop.root / ".millstream/local/checkpoints/totals/millstream.json"
     record.write_text(record.read_text().replace('"project": "shop"', '"project": "other"'))
     _, events = built(shop.root, first_spark)
-    assert problems(events)[0].code == "MS869"
+    assert errors(events)[0].code == "MS869"
 
 
 def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
@@ -436,8 +436,8 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
     import psycopg
 
     monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    said = {name: getattr(postgres, name) for name in ("url", "username", "schema")}
-    shop.write("profiles.yml", POSTGRES.format(**said))
+    message = {name: getattr(postgres, name) for name in ("url", "username", "schema")}
+    shop.write("profiles.yml", POSTGRES.format(**message))
     shop.model("totals", TOTALS)
     shop.model(
         "named", SINK + "select e.id, t.total from {{ source('web', 'events') }} as e "
@@ -445,10 +445,10 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
     )  # fmt: skip
     shop.send(*GOOD)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     with psycopg.connect(
         postgres.url, user=postgres.username, password=postgres.password.reveal()
     ) as connection:
@@ -472,7 +472,7 @@ def test_what_a_kill_left_of_the_first_offsets_does_not_matter(shop, first_spark
     offsets.mkdir(parents=True)
     (offsets / ".0.a17ef0a6.tmp").write_text("v1")
     results, events = built(shop.root, first_spark)
-    assert (problems(events), statuses(results)) == ([], {"totals": "success"})
+    assert (errors(events), statuses(results)) == ([], {"totals": "success"})
 
 
 def test_where_another_version_would_have_begun_does_not_matter(shop, first_spark):
@@ -489,7 +489,7 @@ def test_where_another_version_would_have_begun_does_not_matter(shop, first_spar
         shutil.rmtree(spark / folder)
     shop.model("named", SINK + "select id, value from {{ source('more', 'others') }}")
     results, events = built(shop.root, first_spark)
-    assert (problems(events), statuses(results)) == ([], {"named": "success"})
+    assert (errors(events), statuses(results)) == ([], {"named": "success"})
     assert [row["id"] for row in shop.values("named")] == [1, 2]
 
 

@@ -4,7 +4,7 @@ import json
 from random import Random
 
 import pytest
-from support.runs import built, create_topics, job_of, problems, received, table_rows
+from support.runs import built, create_topics, errors, job_of, received, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from support.temporal import JOINED, START, TOPICS, Traffic
@@ -60,7 +60,7 @@ def test_each_order_has_the_price_of_its_time(shop, first_spark):
         if number == 3:
             traffic.end()
         _, events = built(shop.root, first_spark)
-        assert not problems(events), problems(events)
+        assert not errors(events), errors(events)
     expected = traffic.joined()
     joined = {row["id"]: row.get("price") for row in shop.values("joined") if row["id"] >= 0}
     assert joined == expected

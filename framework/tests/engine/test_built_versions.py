@@ -5,7 +5,7 @@ from collections import defaultdict
 import duckdb
 import pytest
 from confluent_kafka import Producer
-from support.runs import built, create_topics, problems, queue_record, table_rows
+from support.runs import built, create_topics, errors, queue_record, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from versions.history import START, history, timestamp, valid
@@ -122,7 +122,7 @@ def test_versions_of_a_reference_topic_are_joined_as_they_were_valid(shop, first
         rates += more_rates
         orders += more_orders
         _, events = built(shop.root, first_spark)
-        assert not problems(events), problems(events)
+        assert not errors(events), errors(events)
         assert stored(shop.root, "source.web.rates") == history(rates, 30)
         converted = {row["id"]: row["rate"] for row in table_rows(shop.root, "model.converted")}
         assert converted == {id_: valid(rates, currency, minute) for id_, currency, minute in orders}
@@ -163,7 +163,7 @@ def test_versions_of_events_and_of_a_table(shop, first_spark):
         shop.send(*rows, topic="changes")
         seen += rates
         _, events = built(shop.root, first_spark)
-        assert not problems(events), problems(events)
+        assert not errors(events), errors(events)
         assert stored(shop.root, "model.of_events") == history(seen)
         versions = table_rows(shop.root, "model.of_a_table")
         newest = {row["currency"]: row["rate"] for row in table_rows(shop.root, "model.newest")}

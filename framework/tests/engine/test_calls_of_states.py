@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.shops import SHARE
 from support.spark import SPARK_WARNINGS
 
@@ -37,7 +37,7 @@ def test_a_function_within_aggregates_is_called_once_for_each_row_that_they_want
     )  # fmt: skip
     shop.send(*ROWS)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 60.0, "most": 40.0, "n": 2}]
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.some")} == {
         "a": 10.0,
@@ -50,7 +50,7 @@ def failure(shop, first_spark):
     shop.write("macros/shares.py", SHARE)
     shop.send(*ROWS)
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS861"
     return diagnostic.message.partition(" (macros")[0]
 
@@ -103,12 +103,12 @@ def test_a_table_function_tells_its_model(shop, first_spark):
     )  # fmt: skip
     shop.send(*ROWS)
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert "model pieces: parts(): ZeroDivisionError" in diagnostic.message
     shop.model(
         "pieces", "{{ config(materialized='sink') }} select e.id, p.part "
         f"from {EVENTS} as e, lateral parts(e.value + 1) as p",
     )  # fmt: skip
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert sorted(row["part"] for row in shop.values("pieces")) == [0.2, 1 / 3, 1.0, 1.0, 3.0, 5.0]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from support.long import WAYS
-from support.runs import built, job_of, problems, table_rows
+from support.runs import built, errors, job_of, table_rows
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -108,8 +108,8 @@ def closed(length, slide=None):
 
 
 def project(shop, **target):
-    said = ", ".join(f"{name}: {value}" for name, value in target.items())
-    shop.write("profiles.yml", f"shop: {{target: local, outputs: {{local: {{master: 'local[2]', kafka: embedded, {said}}}}}}}")  # fmt: skip
+    message = ", ".join(f"{name}: {value}" for name, value in target.items())
+    shop.write("profiles.yml", f"shop: {{target: local, outputs: {{local: {{master: 'local[2]', kafka: embedded, {message}}}}}}}")  # fmt: skip
     shop.write("models/sources.yml", SOURCES)
     shop.write("models/tests.yml", TESTS)
     for name, sql in MODELS.items():
@@ -122,7 +122,7 @@ def build_all(shop, spark):
             *(("u", {"id": id_, "kind": kind, "value": value, "at": second(seconds).isoformat()}) for id_, kind, value, seconds in rows)
         )  # fmt: skip
         _, events = built(shop.root, spark)
-        assert problems(events) == []
+        assert errors(events) == []
 
 
 def newest(values, key):

@@ -2,7 +2,7 @@
 
 import pytest
 from support.console import consumed, produce
-from support.runs import built, create_topics, problems, table_rows
+from support.runs import built, create_topics, errors, table_rows
 from support.spark import SPARK_WARNINGS
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
@@ -49,7 +49,7 @@ def test_both_directions(shop, first_spark):
     for topic, records in (("orders", ORDERS), ("notes", NOTES), ("newest", NEWEST)):
         produce(shop.bootstrap, topic, records)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert sorted(table_rows(shop.root, "model.orders_copy"), key=lambda row: row["id"]) == [
         {"id": 1, "what": "Zürich € 𝄞", "n": -(2**31)},
         {"id": 2**63 - 1, "what": None, "n": None},

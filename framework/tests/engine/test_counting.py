@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.runs import built, headers, problems, received, table_rows
+from support.runs import built, errors, headers, received, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.results.results import FILE, write_results
@@ -86,7 +86,7 @@ def test_rows_on_which_a_function_fails_are_counted_by_model(shop, first_spark):
     shop.model("plain", PLAIN)
     shop.send(*good(1, 0, 0), BAD[0])
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counted(results) == {"shares": {SOURCE: 1, "model.shares": 2}, "plain": {SOURCE: 1}}
     assert [row["id"] for row in shop.values("shares")] == [0]
     assert len(shop.values("plain")) == 3
@@ -99,7 +99,7 @@ def test_dead_letters_are_counted_by_source_and_model(shop, first_spark):
     shop.model("plain", PLAIN)
     shop.send(*good(1, 0, 0), *BAD)
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counted(results, "dead_letters") == {
         "shares": {SOURCE: 2, "model.shares": 2},
         "plain": {SOURCE: 2},
@@ -114,7 +114,7 @@ def test_a_model_may_skip_what_its_source_sends_to_dead_letters(shop, first_spar
     shop.model("shares", timed + "select id, at, share(value) as share from {{ source('web', 'events') }}")
     shop.send(*good(1, 0), *BAD)
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counted(results) == {"shares": {"model.shares": 1}}
     assert counted(results, "dead_letters") == {"shares": {SOURCE: 2}}
     assert len(shop.values("shares")) == 1
@@ -128,7 +128,7 @@ def test_a_reference_topic_counts_what_it_skips_and_no_deletes(shop, first_spark
     )  # fmt: skip
     shop.send(*good(1, 2), ("user0", None), *BAD)
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counted(results) == {"named": {SOURCE: 2}}
     assert [row["user"] for row in table_rows(shop.root, "model.named")] == ["user1"]
 
@@ -198,7 +198,7 @@ def test_a_result_that_does_not_fit_is_a_dead_letter(shop, first_spark):
     shop.model("odd", SINK + f"select id, strange(id) as n, named(id) as name {EVENTS}")
     shop.send(*good(*range(14)))
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counted(results, "dead_letters") == {"odd": {"model.odd": 12}}
     assert [(row["n"], row["name"]) for row in shop.values("odd")] == [(0, "user0"), (13, "user13")]
     reasons = {
@@ -225,4 +225,4 @@ def test_a_worker_that_is_killed_stops_its_model_and_no_other(shop, first_spark)
     assert len(shop.values("plain")) == 5
     shop.write("macros/strange.py", STRANGE.replace("id == 3", "id == 9"))
     results, events = built(shop.root, first_spark)
-    assert (problems(events), [row["n"] for row in shop.values("odd")]) == ([], [0, 1, 2, 3, 4])
+    assert (errors(events), [row["n"] for row in shop.values("odd")]) == ([], [0, 1, 2, 3, 4])

@@ -48,7 +48,7 @@ from support.judges import (
 )
 from support.long import FRESH
 from support.protobufs import messages_of
-from support.runs import built, create_topics, headers, problems, received, send, table_rows
+from support.runs import built, create_topics, errors, headers, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.project.pins import Subject, encode_subject, version_of
@@ -348,7 +348,7 @@ def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_pa
     create_topics(shop.bootstrap, *sent, *(f"{name}_skipped" for name in sent))
     send(shop.bootstrap, sent | {f"{name}_skipped": messages for name, messages in sent.items()})
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     skipped = Counter()
     for result in results.results:
         skipped |= Counter(result.skipped)
@@ -374,8 +374,8 @@ def test_each_record_is_a_row_a_dead_letter_or_skipped(shop, first_spark, tmp_pa
         figures[name] = (len(topic_records), len(rows), len(letters), skipped[f"source.skips.{name}"])
         assert min(len(rows), len(letters)) > len(topic_records) / 10, figures
     for name, (count, good, bad, left_out) in figures.items():
-        said = f"{name}: {count} records: {good} good, {bad} dead letters; {good} good, {left_out} skipped"
-        print(said)  # noqa: T201 - for people
+        message = f"{name}: {count} records: {good} good, {bad} dead letters; {good} good, {left_out} skipped"
+        print(message)  # noqa: T201 - for people
 
 
 def as_wanted(record, row, reason):

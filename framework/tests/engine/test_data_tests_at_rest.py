@@ -2,7 +2,7 @@
 
 import pytest
 from chispa import assert_df_equality
-from support.runs import built, problems
+from support.runs import built, errors
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
@@ -67,7 +67,7 @@ def stored_tests(shop, first_spark):
     for row in (("a", {"id": 1, "kind": "a"}), ("a", {"id": 2, "kind": "b"}), ("b", {"id": 1, "kind": "a"})):
         shop.send(row)
     _, events = built(shop.root, first_spark, tests=False)
-    assert problems(events) == []
+    assert errors(events) == []
     session = TestSession(shop.root)
     yield lambda name: session.data_tests.run(session.nodes[f"test.{name}"]), session
     session.close()

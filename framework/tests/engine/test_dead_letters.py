@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from support.running import running
-from support.runs import built, headers, problems, received, statuses
+from support.runs import built, errors, headers, received, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -44,7 +44,7 @@ def test_a_query_that_comes_or_goes_sends_no_letter_again(letters_shop, first_sp
     shop.model("plain", PLAIN)
     shop.send(bad(4), event(5))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert letters(shop) == {1: 1, 3: 1, 4: 1}, "another query sends them now"
     shop.send(bad(6))
     built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))

@@ -139,8 +139,8 @@ MOVED = {
 
 
 def test_messages_that_other_schemas_have_elsewhere(first_spark, order):
-    places = ((7, "0"), (8, "1.3"), (9, ""))
-    framed = ProtobufSchema(order.descriptors, order.message, "confluent", message_positions=places)
+    positions = ((7, "0"), (8, "1.3"), (9, ""))
+    framed = ProtobufSchema(order.descriptors, order.message, "confluent", message_positions=positions)
     rows = decoded(first_spark, MOVED, framed, order_fields(order))
     assert [row["_bad"] for row in rows] == list(MOVED.values())
 

@@ -8,7 +8,7 @@ import fastavro
 import pytest
 from msgspec import Struct
 from support.protobufs import messages_of
-from support.runs import built, create_topics, problems, received, send, statuses, table_rows
+from support.runs import built, create_topics, errors, received, send, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
@@ -303,7 +303,7 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
     first, second, later = old_rows(0), old_rows(10), new_rows(20)
     send(shop.bootstrap, {name: old_records(case, first) for name, case in formats.items()})
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert set(statuses(results).values()) == {"success"}
 
     write(shop, formats, new=True)
@@ -317,7 +317,7 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
     stateful = [name for name, case in formats.items() if case.state]
     rebuild = Update(frozenset(others | {f"model.{name}_totals" for name in stateful}))
     results, events = built(shop.root, first_spark, intent=rebuild)
-    assert problems(events) == []
+    assert errors(events) == []
     assert set(statuses(results).values()) == {"success"}
     expected = [
         *({"id": row["id"], "amount": row["amount"], "title": row["title"]} for row in first),

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from support.committed_records import committed
 from support.exactly_once import MODELS, Traffic, check_once, write_models
-from support.runs import built, create_topics, problems, statuses
+from support.runs import built, create_topics, errors, statuses
 from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
@@ -55,7 +55,7 @@ def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
     for count in (57, 31):
         traffic.more(count)
         results, events = built(shop.root, spark)
-        assert set(statuses(results).values()) == {"success"}, problems(events)
+        assert set(statuses(results).values()) == {"success"}, errors(events)
         counts.update({name: number for name, number in written(results).items() if number is not None})
         forget_commits(shop)
     # An open transaction of a process that died: nobody reads on until Kafka ends it.
@@ -71,7 +71,7 @@ def test_repeated_batches_send_nothing_twice(tmp_path, broker, spark):
 
     traffic.more(40)
     results, events = built(shop.root, spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     counts.update({name: number for name, number in written(results).items() if number is not None})
     check_once(shop, traffic)
     assert any(record.value() is None for record in committed(shop.bootstrap, "even"))
@@ -89,7 +89,7 @@ def test_a_model_that_joins_after_a_crash_gets_the_repeated_batch(shop, spark):
     shop.model("others", PLAIN.format("exactly_once").replace("value >= 0", "id > 1"))
     shop.send(event(5))
     results, events = built(shop.root, spark)
-    assert statuses(results) == {"plain": "success", "others": "success"}, problems(events)
+    assert statuses(results) == {"plain": "success", "others": "success"}, errors(events)
     assert ids(shop, "plain") == {1: 1, 2: 1, 3: 1, 5: 1}
     assert ids(shop, "others") == {2: 1, 3: 1, 4: 1, 5: 1}
 

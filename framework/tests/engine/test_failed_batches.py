@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from support.runs import built, problems
+from support.runs import built, errors
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -30,22 +30,22 @@ def test_a_missing_file_of_a_table_is_told(shop, first_spark, by_spark):
         part.unlink()
     shop.send(event(2))
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS859"
-    said, _, path = diagnostic.message.partition(": a file of a table no longer exists: ")
-    assert (said, Path(path.removeprefix("file://")).name in {part.name for part in files}) == (
+    message, _, path = diagnostic.message.partition(": a file of a table no longer exists: ")
+    assert (message, Path(path.removeprefix("file://")).name in {part.name for part in files}) == (
         "totals",
         True,
     )
 
 
 def test_what_python_raised_is_told_without_its_traceback():
-    said = (
+    message = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error "
         "occurred. Reason: An exception was raised by the Python Proxy. Return Message: Traceback (most recent "
         'call last):\n  File "deliveries.py", line 91, in each_batch\n    work(batch, number)\n'
         "pyspark.errors.exceptions.captured.AnalysisException: More than one event time columns are available.\n"
         "\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n"
     )
-    diagnostic = problem_of("totals", StreamingQueryException(said), "spark.log")
+    diagnostic = problem_of("totals", StreamingQueryException(message), "spark.log")
     assert diagnostic.message == "totals: AnalysisException: More than one event time columns are available."

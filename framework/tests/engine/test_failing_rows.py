@@ -7,7 +7,7 @@ import pytest
 from support.commands import MILLSTREAM
 from support.postgres import rows
 from support.running import running
-from support.runs import built, create_topics, problems, received, statuses, table_rows
+from support.runs import built, create_topics, errors, received, statuses, table_rows
 from support.shops import POSTGRES, UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
@@ -42,7 +42,7 @@ def small(shop, **severities):
 
 
 def failures(events):
-    return [*problems(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
+    return [*errors(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
 
 
 def kinds(shop, name):

@@ -55,9 +55,9 @@ def test_an_error_of_java_has_no_place_in_python():
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"), [("null", "topic 'counts' is compacted"), ("'a'), (null", "a record: its topic is")]
+    ("keys", "message"), [("null", "topic 'counts' is compacted"), ("'a'), (null", "a record: its topic is")]
 )
-def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, said):
+def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, message):
     topic = NewTopic("counts", 1, 1, config={"cleanup.policy": "compact"})
     admin = AdminClient({"bootstrap.servers": shop.bootstrap})
     admin.create_topics([topic])["counts"].result(10)
@@ -77,7 +77,7 @@ def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, said
         "MS849",
         "leave out rows whose key is NULL, or give them a key with coalesce",
     )
-    assert said in diagnostic.message
+    assert message in diagnostic.message
 
 
 PLAN = """[PLAN_VALIDATION_FAILED_RULE_IN_BATCH] Rule X in batch Y generated an invalid plan: Project

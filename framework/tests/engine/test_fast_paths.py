@@ -2,7 +2,7 @@
 
 import pytest
 from deltalake import DeltaTable
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.shops import SHARE, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -57,7 +57,7 @@ def test_builds_with_and_without_fast_paths_take_turns(shop, first_spark):
         shop.send(*records)
         sent += [(value["id"], 1 / value["value"]) for _, value in records]
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         for model, before in written.items():
             written[model] = engines(shop, model)
             added = set(written[model][len(before) :])

@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 from msgspec import Struct
-from support.runs import built, create_topics, headers, problems, received, send
+from support.runs import built, create_topics, errors, headers, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
@@ -256,7 +256,7 @@ def test_from_topic_to_topic(shop, first_spark, order, name):
     create_topics(shop.bootstrap, "orders")
     send(shop.bootstrap, {"orders": [*good[:2], *bad, no_key, *good[2:]]})
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     copied = [case.read(record.value(), shop.root, order) for record in received(shop.bootstrap, "copy")]
     assert sorted(copied, key=lambda row: row["id"]) == rows
     letters = received(shop.bootstrap, "orders.dead_letter")

@@ -54,9 +54,9 @@ def worker():
 
 def test_a_record_has_its_function_and_row(address, received):
     located = located_call(SqlFunction(SourceFile("macros/f.py", FILE, "1"), "logs", pa.int64(), log=address))
-    places = pa.array([{"user": "a"}, None, {"user": "c"}])
+    positions = pa.array([{"user": "a"}, None, {"user": "c"}])
     with worker():
-        assert located(places, pa.array([1, 2, 3])).to_pylist() == [1, None, 3]
+        assert located(positions, pa.array([1, 2, 3])).to_pylist() == [1, None, 3]
     first, second = (received.get(timeout=PATIENCE) for _ in range(2))
     assert (first.function, first.models, first.level, first.location) == (
         "logs", ("plain",), "warning", {"user": "a"},

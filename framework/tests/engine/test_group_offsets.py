@@ -71,9 +71,9 @@ def test_a_cluster_with_logins(secured_port, first_spark, caplog):  # noqa: F811
     OffsetCommitter(first_spark, cluster_of(secured_port, "ann", PASSWORD), "shop", None).commit(
         "totals", {"events": {0: 6}}
     )
-    (said,) = caplog.messages
-    assert "millstream.shop.totals" in said
-    assert "AuthorizationException" in said
+    (message,) = caplog.messages
+    assert "millstream.shop.totals" in message
+    assert "AuthorizationException" in message
     assert offsets(admin.client, "totals") == {0: 5}
 
 

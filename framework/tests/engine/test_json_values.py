@@ -88,9 +88,9 @@ def test_lists_and_numbers_are_read_and_written(shop_of_values, first_spark):
 def test_what_a_single_value_can_not_be(shop_of_values, sources, code, message):
     shop_of_values.write("models/sources.yml", sources)
     shop_of_values.model("m", "select degrees from {{ source('web', 'numbers') }}")
-    problems = compile_project(shop_of_values.root, use_cache=False).diagnostics
-    assert [(diagnostic.code, message in diagnostic.message) for diagnostic in problems] == [(code, True)], (
-        problems
+    errors = compile_project(shop_of_values.root, use_cache=False).diagnostics
+    assert [(diagnostic.code, message in diagnostic.message) for diagnostic in errors] == [(code, True)], (
+        errors
     )
 
 

@@ -18,7 +18,7 @@ from confluent_kafka.serialization import (
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 from msgspec import Struct
-from support.runs import built, create_topics, headers, problems, received, send, table_rows
+from support.runs import built, create_topics, errors, headers, received, send, table_rows
 from support.shops import UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
@@ -246,7 +246,7 @@ def test_from_topic_to_topic(shop, first_spark, message):
         records[name] = [*good[:1], *bad, *good[1:], (None, {"n": 99})]
     send(shop.bootstrap, records)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     for name, case in formats.items():
         schema = written_schema(shop.root, f"{name}_copy") if case.sink.endswith("'avro'") else None
         copied = {
@@ -375,7 +375,7 @@ def test_keys_join_and_group_across_formats(shop, first_spark, target):
     for batch in BATCHES:
         send(shop.bootstrap, batch)
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
     matched = [(struct.unpack(">q", key)[0], json.loads(value)) for key, value in rows(shop, "matched")]
     assert sorted((id_, row["total"], row["paid"]) for id_, row in matched) == [
         (-5, 20, 8), (1, 1, 7), (1, 1, 9), (1, 10, 7), (1, 10, 9),

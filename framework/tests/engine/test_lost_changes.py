@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from support.runs import built, problems, statuses
+from support.runs import built, errors, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -37,7 +37,7 @@ def test_changes_that_are_gone_stop_the_query(shop, first_spark, monkeypatch):
     assert statuses(results) == {"totals": "success"}, "what removes the files of the day before yesterday"
     results, events = built(shop.root, first_spark)
     assert statuses(results)["follower"] == "error"
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert (diagnostic.code, diagnostic.message) == (
         "MS864",
         "follower: changes of a table that it has not read yet no longer exist",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from deltalake import DeltaTable
-from support.runs import built, problems, received, statuses, table_rows
+from support.runs import built, errors, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.project.load import load_project
@@ -67,7 +67,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
         shop.model(name, sql)
     shop.send(event(1, "a", "x"), event(2, "b", "x", 3.0), event(3, "c", "y"), event(4, "c", "y", 2.0))
     results, events = built(shop.root, first_spark)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     assert set(statuses(results).values()) == {"success"}
     assert kinds(shop.root) == {"x": (2, 3.0, 2), "y": (2, 2.0, 1)}
     assert sizes(shop.root) == {2: 4}
@@ -77,7 +77,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     # An update moves a row to another group, a delete removes a group.
     shop.send(event(2, "b", "y", 3.0), event(1, "a", "gone"), event(5, "d", "z"))
     results, events = built(shop.root, first_spark)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     assert kinds(shop.root) == {"y": (3, 3.0, 2), "z": (1, 1.0, 1)}
     assert sizes(shop.root) == {3: 3, 1: 1}
     assert changed(results) == {"latest": None, "kinds": 3, "sizes": 3, "first": 4, "out": None}
@@ -100,7 +100,7 @@ def test_a_chain_of_tables_follows_inserts_updates_and_deletes(shop, first_spark
     # An edit computes all rows again, and stores the differences.
     shop.model("kinds", KINDS.replace("count(*) as n", "count(*) + 1 as n"))
     results, events = built(shop.root, first_spark)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     assert set(statuses(results).values()) == {"success"}
     assert kinds(shop.root) == {"y": (4, 3.0, 2), "z": (2, 1.0, 1)}
     assert sizes(shop.root) == {4: 3, 2: 1}

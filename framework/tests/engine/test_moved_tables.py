@@ -1,7 +1,7 @@
 """A table that another query fills from now on, on Kafka, Spark and Delta."""
 
 import pytest
-from support.runs import built, job_of, problems, statuses, table_rows
+from support.runs import built, errors, job_of, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
@@ -41,7 +41,7 @@ def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
     for _ in range(2):  # the other query goes on without it meanwhile
         results, events = built(moved.root, first_spark)
         assert statuses(results) == {"plain": "success", "ids": "error"}
-        assert [diagnostic.code for diagnostic in problems(events)] == ["MS870"]
+        assert [diagnostic.code for diagnostic in errors(events)] == ["MS870"]
         assert ids(moved) == {"a": 1, "b": 2}
     results, _ = built(moved.root, first_spark, intent=Update(frozenset({"model.ids"})))
     assert statuses(results) == {"plain": "success", "ids": "success"}

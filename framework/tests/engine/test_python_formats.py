@@ -4,7 +4,7 @@ import struct
 from collections import Counter
 
 import pytest
-from support.runs import built, create_topics, headers, pairs, problems, received, send, table_rows
+from support.runs import built, create_topics, errors, headers, pairs, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -147,7 +147,7 @@ def test_bad_records_of_several_batches_are_dead_letters(shop, first_spark):
         )
         send(shop.bootstrap, {"orders": mixed})
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         copies = pairs(shop.bootstrap, "copy")
         assert len(copies) == (batch + 1) * 100
         assert copies[-100:] == [(key.encode(), value) for key, value in good]
@@ -180,7 +180,7 @@ def test_a_record_stops_the_query_with_its_place(shop, first_spark, value, code,
     create_topics(shop.bootstrap, "orders", partitions=1)
     send(shop.bootstrap, {"orders": [("eu:1", order(1)), ("eu:2", value)]})
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == code
     assert why in diagnostic.message
 
@@ -200,7 +200,7 @@ def test_rows_that_a_function_can_t_encode(shop, first_spark):
     for batch in range(2):
         send(shop.bootstrap, {"orders": [("eu:1", row) for row in rows]})
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         for topic in ("skip", "dead_letter"):
             assert [value for _, value in pairs(shop.bootstrap, topic)] == [order(1), order(4)] * (batch + 1)
     assert len(pairs(shop.bootstrap, "plain")) == 10
@@ -242,7 +242,7 @@ def test_a_table_of_newest_rows(shop, first_spark):
     ]
     send(shop.bootstrap, {"prices": first})
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     written = dict(pairs(shop.bootstrap, "cheap"))
     assert {k: v for k, v in written.items() if v} == {b"00007": b"1.5", b"00012": b"3.0"}
     assert written[b"00011"] is None
@@ -253,7 +253,7 @@ def test_a_table_of_newest_rows(shop, first_spark):
     }
     send(shop.bootstrap, {"prices": [("7", "300"), ("12", None), ("8", "8")]})
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     written = dict(pairs(shop.bootstrap, "cheap"))
     assert {k: v for k, v in written.items() if v} == {b"00008": b"8.0"}
     assert {row["number"]: row["amount"] for row in table_rows(shop.root, "model.stored")} == {

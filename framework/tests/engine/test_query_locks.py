@@ -91,15 +91,15 @@ def test_a_run_waits_for_the_queries_that_it_needs(runs):
             a.take(["one"])
         with pytest.raises(MillstreamError, match="already runs the query one"):
             enter_target(b, lambda _: ["one"], None)
-        said = []
+        message = []
 
         def waiting(by):
-            said.append(by)
+            message.append(by)
             other.close()
 
         sharing = enter_target(b, lambda _: ["one"], waiting)
         sharing.setup.close()
-        assert len(said) == 1
+        assert len(message) == 1
 
 
 def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):

@@ -85,5 +85,5 @@ def test_names_that_are_quoted(shop, first_spark):
 @pytest.mark.parametrize("name", ["a`b", " a", "a ", "a\\nb", "a\\tb"])
 def test_names_that_are_refused(shop, name):
     shop.write("models/sources.yml", SOURCES.replace("{name: two words", f'{{name: "{name}"'))
-    problems = compile_project(shop.root, use_cache=False).diagnostics
-    assert [diagnostic.code for diagnostic in problems] == ["MS110"]
+    errors = compile_project(shop.root, use_cache=False).diagnostics
+    assert [diagnostic.code for diagnostic in errors] == ["MS110"]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from engine.test_handover import applied
 from support.running import running
-from support.runs import built, job_of, problems, statuses, table_rows
+from support.runs import built, errors, job_of, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply
@@ -47,7 +47,7 @@ def ticks(shop, model="ticks"):
 
 def test_builds_go_on_where_the_last_one_ended(demo, first_spark):
     results, events = built(demo.root, first_spark)
-    assert (problems(events), set(statuses(results).values())) == ([], {"success"})
+    assert (errors(events), set(statuses(results).values())) == ([], {"success"})
     time.sleep(2)
     built(demo.root, first_spark)
     first = ticks(demo)

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from support.broker import lend
 from support.long import FRESH
-from support.runs import built, create_topics, problems, queue_record, received
+from support.runs import built, create_topics, errors, queue_record, received
 from support.shops import UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
@@ -140,7 +140,7 @@ def made_by(root, server, spark, monkeypatch, policy, records, *, maker):
     with monkeypatch.context() as patched:
         patched.setattr(start, "RecordMaker", type("Switched", (), {"of": staticmethod(of)}))
         results, events = built(root, spark)
-    assert not results.failed, [problems(events), results]
+    assert not results.failed, [errors(events), results]
     topics = {
         name: sorted(map(comparable, received(shop.bootstrap, name)), key=repr)
         for name in AdminClient({"bootstrap.servers": shop.bootstrap}).list_topics(timeout=10).topics
@@ -276,7 +276,7 @@ def test_a_filter_can_be_the_first_step(shop, first_spark):
     )
     shop.send(event(1, value=9.0), event(2, value=10.0), event(3, user="c", value=11.0))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert shop.values("shown") == [
         {"id": 2, "shown": {"label": "A", "twice": 20.0}},
         {"id": 3, "shown": {"twice": 22.0}},

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from confluent_kafka import Producer
-from support.runs import built, create_topics, problems, queue_record, received
+from support.runs import built, create_topics, errors, queue_record, received
 from support.shops import PROFILES, UNOPTIMIZED, Shop
 from support.spark import SPARK_WARNINGS
 
@@ -168,7 +168,7 @@ def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_sp
     for count in (60, 40):
         traffic.more(count)
         _, messages = built(tmp_path, first_spark)
-        assert not problems(messages), problems(messages)
+        assert not errors(messages), errors(messages)
         for record in traffic.batches[-1]:
             if record["topic"] == "events":
                 newest[record["kind"],] = max(newest.get((record["kind"],), 0), record["time"])
@@ -261,7 +261,7 @@ def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark
     for count in (60, 40, 30):
         traffic.more(count)
         _, messages = built(tmp_path, first_spark)
-        assert not problems(messages), problems(messages)
+        assert not errors(messages), errors(messages)
         for record in traffic.batches[-1]:
             if record["topic"] == "events":
                 newest[record["kind"]] = max(newest.get(record["kind"], 0), record["time"])
@@ -278,7 +278,7 @@ def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark
     reader.write("models/sources.yml", READER)
     reader.model("decades", DECADES)
     _, messages = built(reader.root, first_spark)
-    assert not problems(messages), problems(messages)
+    assert not errors(messages), errors(messages)
     totals = defaultdict(int)
     for minute, n in minutes:
         totals[at_of(minute) // (10 * MINUTE) * 10 * MINUTE] += n

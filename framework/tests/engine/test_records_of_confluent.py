@@ -13,7 +13,7 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from support.registry import client_of, needs_java
-from support.runs import built, create_topics, problems, send, table_rows
+from support.runs import built, create_topics, errors, send, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
@@ -190,7 +190,7 @@ def test_old_and_new_records_of_confluents_serializers(shop, registry, first_spa
     pulled = CliRunner().invoke(millstream, ["schemas", "pull"])
     assert pulled.exit_code == 0, pulled.output
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     rows_of_topics = {topic.name: rows(shop, topic.name) for topic in topics}
     assert rows_of_topics["foreign_avros"] == AVRO_ROWS
     assert rows_of_topics["avro_numbers"] == NUMBER_ROWS

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from support.committed_records import committed
-from support.runs import built, problems, statuses
+from support.runs import built, errors, statuses
 from support.spark import SPARK_WARNINGS
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])]
@@ -40,5 +40,5 @@ def test_a_topic_that_refuses_such_times_is_named(ahead, first_spark):
     limited = NewTopic("timed", 1, 1, config={"message.timestamp.after.max.ms": "3600000"})
     admin.create_topics([limited])["timed"].result(10)
     _, events = built(ahead.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert (diagnostic.code, diagnostic.message.partition(":")[0]) == ("MS858", "timed")

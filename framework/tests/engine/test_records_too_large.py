@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from support.committed_records import committed
-from support.runs import built, headers, job_of, problems, statuses
+from support.runs import built, errors, headers, job_of, statuses
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
@@ -80,7 +80,7 @@ def test_what_is_too_large_is_cut_or_left_out(tmp_path, broker, spark, guarantee
     bad = [b"no JSON " + b"y" * length for length in (TIGHT, LARGE)]
     send_large(shop, *(good(number, length) for number, length in enumerate(GOOD)), *bad)
     results, events = built(shop.root, spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert set(statuses(results).values()) == {"success"}
 
     def ids(topic):
@@ -195,7 +195,7 @@ def test_by_default_the_query_stops(tmp_path, broker, spark):
     shop.model("passed", SINK.format(""))
     send_large(shop, good(0, LARGE))
     _, events = built(shop.root, spark)
-    assert [diagnostic.code for diagnostic in problems(events)] == ["MS695"]
+    assert [diagnostic.code for diagnostic in errors(events)] == ["MS695"]
     # Its first remedy.
     larger = ", producer={'max.request.size': 9000000}, topic_config={'max.message.bytes': 9000000}"
     shop.model("others", SINK.format(larger))
@@ -209,7 +209,7 @@ def test_a_large_key_and_headers_of_a_dead_letter_are_cut(tmp_path, broker, spar
     long = [("trace", b"t" * 1_100_000), ("a", b"1")]
     send_large(shop, b"no JSON", key=b"k" * 1_200_000, source_headers=long)
     _, events = built(shop.root, spark)
-    assert problems(events) == []
+    assert errors(events) == []
     (letter,) = committed(broker, "events.dead_letter")
     letter_headers = headers(letter)
     assert (letter_headers["millstream.offset"], letter.value()) == ("0", b"no JSON")
@@ -229,7 +229,7 @@ def test_an_aggregate_says_itself_what_happens_to_its_large_records(tmp_path, br
     send_large(shop, good(0, LARGE))
     send_large(shop, good(1, SMALL), key="b")
     results, events = built(shop.root, spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert [record.key() for topic in ("skipped", "sent") for record in committed(broker, topic)] == [
         b"b"
     ] * 2

@@ -12,7 +12,7 @@ from confluent_kafka.schema_registry import Schema, SchemaReference
 from pyspark.errors import PySparkException
 from support.bad_columns import plain
 from support.registry import certificate_in, gateway, needs_java
-from support.runs import built, create_topics, headers, job_of, problems, received, send
+from support.runs import built, create_topics, errors, headers, job_of, received, send
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
@@ -79,7 +79,7 @@ def test_a_schema_that_is_registered_after_the_last_pull_is_fetched(shop, regist
     create_topics(shop.bootstrap, "orders")
     send(shop.bootstrap, {"orders": [("a", old), ("b", new), *(("c", value) for value in bad), ("d", old)]})
     _, events = built(shop.root, first_spark, tests=False)
-    assert problems(events) == []
+    assert errors(events) == []
     assert sorted(row["id"] for row in shop.values("copy")) == [1, 1, 2]
     letters = received(shop.bootstrap, "orders.dead_letter")
     assert {letter.value(): headers(letter)["millstream.reason"] for letter in letters} == bad
@@ -192,8 +192,10 @@ def test_functions_log_in_as_the_target_says(first_spark, tmp_path):
         named = url.replace("https://", "https://ann:p%40ss@")
         assert read(named, tls_settings) == 1
         wrong = {**tls_settings, "username": "ann", "password": Secret("no")}
-        for number, (login, said) in enumerate((({"ca": str(cert)}, "does not answer"), (wrong, "HTTP 401"))):
-            with pytest.raises(PySparkException, match=f"registry at 127.0.0.1:[0-9]+.*{said}"):
+        for number, (login, message) in enumerate(
+            (({"ca": str(cert)}, "does not answer"), (wrong, "HTTP 401"))
+        ):
+            with pytest.raises(PySparkException, match=f"registry at 127.0.0.1:[0-9]+.*{message}"):
                 # Functions remember schemas by the address that is asked first.
                 read(f"http://127.0.0.1:1/{number},{url}", login)
         # The second of two registries is asked if the first does not answer.

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka.admin import AdminClient
 from support.running import running
-from support.runs import built, create_topics, problems, table_rows
+from support.runs import built, create_topics, errors, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import FullRefresh
@@ -35,7 +35,7 @@ def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     remake(shop.bootstrap, "events")
     shop.send(("a", {"id": 2, "kind": "new"}), ("a", {"id": 3, "kind": "new"}))
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS864"
     assert "'events' was deleted and recreated" in diagnostic.message
     assert not built(shop.root, first_spark, intent=FullRefresh())[0].failed

@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from support.runs import built, problems, statuses, table_rows
+from support.runs import built, errors, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
@@ -49,19 +49,19 @@ def test_an_edit_that_is_refused_is_deployed_by_the_commands_that_are_named(shop
         shop.model(name, sql)
     shop.send(event(1, value=5.0), event(2, value=1.0), event(3, value=3.0))
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     for name, (_, old, new) in EDITS.items():
         shop.model(name, MODELS[name].replace(old, new))
     results, events = built(shop.root, first_spark)
     assert set(statuses(results).values()) == {"error"}
-    refused = {diagnostic.code: diagnostic.help for diagnostic in problems(events)}
+    refused = {diagnostic.code: diagnostic.help for diagnostic in errors(events)}
     assert refused.keys() == {code for code, _, _ in EDITS.values()}
 
     # What continues has the old rows.
     for name in ("counted", "scaled"):
         on, _ = commands(refused[EDITS[name][0]])
         results, events = follow(shop, first_spark, on)
-        assert statuses(results) == {name: "success"}, problems(events)
+        assert statuses(results) == {name: "success"}, errors(events)
     assert table_rows(shop.root, "model.counted") == [{"user": "a", "n": 3}]
     assert table_rows(shop.root, "model.scaled")[0] == {"id": 1, "value": 10.0}
 
@@ -69,10 +69,10 @@ def test_an_edit_that_is_refused_is_deployed_by_the_commands_that_are_named(shop
     for name in ("counted", "scaled"):
         shop.model(name, MODELS[name].replace(EDITS[name][1], EDITS[name][2] + " + 0"))
     results, events = built(shop.root, first_spark)
-    rebuilds = {commands(diagnostic.help)[-1] for diagnostic in problems(events)}
+    rebuilds = {commands(diagnostic.help)[-1] for diagnostic in errors(events)}
     assert rebuilds == {"millstream apply"}
     results, events = follow(shop, first_spark, *rebuilds)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     assert table_rows(shop.root, "model.largest") == [{"kind": "x", "value": 1.0}]
     assert table_rows(shop.root, "model.counted") == [{"user": "a", "n": 1}]
     assert sorted(row["value"] for row in table_rows(shop.root, "model.scaled")) == [3.0, 9.0, 15.0]

@@ -5,7 +5,7 @@ import shutil
 import psycopg
 import pytest
 from support.running import running
-from support.runs import built, problems, statuses, table_rows
+from support.runs import built, errors, statuses, table_rows
 from support.shops import POSTGRES, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -54,13 +54,13 @@ def remove(shop, name):
 def test_a_build_over_a_table_that_was_never_built_says_what_to_build(shop_with_readers, first_spark, name):
     shop = shop_with_readers
     results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert statuses(results) == {name: "error"}
     assert (diagnostic.code, diagnostic.message) == ("MS843", "'totals' has not been built")
     assert diagnostic.help == "build it first: `millstream build --select +totals`"
     built(shop.root, first_spark, models=frozenset({"model.totals"}))
     results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-    assert statuses(results) == {name: "success"}, problems(events)
+    assert statuses(results) == {name: "success"}, errors(events)
 
 
 def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exists(
@@ -81,22 +81,22 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
 def test_a_table_that_is_gone_is_not_continued_without_its_rows(shop_with_readers, first_spark):
     shop = shop_with_readers
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     remove(shop, "model.totals")
     shop.send(event(2))
     results, events = built(shop.root, first_spark, models=frozenset({"model.totals"}))
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS696"
     assert diagnostic.help.startswith(
         "compute it from the start: millstream build --full-refresh --select totals "
     )
     for name in READERS:
         results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))
-        assert [diagnostic.code for diagnostic in problems(events)] == ["MS843"], name
+        assert [diagnostic.code for diagnostic in errors(events)] == ["MS843"], name
     built(shop.root, first_spark, models=frozenset({"model.totals"}), intent=FullRefresh())
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 2.0}]
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 4.0}]
 
 
@@ -116,23 +116,23 @@ def check_new_column(shop, spark, readers):
     totals = frozenset({"model.totals"})
     shop.model("totals", TOTALS)
     results, events = built(shop.root, spark, models=totals)
-    assert statuses(results) == {"totals": "success"}, problems(events)
+    assert statuses(results) == {"totals": "success"}, errors(events)
     shop.model("totals", NEW_COLUMN)
     for name in readers:
         shop.model(name, OF_NEW_COLUMN[name])
         results, events = built(shop.root, spark, models=frozenset({f"model.{name}"}))
-        (diagnostic,) = problems(events)
+        (diagnostic,) = errors(events)
         assert statuses(results) == {name: "error"}
         text = diagnostic.code, diagnostic.message, diagnostic.help
         expected = "'totals' was built before it had the column 'events'"
         assert text == ("MS843", expected, "build it first: `millstream build --select +totals`")
         assert (diagnostic.location.path, "ref('totals')" in diagnostic.line) == (f"models/{name}.sql", True)
     results, events = built(shop.root, spark, models=totals)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS870"
     built(shop.root, spark, models=totals, intent=FullRefresh())
     results, events = built(shop.root, spark, models=frozenset(f"model.{name}" for name in readers))
-    assert statuses(results) == dict.fromkeys(readers, "success"), problems(events)
+    assert statuses(results) == dict.fromkeys(readers, "success"), errors(events)
 
 
 def test_a_build_over_a_table_without_a_new_column_says_what_to_build(shop, first_spark):
@@ -157,16 +157,16 @@ def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark,
     shop.send(event(1))
     joined, totals = frozenset({"model.joined"}), frozenset({"model.totals"})
     _, events = built(shop.root, first_spark, models=joined)
-    assert [diagnostic.code for diagnostic in problems(events)] == ["MS843"]
+    assert [diagnostic.code for diagnostic in errors(events)] == ["MS843"]
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
     login = {"user": postgres.username, "password": postgres.password.reveal()}
     with psycopg.connect(postgres.url, **login) as connection:
         connection.execute(f'drop table "{postgres.schema}"."totals"')
     shop.send(event(2))
     for models, code in ((totals, "MS696"), (joined, "MS843")):
         _, events = built(shop.root, first_spark, models=models)
-        assert [diagnostic.code for diagnostic in problems(events)] == [code]
+        assert [diagnostic.code for diagnostic in errors(events)] == [code]
     built(shop.root, first_spark, models=totals, intent=FullRefresh())
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)

@@ -54,8 +54,8 @@ ORDERS = "{{ ref('orders') }}"
 
 @pytest.mark.parametrize("name", IN_OPAQUE)
 def test_python_in_opaque_sql_is_refused_where_it_is_called(tmp_path, name):
-    places = {"events": "{{ source('shop', 'events') }}", "kind": "type"}
-    root = project(tmp_path, {"m": IN_OPAQUE[name].format(**places)})
+    positions = {"events": "{{ source('shop', 'events') }}", "kind": "type"}
+    root = project(tmp_path, {"m": IN_OPAQUE[name].format(**positions)})
     (root / "macros/parts.py").write_text(FUNCTIONS)
     function = name.partition(" ")[0]
     (diagnostic,) = compile_project(root).diagnostics
@@ -64,7 +64,7 @@ def test_python_in_opaque_sql_is_refused_where_it_is_called(tmp_path, name):
     text = (root / "models/m.sql").read_text()
     assert text[location.column - 1 :].startswith(f"{function}(")
     assert diagnostic.help.startswith(f"move the opaque part to a separate model, and call {function}() here")
-    (root / "models/part.sql").write_text(PART.format(**places).replace("e.type", "e.type as kind", 1))
+    (root / "models/part.sql").write_text(PART.format(**positions).replace("e.type", "e.type as kind", 1))
     (root / "models/m.sql").write_text(OF_PART[function].format(part="{{ ref('part') }}"))
     assert compile_project(root).diagnostics == ()
 

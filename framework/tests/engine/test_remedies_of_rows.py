@@ -1,7 +1,7 @@
 """Records and rows that stop a query: with each edit that the error names, the same query continues."""
 
 import pytest
-from support.runs import built, create_topics, problems, send, statuses
+from support.runs import built, create_topics, errors, send, statuses
 from support.shops import PROFILES, event
 from support.spark import SPARK_WARNINGS
 
@@ -75,11 +75,11 @@ def test_a_query_that_a_row_stopped_continues_with_the_edit(shop, first_spark, n
     shop.send(event(1), event(2), event(3, kind="bad"))
     send(shop.bootstrap, {"others": [("a", {"id": 1}), ("a", '{"id": "one"}')]})
     results, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert (diagnostic.code, remedy in diagnostic.help) == (code, True), diagnostic
     write(shop, edits)
     results, events = built(shop.root, first_spark)
-    assert set(statuses(results).values()) == {"success"}, problems(events)
+    assert set(statuses(results).values()) == {"success"}, errors(events)
 
 
 def write(shop, files):

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import msgspec
 import pytest
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
@@ -59,13 +59,13 @@ def test_a_group_goes_on_though_its_lock_is_known_only_when_spark_is_there(shop,
     shop.model("totals", TOTALS.format(measure="sum(value)"))
     shop.send(("a", {"id": 1, "value": 1.0}))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert (remote / "groups.lock").is_file()
     # Rebuilt, both would be one group, and begin at the start.
     shop.model("counts", TOTALS.format(measure="count(value)"))
     shop.send(("a", {"id": 2, "value": 2.0}))
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     read = {result.id: (result.query, result.rows_read) for result in results.results}
     assert read == {"model.totals": ("totals", 1), "model.counts": ("counts", 2)}
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [3.0]
@@ -81,7 +81,7 @@ def test_a_model_leaves_the_query_that_it_shares(shop, first_spark, remote):
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.format(measure="max(value)"))
     results, events = built(shop.root, first_spark, intent=Apply())
-    assert problems(events) == []
+    assert errors(events) == []
     assert {result.id: result.rows_read for result in results.results} == {
         "model.totals": 2,
         "model.counts": 0,
@@ -100,7 +100,7 @@ def test_a_new_sink_gets_what_was_there_before(shop, first_spark, remote):
     built(shop.root, first_spark)
     shop.model("two", sink)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert shop.values("two") == [{"id": 1}]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from support.running import running
-from support.runs import built, pairs, problems, received, statuses, table_rows
+from support.runs import built, errors, pairs, received, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
@@ -60,7 +60,7 @@ def test_rows_are_told_of_dropped_and_sent_to_dead_letters(shop, first_spark, sq
         shop.model(name, sql)
     shop.send(event(1), event(2, value=20.0), event(3), event(4, value=30.0))
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert counts(results) == {name: {f"test.expression_{name}": 2} for name in names}
     stored = {name: rows_of(shop, name) for name in names}
     assert {name: ids(rows) for name, rows in stored.items()} == {
@@ -116,7 +116,7 @@ def test_an_error_stops_its_model_before_the_row_is_stored_and_no_other(shop, fi
     shop.send(event(2, value=20.0))
     results, events = built(shop.root, first_spark)
     assert statuses(results) == {"plain": "success", "strict": "error"}
-    diagnostics = [*problems(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
+    diagnostics = [*errors(events), *(event.diagnostic for event in events if isinstance(event, LeftOut))]
     assert [diagnostic.code for diagnostic in diagnostics] == ["MS863"]
     assert "model strict, test small_values" in diagnostics[0].message
     assert str(diagnostics[0].location).startswith("models/tests.yml:3:")
@@ -158,7 +158,7 @@ def test_a_row_that_is_gone_is_not_tested(shop, first_spark):
     built(shop.root, first_spark)
     shop.send(event(2, value=16.0))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert [value for _, value in pairs(shop.bootstrap, "busy")][-1] is None
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
-from support.runs import built, create_topics, job_of, problems, queue_record, statuses
+from support.runs import built, create_topics, errors, job_of, queue_record, statuses
 from support.shops import SOURCES, TOTALS, Shop, event
 from support.spark import SPARK_WARNINGS
 
@@ -152,7 +152,7 @@ def test_a_guest_that_fails_does_not_harm_its_host(shop, first_spark, answers):
     results, events = built(shop.root, first_spark)
     assert answers[0] is False
     assert statuses(results) == {"halves": "error", "counts": "success"}
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert "zero" in diagnostic.message.lower()
     assert sum(newest(shop, "counts", "kind", "events").values()) == 20
     shop.model("halves", SINK + "select id, 1 div (id + 7) as half from {{ source('web', 'events') }}")

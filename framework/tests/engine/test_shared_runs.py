@@ -2,7 +2,7 @@
 
 import pytest
 from support.running import running
-from support.runs import built, job_of, problems, table_rows
+from support.runs import built, errors, job_of, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -65,7 +65,7 @@ def test_runs_share_a_target_and_no_query_runs_twice(shop, first_spark):
             other.until(lambda: rows_of(other, "totals") == 1)
         one.until(lambda: rows_of(one, "events_topics") == 4)
     results, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert {result.rows_read for result in results.results} == {0}
     assert [row["id"] for row in shop.values("plain")] == [1, 2, 3, 4]
     assert table_rows(shop.root, "model.totals") == [{"user": "a", "total": 4.0}]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from support.long import WAYS
-from support.runs import built, job_of, problems, table_rows
+from support.runs import built, errors, job_of, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.queries.emit.steps import DedupeView, StatefulView
@@ -63,7 +63,7 @@ def run(shop, spark, target=None):
     for rows in BUILDS:
         shop.send(*rows)
         _, events = built(shop.root, spark, target=target)
-        assert problems(events) == []
+        assert errors(events) == []
 
 
 def steps(shop, kind):

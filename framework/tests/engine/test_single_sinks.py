@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -39,7 +39,7 @@ def test_columns_are_read_from_where_they_are(shop, first_spark):
         number, kind, day = row
         shop.send(("k", {"id": number, "kind": kind, "at": f"{day}T00:00:00Z"}))
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
     for name, optimize in product(SINKS, OPTIMIZED):
         columns = (
             ["id", "on_day", "kind"]

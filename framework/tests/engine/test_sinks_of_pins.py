@@ -9,7 +9,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from support.registry import needs_java
-from support.runs import built, problems, received, table_rows
+from support.runs import built, errors, received, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
@@ -75,7 +75,7 @@ def test_what_the_registry_has_is_written_under_its_id(shop, registry, first_spa
     )
     shop.send(("a", {"id": 1, "kind": "x"}), ("ö", {"id": 2}))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     records = received(shop.bootstrap, "pinned_avros")
     assert (ids(records), ids(received(shop.bootstrap, "pinned_jsons"))) == ({second}, {of_json})
     assert second != third

@@ -10,7 +10,7 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from support.registry import needs_java
-from support.runs import built, problems, received, table_rows
+from support.runs import built, errors, received, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
@@ -78,7 +78,7 @@ def test_other_software_reads_what_sinks_write(shop, registry, first_spark, monk
     shop.model("copy", "{{ config(materialized='table', unique_key='id') }} select * from {{ ref('avros') }}")
     send_rows(shop)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert by_id(read(shop, "avros", AvroDeserializer(registry))) == ROWS
     keys = read(shop, "avros", AvroDeserializer(registry), MessageField.KEY)
     assert by_id(keys) == [{"id": row["id"], "kind": row["kind"]} for row in ROWS]
@@ -122,7 +122,7 @@ def test_what_the_registry_refuses_leaves_topic_and_subject_as_they_were(
     sink(shop, "renamed", format="protobuf", schema="schemas/shop/click.proto", message="shop.Click")
     send_rows(shop)
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     registry.set_compatibility("refused-value", level="BACKWARD")
     sink(shop, "refused", SELECT.replace("as bigint", "as string"), format="avro")
     # Apicurio's rules are stricter than Confluent's, which `compile` applies to pinned schemas.
@@ -149,14 +149,14 @@ def test_records_of_an_old_and_a_new_schema_are_read_together(shop, registry, fi
     sink(shop, "clicks", format="avro")
     send_rows(shop, ROWS[:1])
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     sink(shop, "clicks", SELECT.replace("kind", "kind, id = 2 as second"), format="avro")
     # Without optimization, the copy reads the topic itself.
     config = "{{ config(materialized='table', unique_key='id', optimize='none') }}"
     shop.model("copy", config + " select * from {{ ref('clicks') }}")
     send_rows(shop, ROWS[1:])
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert len({schema_id(record.value()) for record in received(shop.bootstrap, "clicks")}) == 2
     expected = [ROWS[0] | {"second": None}, ROWS[1] | {"second": True}]
     assert by_id(table_rows(shop.root, "model.copy")) == expected

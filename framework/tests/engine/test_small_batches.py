@@ -2,7 +2,7 @@
 
 import pytest
 from pyspark.sql import functions as f
-from support.runs import built, problems, table_rows
+from support.runs import built, errors, table_rows
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
@@ -102,7 +102,7 @@ def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
         shop.send(event(number, value=3.0))
         before = scheduler.newTaskId()
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         tasks.append(scheduler.newTaskId() - before)
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [8.0]
     assert tasks[0] < tasks[1]

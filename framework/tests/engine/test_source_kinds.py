@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.kinds import LAKE, parquet_folders  # noqa: F401 - a fixture
 from support.running import running
-from support.runs import built, job_of, problems, statuses, table_rows
+from support.runs import built, errors, job_of, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply, FullRefresh
@@ -64,7 +64,7 @@ def test_a_build_reads_new_files_and_a_full_refresh_all(lake, first_spark):
     (query,) = job_of(lake.root).physical.queries
     assert lag(lake) == {(query.name, "lake.orders"): (1, "files", False)}
     results, events = built(lake.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert [value["id"] for value in lake.values("large")] == [2]
     assert [result.rows_read for result in results.results] == [2]
     assert lag(lake) == {(query.name, "lake.orders"): (0, "files", True)}
@@ -81,7 +81,7 @@ def test_a_build_reads_new_files_and_a_full_refresh_all(lake, first_spark):
     _, events = built(lake.root, first_spark)
     assert [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)] == []
     steps = [event for event in events if isinstance(event, SetupStep) and "backfill" in event.name]
-    assert [step.said for step in steps if step.done] == [f"2 files that {query.name} had read before"]
+    assert [step.message for step in steps if step.done] == [f"2 files that {query.name} had read before"]
     assert [value["id"] for value in lake.values("small")] == [1]
     assert [value["id"] for value in lake.values("large")] == [2, 3]
     built(lake.root, first_spark, intent=FullRefresh())

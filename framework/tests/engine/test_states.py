@@ -2,7 +2,7 @@
 
 import pytest
 from support.keyed import GROWING
-from support.runs import built, job_of, problems, table_rows
+from support.runs import built, errors, job_of, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
@@ -57,7 +57,7 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
     for _ in range(2):
         shop.send(("a", {"id": 1}), ("b", {"id": 2}))
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
     assert sorted((row["user"], row["n"]) for row in table_rows(shop.root, "model.counts")) == [
         ("a", 2),
         ("b", 2),
@@ -73,7 +73,7 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
 
 
 @pytest.mark.parametrize(
-    ("model", "code", "said"),
+    ("model", "code", "message"),
     [
         (counts({"ttl": "1 hour"}), "MS676", "'state: {ttl}' can't end the groups of an aggregate"),
         (counts({"retention": "1 hour"}), "MS522", "'state: {retention}' has no effect on windows"),
@@ -85,14 +85,14 @@ def test_states_are_kept_where_the_model_says(shop, first_spark, state):
         (KEYED.format(state={"store": "memory"}), "MS522", "Python functions only keep state in RocksDB"),
     ],
 )
-def test_what_nothing_obeys_is_refused(shop, model, code, said):
+def test_what_nothing_obeys_is_refused(shop, model, code, message):
     shop.write("macros/growing.py", GROWING)
     shop.model("model", model)
     (diagnostic,) = compile_project(shop.root, use_cache=False).diagnostics
-    assert (diagnostic.code, diagnostic.location.path, diagnostic.message[: len(said)]) == (
+    assert (diagnostic.code, diagnostic.location.path, diagnostic.message[: len(message)]) == (
         code,
         "models/model.sql",
-        said,
+        message,
     )
     assert diagnostic.line
 
@@ -116,11 +116,11 @@ def test_another_ttl_is_another_state(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("totals", KEYED.format(state={"ttl": "1 hour"}))
     _, events = built(shop.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS870"
     assert "time to live" in diagnostic.message
     built(shop.root, first_spark, intent=FullRefresh())
     shop.send(("a", {"id": 2}))
     _, events = built(shop.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert [row["value"] for row in shop.values("totals")] == [1, 1, 3]

@@ -43,9 +43,9 @@ def test_a_run_ends_cleanly_if_all_its_processes_are_signalled(shop, phase, numb
     run = Run(shop.root)
     run.until(phase)
     started = descendants(run.process.pid)
-    assert run.stop(number, everyone=True) == 0, run.said[-5:]
+    assert run.stop(number, everyone=True) == 0, run.output[-5:]
     run.until("ended")
-    assert all("Traceback" not in line and "problem" not in line for line in run.said), run.said
+    assert all("Traceback" not in line and "problem" not in line for line in run.output), run.output
     # Python's workers end when the JVM has closed their input.
     wait_until(lambda: not any(map(is_alive, started)))
 
@@ -105,10 +105,10 @@ def test_a_build_ends_cleanly_if_all_its_processes_are_signalled(shop):
     started = descendants(build.pid)
     for process in [*started, build.pid]:
         os.kill(process, signal.SIGTERM)
-    said, _ = build.communicate(timeout=PATIENCE)
+    message, _ = build.communicate(timeout=PATIENCE)
     assert build.returncode == 128 + signal.SIGTERM
-    assert "Traceback" not in said
-    assert "error" not in said
+    assert "Traceback" not in message
+    assert "error" not in message
     wait_until(lambda: not any(map(is_alive, started)))
 
 
@@ -117,7 +117,7 @@ def test_a_run_ends_cleanly_while_it_waits_to_try_again(shop):
     shop.send(("a", {"id": 1}))
     run = Run(shop.root, "--port", "0")
     run.until("failed")
-    assert run.stop() == 0, run.said[-5:]
+    assert run.stop() == 0, run.output[-5:]
 
 
 def test_a_run_ends_in_time_although_its_jvm_does_not_answer(shop):
@@ -128,7 +128,7 @@ def test_a_run_ends_in_time_although_its_jvm_does_not_answer(shop):
     (jvm,) = children(run.process, "java")
     os.kill(jvm, signal.SIGSTOP)
     began = time.monotonic()
-    assert run.stop() == 0, run.said[-5:]
+    assert run.stop() == 0, run.output[-5:]
     assert 30 < time.monotonic() - began < 40
     assert not is_alive(jvm)
     shop.send(("a", {"id": 3}))
@@ -150,7 +150,7 @@ def test_a_run_ends_when_its_jvm_does(shop):
     run.until("batch")
     kill_jvm(run.process)
     run.until("problem")
-    assert json.loads(run.said[-1])["code"] == "MS883"
+    assert json.loads(run.output[-1])["code"] == "MS883"
     assert run.process.wait(PATIENCE) == 2
 
 
@@ -164,9 +164,9 @@ def test_a_build_ends_when_its_jvm_does(shop):
     while "Spark: 4" not in build.stdout.readline():
         assert build.poll() is None
     kill_jvm(build)
-    said, _ = build.communicate(timeout=PATIENCE)
-    assert "error[MS883]: Spark's JVM ended (signal 9)" in said
-    assert "Traceback" not in said, said
+    message, _ = build.communicate(timeout=PATIENCE)
+    assert "error[MS883]: Spark's JVM ended (signal 9)" in message
+    assert "Traceback" not in message, message
     # 1 if a model was running by then, 2 if Spark was still starting.
     assert build.returncode in {1, 2}
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from support.long import BUILDS, WAYS
-from support.runs import built, create_topics, problems
+from support.runs import built, create_topics, errors
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy import engine
@@ -108,7 +108,7 @@ def joined(shop, first_spark):
         for orders, payments in [*batches, closing] if close else batches:
             send(shop, orders, payments)
             _, events = built(shop.root, first_spark)
-            assert problems(events) == []
+            assert errors(events) == []
         return shop
 
     return run

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from support.committed_records import committed
-from support.runs import built, create_topics, problems, statuses
+from support.runs import built, create_topics, errors, statuses
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
@@ -188,7 +188,7 @@ def check_batches(shop, spark, steps, conditions=CONDITIONS, again=lambda _: Non
         rows = groups.batch(12)
         shop.send(*((row["user"], row) for row in rows))
         results, events = built(shop.root, spark)
-        assert set(statuses(results).values()) == {"success"}, problems(events)
+        assert set(statuses(results).values()) == {"success"}, errors(events)
         again(shop)
         for name, condition in holds.items():
             records, counts[name] = sent_since(shop, name, counts[name])

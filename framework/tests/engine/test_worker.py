@@ -381,10 +381,10 @@ def test_a_worker_needs_no_millstream():
 
 
 def test_a_located_call_names_the_row_that_fails_and_skips_rows_without_a_location():
-    places = pa.array([None, {"model": "m", "user": "a"}, {"model": "m", "user": "b"}])
+    positions = pa.array([None, {"model": "m", "user": "a"}, {"model": "m", "user": "b"}])
     located = located_call(SqlFunction(source(), "given_int", pa.int64()))
-    assert located(places, pa.array(["half", "one", "whole"])).to_pylist() == [None, 1, 2]
+    assert located(positions, pa.array(["half", "one", "whole"])).to_pylist() == [None, 1, 2]
     with pytest.raises(
         RuntimeError, match=r"a function failed: model m, user b: given_int\(\): returned 1\.5, "
     ):
-        located(places, pa.array(["none", "one", "half"]))
+        located(positions, pa.array(["none", "one", "half"]))

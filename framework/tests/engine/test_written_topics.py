@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support.runs import built, problems
+from support.runs import built, errors
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
@@ -21,6 +21,6 @@ def test_the_topic_that_is_suggested_does_not_grow_by_what_is_written(shop, firs
     shop.send(*(("a", {"id": n, "kind": "x"}) for n in range(100)))
     for _ in range(2):
         _, events = built(shop.root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         assert [row["id"] for row in shop.values("copy")] == [*range(100)]
         assert len(shop.values("events")) == 100

@@ -4,7 +4,7 @@ import pytest
 from example.differing_rows import differences, piece
 from example.generated import generated
 from support.long import BUILDS
-from support.runs import built, create_topics, problems, send, statuses
+from support.runs import built, create_topics, errors, send, statuses
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -20,7 +20,7 @@ def test_all_outputs_are_right_with_and_without_fast_paths(example, first_spark)
         use_settings(root, f"fast_paths: {fast_paths}")
         send(bootstrap, piece(records, number, EVENTS // 2))
         results, events = built(root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []
     use_settings(root, "fast_paths: on")
@@ -47,7 +47,7 @@ def test_many_builds_give_what_one_gives(example, first_spark, optimization, gro
         use_settings(root, f"optimization: {optimization}, grouping: {grouping}, fast_paths: {fast_paths}")
         send(bootstrap, piece(records, number, EVENTS))
         results, events = built(root, first_spark)
-        assert problems(events) == []
+        assert errors(events) == []
         assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []
 
@@ -59,6 +59,6 @@ def test_twenty_thousand_events(example, first_spark):
     create_topics(bootstrap, *records)
     send(bootstrap, records)
     results, events = built(root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert set(statuses(results).values()) == {"success"}
     assert differences(root, bootstrap, records) == []

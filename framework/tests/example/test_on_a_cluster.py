@@ -38,7 +38,7 @@ def test_the_rows_are_those_of_one_machine_although_a_worker_dies(cluster):
         run.until("batch")
     finally:
         code = run.stop()
-    assert code == 0, run.said[-5:]
+    assert code == 0, run.output[-5:]
     succeed(root, "build", "--target", "cluster")
     # A task that was lost with its worker may have sent records, which another one sends again.
     assert differences(root, bootstrap, records, "cluster", again=True) == []

@@ -88,4 +88,4 @@ def test_each_reason_has_its_remedy(reason: str, words: str) -> None:
 
 
 def test_remedies_are_one_line() -> None:
-    assert not any("\n" in opaque_remedy(said) for _, said in REMEDIES)
+    assert not any("\n" in opaque_remedy(message) for _, message in REMEDIES)

@@ -144,7 +144,7 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("machine", "limit", "said"),
+    ("machine", "limit", "message"),
     [
         (
             4 * GIGABYTE,
@@ -157,14 +157,14 @@ def test_a_target_sets_partitions_cache_and_heap(tmp_path):
         (4 * GIGABYTE, 2 * GIGABYTE, "this machine has 4 GB"),
     ],
 )
-def test_a_warning_says_what_is_too_small(machine, limit, said):
+def test_a_warning_says_what_is_too_small(machine, limit, message):
     state = replace(memory_of(query(1_000_000_000)), limit=limit)
     state = replace(state, memory=min(state.memory, limit or state.memory))
     messages = [
         warning.message for warning in memory_warnings([state], StateStores(heap=3 * GIGABYTE), machine, {})
     ]
-    assert len(messages) == (said is not None)
-    assert said is None or said in messages[0]
+    assert len(messages) == (message is not None)
+    assert message is None or message in messages[0]
 
 
 def test_a_warning_is_at_the_model_with_the_largest_state():

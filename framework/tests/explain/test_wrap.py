@@ -8,8 +8,8 @@ from millstream.explain.formats.text import count_cells, pad_text, wrap_text
 
 
 @given(st.text(), st.integers(20, 60))
-def test_no_line_is_wider(said: str, width: int) -> None:
-    assert all(count_cells(line) <= width for line in wrap_text(clean_text(said), width, "- ", "  "))
+def test_no_line_is_wider(message: str, width: int) -> None:
+    assert all(count_cells(line) <= width for line in wrap_text(clean_text(message), width, "- ", "  "))
 
 
 @given(st.lists(st.text("abc漢", min_size=1, max_size=40)))

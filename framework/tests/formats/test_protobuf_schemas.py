@@ -248,8 +248,8 @@ def test_messages_are_where_the_schema_of_their_id_has_them():
     pinned = pinned_schema(
         use, Encoding(framing="confluent"), pins, lambda language, files: language.read(files)
     )
-    places = [(writer.id, writer.schema) for writer in pinned.encoding.writers]
-    assert places == [(1, "0"), (2, "1"), (3, ""), (4, ""), (5, "1")]
+    positions = [(writer.id, writer.schema) for writer in pinned.encoding.writers]
+    assert positions == [(1, "0"), (2, "1"), (3, ""), (4, ""), (5, "1")]
     decode = format_of(pinned.encoding).local.decode
 
     def read(id_, *indexes):

@@ -93,8 +93,8 @@ sources:
 
 @pytest.fixture
 def project(tmp_path):
-    loaded, problems = load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
-    assert problems == []
+    loaded, errors = load(tmp_path, {"macros/codecs.py": FILE, "models/shop.yml": SOURCES})
+    assert errors == []
     return loaded
 
 
@@ -268,8 +268,8 @@ def test_a_function_may_change_the_row_that_it_returned_before():
 def again(tmp_path):
     topic = "{name: rows, format: 'python:decode_again', format_options: {encode: encode_again}}"
     sources = f"sources:\n  - name: shop\n    topics:\n      - {topic}\n"
-    project, problems = load(tmp_path, {"macros/codecs.py": AGAIN, "models/shop.yml": sources})
-    assert problems == []
+    project, errors = load(tmp_path, {"macros/codecs.py": AGAIN, "models/shop.yml": sources})
+    assert errors == []
     spec = project.sources["shop.rows"]
     return format_of(spec.format).local, fields_of(spec)
 
@@ -359,8 +359,8 @@ def test_an_unreadable_hint_is_reported_once(tmp_path):
             "        format_options: {encode: encode_order}\n", ""
         ),
     }
-    _, problems = load(tmp_path, files)
-    assert [code for code, *_ in summaries(problems)] == ["MS302"]
+    _, errors = load(tmp_path, files)
+    assert [code for code, *_ in summaries(errors)] == ["MS302"]
 
 
 def test_an_edit_of_the_function_is_an_edit_of_the_format(tmp_path):

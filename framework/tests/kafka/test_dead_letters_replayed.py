@@ -254,7 +254,7 @@ def test_a_row_that_a_test_rejected_can_only_be_dropped(letters, run, run_json, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "text"),
     [
         (["ls", "clcks"], "MS840", "did you mean 'clicks'?"),
         (["ls", "--yes"], "MS701", "--yes needs replay or drop"),
@@ -263,11 +263,11 @@ def test_a_row_that_a_test_rejected_can_only_be_dropped(letters, run, run_json, 
         (["show", "--offset", "x"], "MS701", "'x' is not an offset"),
     ],
 )
-def test_mistakes(run, letters, arguments, code, said):
+def test_mistakes(run, letters, arguments, code, text):
     exit_code, _, err = run("dead-letters", *arguments)
     assert exit_code == 2
     assert code in err
-    assert said in err
+    assert text in err
 
 
 def test_a_topic_that_is_gone_stops_the_replay(letters, run, run_json, admin):
@@ -298,9 +298,9 @@ def test_a_killed_replay_goes_on_and_sends_each_record_once(letters, run_json, a
         replay.kill()
         replay.communicate()
         killed += 1
-    said, _ = replay.communicate(timeout=120)
+    text, _ = replay.communicate(timeout=120)
     assert replay.returncode == 0
-    assert 0 < json.loads(said)["records"] < count, "it continued"
+    assert 0 < json.loads(text)["records"] < count, "it continued"
     by_key = Counter(message.key() for message in read(cluster, "clicks"))
     assert len(by_key) == count
     assert set(by_key.values()) == {1}
@@ -316,10 +316,10 @@ def test_of_two_replays_at_a_time_the_later_one_goes_on(letters, run_json, clust
         subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120) for process in both]
+    text = [process.communicate(timeout=120) for process in both]
     codes = [process.returncode for process in both]
-    assert 0 in codes, said
-    for code, (_, err) in zip(codes, said, strict=True):
+    assert 0 in codes, text
+    for code, (_, err) in zip(codes, text, strict=True):
         assert code == 0 or "MS839" in err or "MS838" in err, err
         assert "Traceback" not in err
     by_key = Counter(message.key() for message in read(cluster, "clicks"))

@@ -16,7 +16,7 @@ from millstream.project.load import load_project
 
 PAGE = Path(__file__).parents[3] / "docs/kafka_streams.md"
 LINES = [re.findall(r"`([^`]*)`|(target|source|model):", line) for line in PAGE.read_text().splitlines()[6:]]
-PLACES = [
+OPTIONS = [
     (where, yaml.safe_load(text))
     for line in LINES
     for (_, where), (text, _) in pairwise(line)
@@ -28,39 +28,39 @@ MODEL = """
 """
 
 
-def project(root, where, said):
+def project(root, where, message):
     shop = Shop(root, "")
-    target = {"master": "local[2]", "kafka": "embedded"} | (said if where == "target" else {})
+    target = {"master": "local[2]", "kafka": "embedded"} | (message if where == "target" else {})
     shop.write("profiles.yml", json.dumps({"shop": {"target": "local", "outputs": {"local": target}}}))
     if where == "source":
         sources = yaml.safe_load(SOURCES)
-        sources["sources"][0]["topics"][0] |= said
+        sources["sources"][0]["topics"][0] |= message
         shop.write("models/sources.yml", json.dumps(sources))
-    more = "".join(f", {name}={value!r}" for name, value in said.items()) if where == "model" else ""
+    more = "".join(f", {name}={value!r}" for name, value in message.items()) if where == "model" else ""
     shop.model("latest", MODEL.format(more=more))
     return root
 
 
 def test_the_page_has_places():
-    assert len(PLACES) >= 18
-    assert {where for where, _ in PLACES} == {"target", "source", "model"}
+    assert len(OPTIONS) >= 18
+    assert {where for where, _ in OPTIONS} == {"target", "source", "model"}
 
 
-@pytest.mark.parametrize(("where", "said"), PLACES, ids=[f"{w} {s}"[:60] for w, s in PLACES])
-def test_each_place_takes_what_the_page_says(tmp_path, where, said):
-    compiled = compile_project(project(tmp_path, where, said))
+@pytest.mark.parametrize(("where", "message"), OPTIONS, ids=[f"{w} {s}"[:60] for w, s in OPTIONS])
+def test_each_place_takes_what_the_page_says(tmp_path, where, message):
+    compiled = compile_project(project(tmp_path, where, message))
     assert compiled.diagnostics == ()
 
 
 @pytest.mark.parametrize("client", ["producer", "consumer"])
 def test_options_of_clients_reach_spark(tmp_path, client):
     tried = 0
-    for number, (where, said) in enumerate(PLACES):
+    for number, (where, message) in enumerate(OPTIONS):
         client_options = (
-            where == "target" and isinstance(said.get("kafka"), dict) and said["kafka"].get(client)
+            where == "target" and isinstance(message.get("kafka"), dict) and message["kafka"].get(client)
         )
         if client_options:
-            target = load_project(project(tmp_path / str(number), where, said), None, None, None).target
+            target = load_project(project(tmp_path / str(number), where, message), None, None, None).target
             options = (sink_options if client == "producer" else source_options)(cluster_of(target))
             assert {name: options[f"kafka.{name}"] for name in client_options} == {
                 n: str(v) for n, v in client_options.items()

@@ -126,7 +126,7 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["consume", "clcks"], "MS827", "did you mean 'clicks'?"),
         (["consume", "silent"], "MS827", "'silent' does not exist yet"),
@@ -142,11 +142,11 @@ def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):
         (["seed", "clcks"], "MS834", "did you mean 'clicks'?"),
     ],
 )
-def test_mistakes(run, filled, arguments, code, said):
+def test_mistakes(run, filled, arguments, code, message):
     exit_code, _, err = run(*arguments)
     assert exit_code == 2
     assert code in err
-    assert said in err
+    assert message in err
     assert "Traceback" not in err
 
 
@@ -194,12 +194,12 @@ def next_records(cluster):
     @contextmanager
     def of(topic):
         consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "next"})
-        places = [
+        positions = [
             TopicPartition(topic, number) for number in consumer.list_topics(topic).topics[topic].partitions
         ]
-        for partition in places:
+        for partition in positions:
             partition.offset = consumer.get_watermark_offsets(partition)[1]
-        consumer.assign(places)
+        consumer.assign(positions)
 
         def wait_for(count):
             assert len(consumer.consume(count, timeout=60)) == count

@@ -112,7 +112,7 @@ RECORD = '{"type": "record", "name": "Id", "fields": [{"name": "id", "type": "lo
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "line", "said"),
+    ("body", "code", "line", "message"),
     [
         ("yield 'k', {'id': 1}\n    yield 'k', {'id': 1 // 0}", "MS832", 7, "ZeroDivisionError"),
         (
@@ -128,14 +128,14 @@ RECORD = '{"type": "record", "name": "Id", "fields": [{"name": "id", "type": "lo
         ("raise SystemExit\n    yield", "MS832", 6, "SystemExit"),
     ],
 )
-def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code, line, said):
+def test_what_goes_wrong_in_a_generator_is_told_at_its_line(tmp_path, body, code, line, message):
     diagnostic = refused(tmp_path, body)
     assert (diagnostic.code, diagnostic.location.path, diagnostic.location.line) == (
         code,
         "seeds/traffic.py",
         line,
     )
-    assert said in diagnostic.message
+    assert message in diagnostic.message
     assert diagnostic.line.strip()
 
 

@@ -30,7 +30,7 @@ def test_as_many_as_were_asked_for_of_each_feed(admin, name):
     create_missing(admin, [TopicConfig(f"{name}_1", 2), TopicConfig(f"{name}_2")])
     reports = []
     sent = send_feeds(
-        admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *said: reports.append(said)
+        admin, [feed(f"{name}_1"), feed(f"{name}_2")], 2500, progress=lambda *message: reports.append(message)
     )
     assert sent.records == {f"{name}_1": 2500, f"{name}_2": 2500}
     assert held(admin, f"{name}_1") == held(admin, f"{name}_2") == 2500

@@ -72,17 +72,17 @@ def test_a_login_by_name_is_told_to_both_and_hidden_until_revealed():
 
 
 def test_a_jaas_text_is_read_for_librdkafka():
-    said = {**SCRAM, "sasl_jaas_config": Secret('x.Module required username="bob" password="a\\"b";')}
-    del said["sasl_username"], said["sasl_password"]
-    client_options = reveal_options(admin_config(cluster(**said)))
+    text = {**SCRAM, "sasl_jaas_config": Secret('x.Module required username="bob" password="a\\"b";')}
+    del text["sasl_username"], text["sasl_password"]
+    client_options = reveal_options(admin_config(cluster(**text)))
     assert (client_options["sasl.username"], client_options["sasl.password"]) == ("bob", 'a"b')
-    assert reveal_options(source_options(cluster(**said)))["kafka.sasl.jaas.config"].startswith("x.Module")
+    assert reveal_options(source_options(cluster(**text)))["kafka.sasl.jaas.config"].startswith("x.Module")
 
 
 def test_oauth_gets_its_tokens_from_one_place():
     url = {"sasl.oauthbearer.token.endpoint.url": "https://login/token"}
-    said = {**SCRAM, "sasl_mechanism": "OAUTHBEARER", "consumer": url}
-    client_options = reveal_options(admin_config(cluster(**said)))
+    text = {**SCRAM, "sasl_mechanism": "OAUTHBEARER", "consumer": url}
+    client_options = reveal_options(admin_config(cluster(**text)))
     assert client_options["sasl.oauthbearer.method"] == "oidc"
     assert (
         client_options["sasl.oauthbearer.client.id"],
@@ -91,7 +91,7 @@ def test_oauth_gets_its_tokens_from_one_place():
         "ann",
         url.popitem()[1],
     )
-    spark_options = reveal_options(source_options(cluster(**said)))
+    spark_options = reveal_options(source_options(cluster(**text)))
     assert 'clientId="ann"' in spark_options["kafka.sasl.jaas.config"]
     assert "OAuthBearerLoginCallbackHandler" in spark_options["kafka.sasl.login.callback.handler.class"]
 
@@ -99,45 +99,45 @@ def test_oauth_gets_its_tokens_from_one_place():
 def test_pem_files_go_along_to_java_and_are_named_to_librdkafka(tmp_path):
     for name in ("ca", "cert", "key"):
         (tmp_path / f"{name}.pem").write_text(PEM + name)
-    said = cluster(
+    text = cluster(
         root=str(tmp_path),
         security_protocol="SSL",
         ssl_ca_location="ca.pem",
         ssl_certificate_location="cert.pem",
         ssl_key_location="key.pem",
     )
-    spark_options = source_options(said)
+    spark_options = source_options(text)
     assert "abc" not in repr(spark_options)
     assert reveal_options(spark_options)["kafka.ssl.truststore.certificates"] == f"{PEM}ca"
     assert reveal_options(spark_options)["kafka.ssl.keystore.key"] == f"{PEM}key"
     assert spark_options["kafka.ssl.truststore.type"] == spark_options["kafka.ssl.keystore.type"] == "PEM"
-    assert admin_config(said)["ssl.ca.location"] == str(tmp_path / "ca.pem")
+    assert admin_config(text)["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
 def test_a_store_of_the_project_is_named_by_its_whole_path_and_one_of_the_workers_as_it_is(tmp_path):
     (tmp_path / "trust.p12").touch()
-    said = cluster(
+    text = cluster(
         root=str(tmp_path),
         security_protocol="SSL",
         ssl_truststore_location="trust.p12",
         ssl_keystore_location="/on/workers/key.p12",
     )
-    spark_options = source_options(said)
+    spark_options = source_options(text)
     assert spark_options["kafka.ssl.truststore.location"] == str(tmp_path / "trust.p12")
     assert spark_options["kafka.ssl.keystore.location"] == "/on/workers/key.p12"
 
 
 @pytest.mark.parametrize(
-    ("said", "java_", "librdkafka"), [("", "", "none"), ("none", "", "none"), ("https", "https", "https")]
+    ("text", "java_", "librdkafka"), [("", "", "none"), ("none", "", "none"), ("https", "https", "https")]
 )
-def test_the_check_of_host_names_is_switched_off_for_both(said, java_, librdkafka):
-    secured = cluster(security_protocol="SSL", ssl_endpoint_identification_algorithm=said)
+def test_the_check_of_host_names_is_switched_off_for_both(text, java_, librdkafka):
+    secured = cluster(security_protocol="SSL", ssl_endpoint_identification_algorithm=text)
     assert source_options(secured)["kafka.ssl.endpoint.identification.algorithm"] == java_
     assert admin_config(secured)["ssl.endpoint.identification.algorithm"] == librdkafka
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("text", "message"),
     [
         ({"sasl_username": "ann"}, "clients don't log in with security_protocol PLAINTEXT"),
         ({"security_protocol": "SASL_SSL"}, "SASL_SSL needs sasl_mechanism"),
@@ -150,9 +150,9 @@ def test_the_check_of_host_names_is_switched_off_for_both(said, java_, librdkafk
         ({**SCRAM, "sasl_mechanism": "OAUTHBEARER"}, "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
     ],
 )
-def test_what_does_not_fit_together_is_told(said, message):
+def test_what_does_not_fit_together_is_told(text, message):
     with pytest.raises(MillstreamError) as caught:
-        (source_options(cluster(**said)), admin_config(cluster(**said)))
+        (source_options(cluster(**text)), admin_config(cluster(**text)))
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, message in diagnostic.message, bool(diagnostic.help)) == ("MS828", True, True), (
         diagnostic
@@ -160,17 +160,17 @@ def test_what_does_not_fit_together_is_told(said, message):
 
 
 def test_later_settings_override_earlier_ones():
-    said = cluster("5 seconds", producer={"linger.ms": 7, "acks": "1"}, consumer={"fetch.min.bytes": 3})
-    spark_options = sink_options(said, {"acks": "0"})
+    text = cluster("5 seconds", producer={"linger.ms": 7, "acks": "1"}, consumer={"fetch.min.bytes": 3})
+    spark_options = sink_options(text, {"acks": "0"})
     assert (
         spark_options["kafka.linger.ms"],
         spark_options["kafka.acks"],
         spark_options["kafka.batch.size"],
     ) == ("7", "0", "1048576")
-    read = source_options(said, {"fetch.min.bytes": 4, "minPartitions": 2})
+    read = source_options(text, {"fetch.min.bytes": 4, "minPartitions": 2})
     assert (read["kafka.fetch.min.bytes"], read["minPartitions"]) == ("4", "2")
     assert "kafka.minPartitions" not in read
-    assert producer_config(said)["linger.ms"] == "7"
+    assert producer_config(text)["linger.ms"] == "7"
 
 
 @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ def test_kafka_itself_reads_passwords_as_they_are(tmp_path):
     (tmp_path / "in").write_text("\n".join(b64encode(config.encode()).decode() for config in configs))
     jars = fetch_jars(["broker"], None)["broker"]
     command = [find_java().program, "-cp", ":".join(map(str, jars)), tmp_path / "Read.java", tmp_path / "in"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert [b64decode(line).decode() for line in said.split()] == words
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [b64decode(line).decode() for line in text.split()] == words

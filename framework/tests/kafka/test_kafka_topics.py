@@ -115,14 +115,14 @@ def test_a_host_that_does_not_exist_and_comes_from_the_environment_is_masked():
 
 
 def test_a_wrong_protocol_is_told(cluster):
-    said = {"security_protocol": "SSL"}
-    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
+    message = {"security_protocol": "SSL"}
+    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, message))
     assert diagnostic.code in {"MS822", "MS823"}
     assert "security_protocol" in diagnostic.help
 
 
 def test_a_value_that_librdkafka_refuses_is_told(cluster):
-    said = {"admin": {"metadata.max.age.ms": Secret("hunter2")}}
-    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, said))
+    message = {"admin": {"metadata.max.age.ms": Secret("hunter2")}}
+    (diagnostic,) = refused(admin_of, Cluster(cluster.bootstrap_servers, message))
     assert diagnostic.code == "MS828"
     assert "hunter2" not in repr(diagnostic)

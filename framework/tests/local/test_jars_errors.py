@@ -68,12 +68,14 @@ def test_a_folder_without_the_jar(mirror, catalog, monkeypatch, tmp_path):
     assert diagnostic.message.endswith("-1.0.jar does not exist")  # whichever is looked for first
 
 
-@pytest.mark.parametrize(("status", "said"), [(401, "refuses"), (403, "refuses"), (500, "answers HTTP 500")])
-def test_a_mirror_that_refuses(mirror, catalog, status, said):
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "refuses"), (403, "refuses"), (500, "answers HTTP 500")]
+)
+def test_a_mirror_that_refuses(mirror, catalog, status, message):
     mirror.answers = [status] * 20
     diagnostic = failure(catalog)
     assert diagnostic.code == "MS805"
-    assert said in diagnostic.message
+    assert message in diagnostic.message
 
 
 def test_a_wrong_checksum(mirror, catalog):

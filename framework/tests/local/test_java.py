@@ -47,19 +47,19 @@ def test_the_java_on_the_path(home, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "said"),
+    ("script", "code", "message"),
     [
         ("echo 'java version \"1.8.0_432\"' >&2", "MS802", "1.8.0_432 at "),
         ("echo Usage", "MS803", "does not report a version"),
     ],
 )
-def test_what_is_no_java_for_us(home, script, code, said):
+def test_what_is_no_java_for_us(home, script, code, message):
     home(script)
     with pytest.raises(MillstreamError) as caught:
         find_java()
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == code
-    assert said in diagnostic.message
+    assert message in diagnostic.message
     assert "Java 17 or newer" in diagnostic.help
 
 
@@ -76,8 +76,8 @@ def test_a_java_that_cannot_be_run(home):
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("message", "version"),
     [('openjdk version "21" 2023', (21, "21")), ('version "1.8.0"', (8, "1.8.0")), ("x", None)],
 )
-def test_java_versions(said, version):
-    assert java_version(said) == version
+def test_java_versions(message, version):
+    assert java_version(message) == version

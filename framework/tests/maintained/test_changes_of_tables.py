@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from deltalake import DeltaTable
 from support.long import BUILDS
-from support.runs import built, headers, job_of, problems, received, statuses, table_rows
+from support.runs import built, errors, headers, job_of, received, statuses, table_rows
 from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
@@ -183,7 +183,7 @@ def test_an_edit_needs_a_rebuild_which_sends_all_rows_again(shop, first_spark, r
     check(shop, reader)
     shop.model("large", LARGE.replace("upper(user)", "lower(user)"))
     _, build_events = built(shop.root, first_spark, intent=Update(accepted=AcceptedModels(everything=True)))
-    assert [diagnostic.code for diagnostic in problems(build_events)] == ["MS870"]
+    assert [diagnostic.code for diagnostic in errors(build_events)] == ["MS870"]
     build(shop, first_spark, intent=Apply({}))
     with pytest.raises(MillstreamError, match="MS888"):
         roll_back(job_of(shop.root), shop.root / ".millstream", lambda _: None, first_spark)
@@ -259,7 +259,7 @@ def test_another_project_follows_the_topic_as_one_of_debezium(shop, first_spark,
         events.send(12)
         build(shop, first_spark)
         results, build_events = built(other.root, first_spark)
-        assert not problems(build_events), problems(build_events)
+        assert not errors(build_events), errors(build_events)
         assert set(statuses(results).values()) == {"success"}
         copied = [
             {name: row[name] for name in ("kind", "n", "most")}

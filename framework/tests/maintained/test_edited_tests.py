@@ -3,7 +3,7 @@
 import pytest
 from edits.test_edited_projects import queries, verdict_of
 from edits.test_edited_states import PROFILES
-from support.runs import built, create_topics, problems, received, statuses, table_rows
+from support.runs import built, create_topics, errors, received, statuses, table_rows
 from support.shops import Shop
 
 LATEST = "{{ config(materialized='table', unique_key='id') }} select id, user, kind, value from {{ source('web', 'events') }}"
@@ -68,7 +68,7 @@ def test_the_table_has_the_rows_of_a_fresh_build(tmp_path, broker, first_spark):
     before = [rows(shop, index, "local") for index in range(len(EDITS))]
     write(shop, 1)
     results, events = built(tmp_path, first_spark)
-    assert not problems(events)
+    assert not errors(events)
     built(tmp_path, first_spark, target="fresh")
     for index, name in enumerate(EDITS):
         assert rows(shop, index, "local") == rows(shop, index, "fresh") != before[index], name

@@ -53,15 +53,15 @@ EDITS = {
 def edits(draw):
     """Draw tables, and one of them with another SQL."""
     sequence = draw(sequences(MORE))
-    places = [
+    positions = [
         (index, match.span(), match.expand(after))
         for index, table in enumerate(sequence.models)
         for before, after in EDITS.items()
         for match in re.finditer(before, table.sql)
     ]
-    if not places:
+    if not positions:
         return sequence, sequence
-    index, (start, stop), text = draw(st.sampled_from(places))
+    index, (start, stop), text = draw(st.sampled_from(positions))
     sql = sequence.models[index].sql
     tables = list(sequence.models)
     tables[index] = replace(tables[index], sql=sql[:start] + text + sql[stop:])

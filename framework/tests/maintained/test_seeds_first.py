@@ -1,7 +1,7 @@
 """Tables whose FROM starts with rows at rest: after each change of what is joined, they equal Spark's batch."""
 
 import pytest
-from support.runs import built, create_topics, problems, statuses, table_rows
+from support.runs import built, create_topics, errors, statuses, table_rows
 from support.shops import PROFILES, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
@@ -137,7 +137,7 @@ def check_builds(shop, spark, first_spark, cases, builds=((0,), (1,), (2,))):
         for batch in batches:
             send(shop, batch)
         results, events = built(shop.root, first_spark)
-        assert not problems(events), problems(events)
+        assert not errors(events), errors(events)
         assert set(statuses(results).values()) == {"success"}
         views_of_rows(shop, spark, batches[-1] + 1)
         for name, (_, sql) in cases.items():
@@ -170,7 +170,7 @@ def test_a_sink_sends_what_a_table_brings_to_a_seed(with_latest, first_spark):
     )
     send(with_latest, 0)
     _, events = built(with_latest.root, first_spark)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     sent = [row for row in with_latest.values("sent") if row is not None]
     expected = [{"name": "APPLES", "id": 1}, {"name": "APPLES", "id": 3}, {"name": "BERRIES", "id": 2}]
     assert sorted_rows(sent) == sorted_rows(expected)
@@ -188,7 +188,7 @@ def test_a_seed_that_a_stream_is_joined_to(seeded, spark, first_spark):
     for batch in range(2):
         send(seeded, batch)
         _, build_events = built(seeded.root, first_spark)
-        assert not problems(build_events), problems(build_events)
+        assert not errors(build_events), errors(build_events)
     views_of_rows(seeded, spark, 2)
     rows = [row for batch in EVENTS[:2] for row in batch]
     spark.createDataFrame(rows, "id int, kind string, value double").createOrReplaceTempView("events")
@@ -223,7 +223,7 @@ def test_an_error_of_a_table_over_tables_is_reported_once(with_latest, first_spa
     )
     send(with_latest, 0)
     _, events = built(with_latest.root, first_spark)
-    (diagnostic,) = problems(events)
+    (diagnostic,) = errors(events)
     assert diagnostic.code == "MS868"
     captured = capfd.readouterr()
     assert "QueryContextLogger" not in captured.out + captured.err

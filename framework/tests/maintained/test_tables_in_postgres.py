@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 from support.postgres import rows
-from support.runs import built, problems, statuses, table_rows
+from support.runs import built, errors, statuses, table_rows
 from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
@@ -76,7 +76,7 @@ def send(shop, batch):
 
 def build(shop, spark):
     results, events = built(shop.root, spark)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     return {node.id.partition(".")[2]: node.changes for node in results.results if node.changes}
 
 

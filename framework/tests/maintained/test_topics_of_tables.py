@@ -10,7 +10,7 @@ from random import Random
 
 import duckdb
 import pytest
-from support.runs import built, problems, received, statuses, table_rows
+from support.runs import built, errors, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import FullRefresh, Update
@@ -97,7 +97,7 @@ def same(shop):
 def build(shop, spark, *models, **options):
     only = frozenset(f"model.{name}" for name in models) if models else None
     results, events = built(shop.root, spark, models=only, **options)
-    assert not problems(events), problems(events)
+    assert not errors(events), errors(events)
     assert set(statuses(results).values()) == {"success"}
 
 

@@ -221,7 +221,7 @@ def _macro(text: str, random: Random) -> tuple[str, str]:
 
 def _model(text: str, random: Random) -> tuple[str, str]:
     tags, expressions = [*_TAG.finditer(text)], [*_EXPRESSION.finditer(text)]
-    places = [match.start() for match in re.finditer(r"(?m)^", text)]
+    positions = [match.start() for match in re.finditer(r"(?m)^", text)]
     mutation = random.choice(
         ["tag_lost", "tag_added", "braces", "unquoted", "comment", "semicolon", "alias", "comma"]
     )
@@ -248,5 +248,5 @@ def _model(text: str, random: Random) -> tuple[str, str]:
         case "comma":
             return mutation, re.sub(r"(\w)\n(\s*from\b)", r"\1,\n\2", text, count=1)
         case _:
-            position = random.choice(places)
+            position = random.choice(positions)
             return "tag_added", text[:position] + random.choice(_TAGS) + text[position:]

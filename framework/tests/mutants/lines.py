@@ -117,8 +117,8 @@ def _indent(text: str, random: Random) -> tuple[str, str]:
 
 
 def _character(text: str, random: Random) -> tuple[str, str]:
-    places = [position for position, letter in enumerate(text) if letter in ":=-[]{}'\",#|&"]
-    position = random.choice(places)
+    positions = [position for position, letter in enumerate(text) if letter in ":=-[]{}'\",#|&"]
+    position = random.choice(positions)
     other = random.choice(["", text[position] * 2, random.choice(":=-[]{}'\",#|&\t"), "\u00a0", "\u200b"])
     return "character", text[:position] + other + text[position + 1 :]
 

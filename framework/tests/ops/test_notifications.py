@@ -45,7 +45,7 @@ def counted(**counts):
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "text"),
     [
         ([WORKS, QueryIdle("totals"), DataTested("test.m", passed=True)], []),
         ([FAILED, FAILED, FAILED], ["failed"]),
@@ -62,9 +62,9 @@ def counted(**counts):
         ([NOT_FRESH], ["freshness_missed"]),
     ],
 )  # fmt: skip
-def test_each_cause_has_one_notice(events, said):
+def test_each_cause_has_one_notice(events, text):
     notices = Notices(every=3600.0)
-    assert [notice.event for event in events for notice in notices.of(event)] == said
+    assert [notice.event for event in events for notice in notices.of(event)] == text
 
 
 def test_a_cause_is_repeated_after_the_interval_with_all_rows_since():
@@ -256,12 +256,12 @@ def test_profiles(tmp_path, monkeypatch, notification, message):
     shop = Shop(tmp_path, "")
     shop.write("profiles.yml", PROFILES.format(notification))
     diagnostics = compile_project(tmp_path, use_cache=False).diagnostics
-    said = [
+    text = [
         f"{diagnostic.code}: {diagnostic.message}"
         for diagnostic in diagnostics
         if diagnostic.location.path == "profiles.yml"
     ]
-    assert [line[: len(message or "")] for line in said[:1]] == ([message] if message else []), said
+    assert [line[: len(message or "")] for line in text[:1]] == ([message] if message else []), text
     assert "hidden" not in repr(diagnostics)
     if message is None:
         assert "hidden" not in repr(load_project(tmp_path, None, None, None))

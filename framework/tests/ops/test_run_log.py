@@ -95,10 +95,10 @@ def test_secrets_are_masked_also_in_json(log, monkeypatch):
         "model": "plain", "topic": "events", "partition": 2, "offset": 17, "row": {"kind": "a **** b"},
     }  # fmt: skip
     assert (line.level, line.text) == ("debug", 'plain events-2-17: {"kind": "a **** b"}')
-    said = FunctionLogged(
+    message = FunctionLogged(
         "f", ("plain",), "info", 'hush "hush"', exception='E: hush "hush"', location={"user": 'hush "hush"'}
     )
-    (line,) = log.lines(said)
+    (line,) = log.lines(message)
     assert line.text == "f() of plain, user ****: ****: E: ****"
     assert line.data["key"] == {"user": "****"}
     assert "hush" not in repr(line)

@@ -121,18 +121,18 @@ def streams(spark, tmp_path_factory):
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(len(FORMS)), ids=IDS)
 def test_spark_refuses_it_still(streams, tmp_path, number):
-    _, sql, _, said, mode = FORMS[number]
+    _, sql, _, message, mode = FORMS[number]
 
     def run():
         rows = streams.sql(sql)
         writer = rows.writeStream.outputMode(mode).format("noop").option("checkpointLocation", str(tmp_path))
         writer.trigger(availableNow=True).start().awaitTermination()
 
-    if not said:
+    if not message:
         return run()
     with pytest.raises(PySparkException) as error:
         run()
-    assert said in str(error.value)
+    assert message in str(error.value)
     return None
 
 

@@ -116,9 +116,9 @@ def name_of(below, above):
 
 
 def found_codes(root):
-    _, problems = attempted(root)
+    _, errors = attempted(root)
     codes = {}
-    for diagnostic in problems:
+    for diagnostic in errors:
         codes.setdefault(diagnostic.location.path.removeprefix("models/").removesuffix(".sql"), set()).add(
             diagnostic.code
         )
@@ -130,9 +130,9 @@ def test_the_compiler_does_what_the_table_says(tmp_path):
     codes = found_codes(root)
     expected = {}
     for below, above in CELLS:
-        said = NO_EVENT_TIME.get((below, above)) or describe_steps(below, above)
-        if said.startswith("MS"):
-            expected[name_of(below, above)] = {said}
+        message = NO_EVENT_TIME.get((below, above)) or describe_steps(below, above)
+        if message.startswith("MS"):
+            expected[name_of(below, above)] = {message}
     # A watermark over rows that change is refused by what would keep a state of them.
     expected[name_of("refining aggregate", "watermark")] = {"MS510"}
     assert codes == expected

@@ -177,9 +177,9 @@ def test_none_takes_a_default_back():
 # -- defaults by folder
 
 
-def settings(models, **places):
+def settings(models, **positions):
     locations = {
-        path.replace("__", "."): Location("pyproject.toml", line, 1, 5) for path, line in places.items()
+        path.replace("__", "."): Location("pyproject.toml", line, 1, 5) for path, line in positions.items()
     }
     return Settings("shop", models=models, model_locations=locations)
 

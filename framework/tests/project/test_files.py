@@ -46,9 +46,9 @@ def test_a_link_to_a_folder_is_followed_but_not_in_circles(tmp_path: Path) -> No
 def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     os.mkfifo(tmp_path / "models/a.sql")
-    problems: list[Diagnostic] = []
-    assert list(find_files(tmp_path, ("models",), (".sql",), problems)) == []
-    assert [(p.code, str(p.location)) for p in problems] == [("MS102", "models/a.sql:1:1")]
+    errors: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), (".sql",), errors)) == []
+    assert [(p.code, str(p.location)) for p in errors] == [("MS102", "models/a.sql:1:1")]
 
 
 @pytest.mark.parametrize("special", ["pipe", "/dev/zero"])
@@ -69,25 +69,25 @@ def test_a_name_that_is_not_utf8_is_told_readably(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/models/a\xff.sql")).write_text("x")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    problems: list[Diagnostic] = []
-    assert list(find_files(tmp_path, ("models",), (".sql",), problems)) == []
-    assert str(problems[0].location) == "models/a\\xff.sql:1:1"
+    errors: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), (".sql",), errors)) == []
+    assert str(errors[0].location) == "models/a\\xff.sql:1:1"
 
 
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("prepare", "message"),
     [
         (lambda _: None, "no such file"),
         (lambda path: path.mkdir(), "is a directory"),
         (lambda path: path.symlink_to(path), "symbolic links"),
     ],
 )
-def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path, prepare, said: str) -> None:
+def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path, prepare, message: str) -> None:
     prepare(tmp_path / "m.sql")
     diagnostic = read_file(tmp_path, "m.sql")
     assert isinstance(diagnostic, Diagnostic)
     assert diagnostic.code == "MS102"
-    assert said in diagnostic.message
+    assert message in diagnostic.message
 
 
 def test_a_byte_order_mark_and_line_ends_of_windows_do_not_matter(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "position", "said"),
+    ("data", "position", "message"),
     [
         ("a\né = 'ö'".encode() + " ü".encode("latin-1"), (2, 9), "byte 0xfc is not UTF-8"),
         (b"a\r\nb\rc\xe9", (3, 2), "perhaps Latin-1"),
@@ -118,13 +118,13 @@ def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_encoding_is_told_with_its_first_byte(
-    tmp_path: Path, data: bytes, position: tuple[int, int], said: str
+    tmp_path: Path, data: bytes, position: tuple[int, int], message: str
 ) -> None:
     diagnostic = unreadable(tmp_path, data)
     assert diagnostic.code == "MS103"
     assert diagnostic.location
     assert (diagnostic.location.line, diagnostic.location.column) == position
-    assert said in diagnostic.message
+    assert message in diagnostic.message
 
 
 def test_ten_megabytes_are_read_and_no_more(tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ SUFFIXES = (".sql", ".yml", ".yaml", ".py", ".csv")
 )
 def test_a_file_whose_name_ends_almost_right_is_reported(tmp_path: Path, name: str, meant: str) -> None:
     write(tmp_path, f"models/{name}")
-    problems: list[Diagnostic] = []
-    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == []
-    (diagnostic,) = problems
+    errors: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, errors)) == []
+    (diagnostic,) = errors
     assert diagnostic.location is not None
     assert (diagnostic.code, diagnostic.location.path, diagnostic.help) == (
         "MS102",
@@ -172,7 +172,7 @@ def test_a_file_whose_name_ends_almost_right_is_reported(tmp_path: Path, name: s
         f"rename it to '{meant}'",
     )
     (tmp_path / "models" / name).rename(tmp_path / "models" / meant)
-    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == [f"models/{meant}"]
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, errors)) == [f"models/{meant}"]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,6 @@ def test_a_file_whose_name_ends_almost_right_is_reported(tmp_path: Path, name: s
 )
 def test_other_files_are_left_alone(tmp_path: Path, name: str) -> None:
     write(tmp_path, f"models/{name}")
-    problems: list[Diagnostic] = []
-    assert list(find_files(tmp_path, ("models",), SUFFIXES, problems)) == []
-    assert problems == []
+    errors: list[Diagnostic] = []
+    assert list(find_files(tmp_path, ("models",), SUFFIXES, errors)) == []
+    assert errors == []

@@ -34,11 +34,11 @@ def only(owner, **options):
 def test_names_that_are_refused(owner, name, remedy):
     (refusal,) = wrong_options(owner, {name: "1"})
     assert name in refusal.message
-    assert refusal.remedy.startswith(remedy)
+    assert refusal.help.startswith(remedy)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("linger.ms", "soon", "a whole number, not 'soon'"),
         ("linger.ms", -1, "a whole number from 0, not '-1'"),
@@ -52,9 +52,9 @@ def test_names_that_are_refused(owner, name, remedy):
         ("sasl.login.refresh.window.factor", 2, "a number from 0.5 to 1"),
     ],
 )
-def test_values_that_are_refused(name, value, said):
+def test_values_that_are_refused(name, value, message):
     (refusal,) = wrong_options("producer", {name: value})
-    assert said in refusal.message
+    assert message in refusal.message
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def click(random: Random, now: datetime) -> Iterator[tuple[str | None, dict[str,
 
 
 def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
-    project, problems = load(
+    project, errors = load(
         tmp_path,
         {
             "models/sources.yml": SOURCES,
@@ -41,7 +41,7 @@ def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
             "selectors.yml": "selectors: [{name: nightly, definition: 'tag:nightly'}]",
         },
     )
-    assert problems == []
+    assert errors == []
     assert {name: model.path for name, model in project.models.items()} == {
         "a": "models/staging/a.sql",
         "b": "models/b.sql",
@@ -76,9 +76,9 @@ def test_everything_is_where_it_belongs(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_name_may_be_given_once(tmp_path: Path, files: dict[str, str], expected: list[Any]) -> None:
-    _, problems = load(tmp_path, {"models/a.sql": "select 1 as x", **files})
-    assert summaries(problems) == expected
-    assert all(p.notes and p.notes[0].location for p in problems)
+    _, errors = load(tmp_path, {"models/a.sql": "select 1 as x", **files})
+    assert summaries(errors) == expected
+    assert all(p.notes and p.notes[0].location for p in errors)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_a_name_may_be_given_once(tmp_path: Path, files: dict[str, str], expecte
 def test_a_file_that_can_not_be_what_its_folder_says(
     tmp_path: Path, path: str, content: str, code: str
 ) -> None:
-    project, problems = load(tmp_path, {path: content})
-    assert [(p.code, str(p.location)) for p in problems] == [(code, f"{path}:1:1")]
+    project, errors = load(tmp_path, {path: content})
+    assert [(p.code, str(p.location)) for p in errors] == [(code, f"{path}:1:1")]
     assert not project.models
     assert not project.seeds
 
@@ -136,7 +136,7 @@ def test_a_file_that_can_not_be_what_its_folder_says(
 def test_what_is_not_there_is_told_where_it_is_named(
     tmp_path: Path, path: str, content: str, code: str, under: str, remedy: str
 ) -> None:
-    _, problems = load(
+    _, errors = load(
         tmp_path,
         {
             "models/orders.sql": "select 1 as x",
@@ -146,13 +146,13 @@ def test_what_is_not_there_is_told_where_it_is_named(
             path: content,
         },
     )
-    assert summaries(problems)[0] == (code, f"{path}: {under}", remedy)
+    assert summaries(errors)[0] == (code, f"{path}: {under}", remedy)
 
 
 def test_mistakes_of_all_files_are_told_at_once_each_once(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/gone.sql").symlink_to("nowhere")
-    _, problems = load(
+    _, errors = load(
         tmp_path,
         {
             "models/a.yml": "modls: []",
@@ -161,9 +161,9 @@ def test_mistakes_of_all_files_are_told_at_once_each_once(tmp_path: Path) -> Non
             "seeds/s.csv": "a,b\n1\n",
         },
     )
-    codes = {p.code for p in problems}
+    codes = {p.code for p in errors}
     assert {"MS102", "MS106", "MS116", "MS118", "MS301"} <= codes
-    assert len(set(problems)) == len(problems)
+    assert len(set(errors)) == len(errors)
 
 
 def test_what_was_read_is_remembered_and_gives_the_same(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_what_templates_read_is_part_of_what_is_remembered(
     owners = []
     for who in ("ann", "bob", "ann"):
         monkeypatch.setenv("MS_WHO", who)
-        project, problems = load(tmp_path, files, memo, who=who)
-        assert problems == []
+        project, errors = load(tmp_path, files, memo, who=who)
+        assert errors == []
         owners.append(project.properties["a"].owner)
     assert owners == ["ann", "bob", "ann"]
 

@@ -10,7 +10,7 @@ SCRAM = "security_protocol: SASL_SSL, sasl_mechanism: SCRAM-SHA-512"
 TOKEN_URL = "admin: {sasl.oauthbearer.token.endpoint.url: 'https://x'}"
 
 
-def problems(root, target):
+def errors(root, target):
     (root / "profiles.yml").write_text(f"shop: {{target: t, outputs: {{t: {{{target}}}}}}}\n")
     diagnostics = read_target(root, Settings("shop", profile="shop"), None, root, {}, strict_env=False)[1]
     return [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
@@ -52,7 +52,7 @@ def problems(root, target):
     ],
 )
 def test_a_contradiction_has_its_place_and_a_remedy(tmp_path, settings, under, message, remedy):
-    (diagnostic,) = problems(tmp_path, f"kafka: {{{SERVERS}, {settings}}}")
+    (diagnostic,) = errors(tmp_path, f"kafka: {{{SERVERS}, {settings}}}")
     assert (diagnostic.code, message in diagnostic.message, remedy in diagnostic.help) == (
         "MS828",
         True,
@@ -75,7 +75,7 @@ def test_a_contradiction_has_its_place_and_a_remedy(tmp_path, settings, under, m
     ],
 )
 def test_what_fits_together_is_not_reported(tmp_path, settings):
-    assert problems(tmp_path, f"kafka: {{{SERVERS}, {settings}}}") == []
+    assert errors(tmp_path, f"kafka: {{{SERVERS}, {settings}}}") == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_fits_together_is_not_reported(tmp_path, settings):
     ],
 )
 def test_a_registry_is_checked_the_same(tmp_path, settings, message):
-    (diagnostic,) = problems(tmp_path, f"schema_registry: {{url: 'http://r', {settings}}}")
+    (diagnostic,) = errors(tmp_path, f"schema_registry: {{url: 'http://r', {settings}}}")
     assert (diagnostic.code, diagnostic.message) == ("MS895", f"schema_registry: {message}")
 
 

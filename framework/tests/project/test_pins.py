@@ -73,8 +73,8 @@ def test_a_schema_survives_its_file(text):
         "s", "NONE", (version_of(1, 7, "AVRO", text, [SchemaReference("n", "o", 2)], deleted=True),)
     )
     file = File("schemas/registry/x.json", encode_subject(before), "")
-    pinned, problems = read_pins([(file.path, file.content)], Settings("p"))
-    assert problems == []
+    pinned, errors = read_pins([(file.path, file.content)], Settings("p"))
+    assert errors == []
     assert pinned == {"s": before}
     after = pinned["s"].versions[0].text
     assert after == text or (
@@ -161,8 +161,8 @@ def pin(subject, *versions):
 
 
 def test_a_topic_of_the_registry(tmp_path):
-    project, problems = topics(tmp_path, "name: orders, schema: registry", **pin("orders-value", ORDER))
-    assert problems == []
+    project, errors = topics(tmp_path, "name: orders, schema: registry", **pin("orders-value", ORDER))
+    assert errors == []
     topic = project.sources["shop.orders"]
     assert topic.format == Encoding(framing="confluent", schema_id=7)
     assert [(column.name, str(column.type)) for column in topic.columns] == [("id", "bigint")]
@@ -216,19 +216,19 @@ def test_schemas_that_can_not_be_used(tmp_path, row, expected):
         **pin("gap-value", version_of(1, 2, "JSON", "{}", [SchemaReference("a", "b", 1)])),
         **pin("wide-value", version_of(1, 3, "JSON", '{"type": "string"}')),
     }
-    _, problems = topics(tmp_path, row, **files)
-    assert (code, f"models/s.yml: {caret}", remedy) in summaries(problems)
+    _, errors = topics(tmp_path, row, **files)
+    assert (code, f"models/s.yml: {caret}", remedy) in summaries(errors)
 
 
 def test_a_damaged_pin(tmp_path):
-    _, problems = topics(
+    _, errors = topics(
         tmp_path, "name: t, schema: registry", **{"schemas/registry/t-value.json": "<<<< HEAD"}
     )
-    assert [(p.code, p.location.path) for p in problems if p.code == "MS127"] == [
+    assert [(p.code, p.location.path) for p in errors if p.code == "MS127"] == [
         ("MS127", "schemas/registry/t-value.json")
     ]
 
 
 def test_pins_are_not_offered_as_schema_files(tmp_path):
-    _, problems = topics(tmp_path, "name: t, schema: schemas/registry/order.json", **pin("order", ORDER))
-    assert "did you mean" not in problems[0].help
+    _, errors = topics(tmp_path, "name: t, schema: schemas/registry/order.json", **pin("order", ORDER))
+    assert "did you mean" not in errors[0].help

@@ -28,20 +28,20 @@ def read(
 
 
 def settings(root: Path, body: str) -> tuple[dict[str, Any], list[Diagnostic]]:
-    target, problems = read(root, f"shop: {{target: local, outputs: {{local: {{{body}}}}}}}\n")
-    return target.settings, problems
+    target, errors = read(root, f"shop: {{target: local, outputs: {{local: {{{body}}}}}}}\n")
+    return target.settings, errors
 
 
-def codes_and_carets(problems: list[Diagnostic]) -> list[tuple[str, str]]:
+def codes_and_carets(errors: list[Diagnostic]) -> list[tuple[str, str]]:
     return [
-        (p.code, p.line[p.location.column - 1 : p.location.end - 1] if p.location else "") for p in problems
+        (p.code, p.line[p.location.column - 1 : p.location.end - 1] if p.location else "") for p in errors
     ]
 
 
 def test_without_a_file_all_is_local(tmp_path: Path) -> None:
     assert read_target(tmp_path, SHOP, None, None, {}) == (Target("shop", "local", DEFAULT), [])
-    _, problems = read_target(tmp_path, SHOP, "production", None, {})
-    assert codes_and_carets(problems) == [("MS112", "")]
+    _, errors = read_target(tmp_path, SHOP, "production", None, {})
+    assert codes_and_carets(errors) == [("MS112", "")]
 
 
 def test_a_whole_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +67,8 @@ shop:
       timezone: Europe/Berlin
       jars: provided
 """
-    target, problems = read(tmp_path, content, "live", host="h")
-    assert problems == []
+    target, errors = read(tmp_path, content, "live", host="h")
+    assert errors == []
     assert (target.name, str(target.location)) == ("live", "profiles.yml:6:7")
     assert target.settings == {
         "master": "spark://h:7077",
@@ -113,8 +113,8 @@ shop:
       spark: {{spark.sql.session.timeZone: {unset}, spark.x: {{y: {unset}, z: 1}}}}
 """
     (tmp_path / "profiles.yml").write_text(content)
-    target, problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)
-    assert problems == []
+    target, errors = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)
+    assert errors == []
     assert target.environment is None
     assert target.settings == {
         "kafka": {"sasl_username": "ann", "consumer": {}},
@@ -130,8 +130,8 @@ shop:
 def test_without_strict_env_mistakes_are_reported_all_the_same(tmp_path: Path) -> None:
     content = "shop: {outputs: {local: {master: here, timezone: \"{{ env_var('MS_NONE') }}\", traiger: x}}}"
     (tmp_path / "profiles.yml").write_text(content)
-    problems = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)[1]
-    assert codes_and_carets(problems) == [("MS106", "traiger"), ("MS107", "here")]
+    errors = read_target(tmp_path, SHOP, None, None, {}, strict_env=False)[1]
+    assert codes_and_carets(errors) == [("MS106", "traiger"), ("MS107", "here")]
 
 
 def test_the_target_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +166,10 @@ def test_the_target_may_come_from_the_environment(tmp_path: Path, monkeypatch: p
 def test_a_choice_that_can_not_be_made(
     tmp_path: Path, content: str, target: str | None, code: str, under: str | None, remedy: str | None
 ) -> None:
-    _, problems = read(tmp_path, content, target)
-    assert [p.code for p in problems] == [code]
-    assert under is None or codes_and_carets(problems)[0][1] == under
-    assert remedy is None or problems[0].help == remedy
+    _, errors = read(tmp_path, content, target)
+    assert [p.code for p in errors] == [code]
+    assert under is None or codes_and_carets(errors)[0][1] == under
+    assert remedy is None or errors[0].help == remedy
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,9 @@ def test_a_choice_that_can_not_be_made(
 def test_a_setting_that_is_wrong(
     tmp_path: Path, body: str, code: str, under: str, remedy: str | None
 ) -> None:
-    _, problems = settings(tmp_path, body)
-    assert (code, under) in codes_and_carets(problems)
-    assert remedy is None or remedy in [p.help for p in problems]
+    _, errors = settings(tmp_path, body)
+    assert (code, under) in codes_and_carets(errors)
+    assert remedy is None or remedy in [p.help for p in errors]
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_settings_may_come_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str, key: str, value: object
 ) -> None:
     monkeypatch.setenv("MS_X", text)
-    options, problems = settings(tmp_path, body)
-    assert problems == []
+    options, errors = settings(tmp_path, body)
+    assert errors == []
     assert options[key] == value
 
 
@@ -247,9 +247,9 @@ def test_settings_may_come_from_the_environment(
     ],
 )
 def test_a_secret_that_is_written_out_is_a_warning_and_masked(tmp_path: Path, body: str) -> None:
-    options, problems = settings(tmp_path, body)
-    assert [(p.code, p.severity) for p in problems] == [("MS113", "warning")]
-    assert "swordfish" not in repr(problems)
+    options, errors = settings(tmp_path, body)
+    assert [(p.code, p.severity) for p in errors] == [("MS113", "warning")]
+    assert "swordfish" not in repr(errors)
     assert "swordfish" not in repr(options)
 
 
@@ -289,13 +289,13 @@ def test_variables_that_the_project_declares_are_shown(
 
 
 def test_a_mistake_beside_a_secret_does_not_show_it(tmp_path: Path) -> None:
-    _, problems = settings(
+    _, errors = settings(
         tmp_path, "mastr: x, kafka: {bootstrap_servers: 'x:9092', sasl_password: [swordfish]}"
     )
     _, more = settings(tmp_path, "kafka: {bootstrap_servers: 'x:9092', sasl_password: swordfish}, mastr: x")
     assert codes_and_carets(more)[-1] == ("MS106", "mastr")
     assert "swordfish" not in repr(more)
-    assert len(problems) == 2
+    assert len(errors) == 2
 
 
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,8 +317,8 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_folder_that_was_named_must_have_one(tmp_path: Path) -> None:
-    _, problems = read_target(tmp_path, SHOP, None, tmp_path / "none", {})
-    assert [(p.code, p.help) for p in problems] == [("MS112", "fix --profiles-dir, or omit it")]
+    _, errors = read_target(tmp_path, SHOP, None, tmp_path / "none", {})
+    assert [(p.code, p.help) for p in errors] == [("MS112", "fix --profiles-dir, or omit it")]
 
 
 def test_the_place_of_a_file_elsewhere_is_its_whole_path(tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def read(content: str, delimiter: str = "", **types: str) -> tuple[Seed, list[Di
 
 def codes_and_carets(content: str, **types: str) -> list[tuple[str, int, str]]:
     """Return codes with lines and what the carets stand under."""
-    problems = read(content, **types)[1]
+    errors = read(content, **types)[1]
     return [
         (p.code, p.location.line, p.line[p.location.column - 1 : p.location.end - 1])
-        for p in problems
+        for p in errors
         if p.location
     ]
 
@@ -61,21 +61,21 @@ def codes_and_carets(content: str, **types: str) -> list[tuple[str, int, str]]:
     ],
 )
 def test_types_are_told_by_all_values(values: list[str], type_: str) -> None:
-    seed, problems = read("a,b\n" + "".join(f"{value},x\n" for value in values))
-    assert problems == []
+    seed, errors = read("a,b\n" + "".join(f"{value},x\n" for value in values))
+    assert errors == []
     assert str(seed.columns[0].type) == type_
     assert seed.columns[0].nullable is ("" in values)
 
 
 def test_quotes_blank_lines_and_a_missing_last_line_end() -> None:
-    seed, problems = read('a,b\n"1,5","x ""y""\nz"\n\n2,3')
-    assert problems == []
+    seed, errors = read('a,b\n"1,5","x ""y""\nz"\n\n2,3')
+    assert errors == []
     assert (seed.rows, [str(c.type) for c in seed.columns]) == (2, ["string", "string"])
 
 
 def test_a_header_without_rows() -> None:
-    seed, problems = read("a,b\n")
-    assert problems == []
+    seed, errors = read("a,b\n")
+    assert errors == []
     assert (seed.rows, [c.name for c in seed.columns]) == (0, ["a", "b"])
 
 
@@ -87,8 +87,8 @@ def test_columns_stand_in_the_header() -> None:
 @pytest.mark.parametrize("delimiter", [";", "|", "\t", r"\t"])
 def test_another_delimiter(delimiter: str) -> None:
     character = "\t" if len(delimiter) == 2 else delimiter
-    seed, problems = read(f"a{character}b\n1{character}2,3\n", delimiter)
-    assert problems == []
+    seed, errors = read(f"a{character}b\n1{character}2,3\n", delimiter)
+    assert errors == []
     assert [str(c.type) for c in seed.columns] == ["bigint", "string"]
 
 
@@ -163,9 +163,9 @@ def test_a_record_of_several_lines_is_located_in_its_own_line() -> None:
 
 
 def test_many_bad_values_are_counted() -> None:
-    problems = read("a\n" + "x\n" * 50, a="int")[1]
-    assert len(problems) == 20
-    assert problems[-1].help.endswith("30 more values of the column are wrong")
+    errors = read("a\n" + "x\n" * 50, a="int")[1]
+    assert len(errors) == 20
+    assert errors[-1].help.endswith("30 more values of the column are wrong")
 
 
 def test_a_type_that_no_csv_file_holds() -> None:
@@ -175,10 +175,8 @@ def test_a_type_that_no_csv_file_holds() -> None:
 
 def test_null_where_none_may_be() -> None:
     column = DeclaredColumn("b", LOCATION, nullable=False)
-    seed, problems = read_seed(
-        File("s.csv", "a,b\n1,\n", ""), SeedProperties("s", LOCATION, columns=(column,))
-    )
-    assert [(p.code, p.location and p.location.column) for p in problems] == [("MS118", 3)]
+    seed, errors = read_seed(File("s.csv", "a,b\n1,\n", ""), SeedProperties("s", LOCATION, columns=(column,)))
+    assert [(p.code, p.location and p.location.column) for p in errors] == [("MS118", 3)]
     assert not seed.columns[1].nullable
 
 
@@ -192,8 +190,8 @@ def test_a_described_column_that_is_not_there() -> None:
 
 
 def test_a_field_of_a_megabyte() -> None:
-    seed, problems = read("a,b\n1," + "x" * 1_000_000 + "\n")
-    assert (problems, seed.rows) == ([], 1)
+    seed, errors = read("a,b\n1," + "x" * 1_000_000 + "\n")
+    assert (errors, seed.rows) == ([], 1)
 
 
 FIELDS = st.text('ab,"\n ;', max_size=4)
@@ -202,8 +200,8 @@ FIELDS = st.text('ab,"\n ;', max_size=4)
 @given(st.lists(st.lists(FIELDS, min_size=2, max_size=2), min_size=1, max_size=4))
 def test_what_is_quoted_is_read_back(rows: list[list[str]]) -> None:
     quoted = ["a,b", *(",".join('"' + value.replace('"', '""') + '"' for value in row) for row in rows)]
-    seed, problems = read("\n".join(quoted) + "\n")
-    assert problems == []
+    seed, errors = read("\n".join(quoted) + "\n")
+    assert errors == []
     assert seed.rows == len(rows)
 
 

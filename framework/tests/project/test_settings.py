@@ -16,9 +16,9 @@ def read(root: Path, content: str | bytes) -> tuple[Settings, list[Diagnostic]]:
     return read_settings(root)
 
 
-def codes_and_carets(problems: list[Diagnostic]) -> list[tuple[str, str]]:
+def codes_and_carets(errors: list[Diagnostic]) -> list[tuple[str, str]]:
     """Return codes with what their carets stand under."""
-    return [(p.code, p.line[p.location.column - 1 : p.location.end - 1]) for p in problems if p.location]
+    return [(p.code, p.line[p.location.column - 1 : p.location.end - 1]) for p in errors if p.location]
 
 
 def refused(root: Path, content: str | bytes) -> Diagnostic:
@@ -28,22 +28,22 @@ def refused(root: Path, content: str | bytes) -> Diagnostic:
 
 
 def test_defaults(tmp_path: Path) -> None:
-    settings, problems = read(tmp_path, '[project]\nname = "my-shop"\nversion = "1.2"\n[tool.millstream]\n')
-    assert problems == []
+    settings, errors = read(tmp_path, '[project]\nname = "my-shop"\nversion = "1.2"\n[tool.millstream]\n')
+    assert errors == []
     assert settings == Settings(name="my_shop", version="1.2", profile="my_shop")
 
 
 def test_everything_given(tmp_path: Path) -> None:
     for folder in ("queries", "more"):
         (tmp_path / folder).mkdir()
-    settings, problems = read(
+    settings, errors = read(
         tmp_path,
         HEADER
         + 'profile = "p"\nmodel-paths = ["queries/", "./more"]\ntarget_path = "out"\n'
         + "[tool.millstream.vars]\nday = 2024-01-31\n"
         + '[tool.millstream.models]\nstaging = { materialized = "view" }\n',
     )
-    assert problems == []
+    assert errors == []
     assert (settings.profile, settings.target_path) == ("p", "out")
     assert settings.model_paths == ("queries", "more")
     assert settings.vars == {"day": "2024-01-31"}
@@ -77,20 +77,20 @@ def test_a_mistake_is_told_with_its_place_and_remedy(
     tmp_path: Path, lines: str, code: str, under: str, remedy: str
 ) -> None:
     (tmp_path / "models").mkdir()
-    _, problems = read(tmp_path, HEADER + lines + "\n")
-    assert codes_and_carets(problems) == [(code, under)]
-    assert problems[0].help == remedy
+    _, errors = read(tmp_path, HEADER + lines + "\n")
+    assert codes_and_carets(errors) == [(code, under)]
+    assert errors[0].help == remedy
 
 
 def test_all_mistakes_are_told_and_the_rest_is_read(tmp_path: Path) -> None:
-    settings, problems = read(tmp_path, HEADER + "a = 1\nvars = 2\nprofile = 'p'\n")
-    assert codes_and_carets(problems) == [("MS106", "a"), ("MS107", "2")]
+    settings, errors = read(tmp_path, HEADER + "a = 1\nvars = 2\nprofile = 'p'\n")
+    assert codes_and_carets(errors) == [("MS106", "a"), ("MS107", "2")]
     assert settings.profile == "p"
 
 
 def test_a_folder_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
-    _, problems = read(tmp_path, HEADER + "seed-paths = ['seeds']\n")
-    assert [p.severity for p in problems] == ["warning"]
+    _, errors = read(tmp_path, HEADER + "seed-paths = ['seeds']\n")
+    assert [p.severity for p in errors] == ["warning"]
 
 
 @pytest.mark.parametrize(

@@ -88,10 +88,10 @@ def values(draw: st.DrawFn, depth: int = 2) -> str:
 @given(st.dictionaries(WORDS, values(), max_size=4), WORDS)
 def test_every_value_stands_where_it_is_said_to(pairs: dict[str, str], table: str) -> None:
     content = f"[{table}]\n" + "".join(f"{key} = {value} # x\n" for key, value in pairs.items())
-    document, places = tomllib.loads(content), toml_positions(content)
+    document, positions = tomllib.loads(content), toml_positions(content)
 
     def check(value: object, path: tuple[str, ...]) -> None:
-        start, stop = places[path].value
+        start, stop = positions[path].value
         assert tomllib.loads(f"v = {content[start:stop]}") == {"v": value}
         below = (
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

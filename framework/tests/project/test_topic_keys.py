@@ -37,8 +37,8 @@ def loaded(root, key, more=""):
     ],
 )
 def test_the_type_is_that_of_the_schema_or_of_the_format(tmp_path, key, type_):
-    project, problems = loaded(tmp_path, key)
-    assert problems == []
+    project, errors = loaded(tmp_path, key)
+    assert errors == []
     assert str(project.sources["shop.t"].key.type) == type_
 
 
@@ -63,8 +63,8 @@ def test_a_key_is_that_of_a_pinned_subject(tmp_path):
     )
     pins = {"schemas/registry/t-key.json": encode_subject(Subject("t-key", "BACKWARD", versions))}
     key = "{name: k, format: avro, schema: registry}"
-    project, problems = topics(tmp_path, f"name: t, key: {key}, {VALUE}", **FILES, **pins)
-    assert problems == []
+    project, errors = topics(tmp_path, f"name: t, key: {key}, {VALUE}", **FILES, **pins)
+    assert errors == []
     topic = project.sources["shop.t"]
     assert str(topic.key.type) == "bigint"
     key_format = topic.key.format
@@ -108,10 +108,10 @@ def test_a_subject_of_keys_that_is_not_pinned(tmp_path):
     ],
 )
 def test_mistakes_are_located(tmp_path, key, expected):
-    _, problems = loaded(tmp_path, key)
-    (diagnostic,) = problems
+    _, errors = loaded(tmp_path, key)
+    (diagnostic,) = errors
     line = (tmp_path / diagnostic.location.path).read_text().splitlines()[diagnostic.location.line - 1]
     marked_text = line[diagnostic.location.column - 1 : diagnostic.location.end - 1]
     code, marked, remedy = expected
-    assert (diagnostic.code, diagnostic.help) == (code, remedy), summaries(problems)
+    assert (diagnostic.code, diagnostic.help) == (code, remedy), summaries(errors)
     assert marked_text.startswith(marked)

@@ -12,8 +12,8 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
         "name: orders, schema: ./schemas/orders.json, framing: confluent, "
         "columns: [{name: TOTAL, description: in euros}, {name: day, from: date(at)}]"
     )
-    project, problems = topics(tmp_path, row)
-    assert problems == []
+    project, errors = topics(tmp_path, row)
+    assert errors == []
     topic = project.sources["shop.orders"]
     assert topic.format == Encoding(framing="confluent")
     assert [(c.name, str(c.type or ""), c.nullable, c.description) for c in topic.columns] == [
@@ -50,9 +50,9 @@ def test_columns_are_the_fields_of_the_schema(tmp_path):
     ],
 )
 def test_mistakes_are_located(tmp_path, row, expected):
-    _, problems = topics(tmp_path, row)
+    _, errors = topics(tmp_path, row)
     code, location, remedy = expected
-    assert summaries(problems) == [(code, f"models/s.yml: {location}", remedy)]
+    assert summaries(errors) == [(code, f"models/s.yml: {location}", remedy)]
 
 
 def test_a_changed_schema_is_read_again(tmp_path):

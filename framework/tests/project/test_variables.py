@@ -9,8 +9,8 @@ from millstream.project.variables import merge_variables
 
 def test_the_nearer_place_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLSTREAM_VARS", '{"b": 2, "c": 2}')
-    merged, problems = merge_variables({"a": 1, "b": 1, "c": 1}, "{c: 3}")
-    assert problems == []
+    merged, errors = merge_variables({"a": 1, "b": 1, "c": 1}, "{c: 3}")
+    assert errors == []
     assert merged == {"a": 1, "b": 2, "c": 3}
 
 
@@ -46,8 +46,8 @@ def test_nothing_is_nothing(variables) -> None:
     ],
 )
 def test_a_mistake_is_located_in_the_text(variables: str, location: str, remedy: str) -> None:
-    _, problems = merge_variables({}, variables)
-    assert [(p.code, str(p.location), p.help) for p in problems] == [("MS115", location, remedy)]
+    _, errors = merge_variables({}, variables)
+    assert [(p.code, str(p.location), p.help) for p in errors] == [("MS115", location, remedy)]
 
 
 def test_a_mistake_of_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,5 +57,5 @@ def test_a_mistake_of_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) 
 
 @given(st.text())
 def test_no_text_is_too_strange(text: str) -> None:
-    _, problems = merge_variables({}, text)
-    assert {p.code for p in problems} <= {"MS115"}
+    _, errors = merge_variables({}, text)
+    assert {p.code for p in errors} <= {"MS115"}

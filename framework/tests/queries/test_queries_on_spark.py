@@ -160,9 +160,9 @@ def test_dead_letters_keep_their_bytes_and_say_why(spark, records):
         ("big", b'{"a":2}'), ("events.dead_letter", b'{"a": "no"}'), ("events.dead_letter", b"{oops"),
     ]  # fmt: skip
     letter = next(r for r in rows if bytes(r["value"]) == b"{oops")
-    said = {h["key"]: bytes(h["value"]).decode() for h in letter["headers"]}
-    assert said["millstream.offset"] == "1"
-    assert said["millstream.reason"].startswith("not JSON: Unexpected character ('o' (code 111))")
+    message = {h["key"]: bytes(h["value"]).decode() for h in letter["headers"]}
+    assert message["millstream.offset"] == "1"
+    assert message["millstream.reason"].startswith("not JSON: Unexpected character ('o' (code 111))")
     (reason,) = (
         bytes(h["value"]).decode()
         for r in rows

@@ -161,7 +161,7 @@ def _stores(case):
 def test_the_edited_model_is_right_on_spark(session, number):
     (unit,) = [unit for unit in session.main.project.unit_tests if unit.name == f"t{number}"]
     verdict = session.judge(unit)
-    assert verdict.problems == (), [str(line) for line in verdict.lines]
+    assert verdict.diagnostics == (), [str(line) for line in verdict.lines]
 
 
 @pytest.mark.parametrize("name", [name for name, case in WITH_ROWS.items() if case.is_split])

@@ -65,13 +65,15 @@ def reported_by(command):
 
 
 def used():
-    places = (path for path in PACKAGE.rglob("*.py") if path.parent.name != "codes" and path.stem != "codes")
-    return {code for path in places for code in _CODE.findall(path.read_text(encoding="utf-8"))}
+    positions = (
+        path for path in PACKAGE.rglob("*.py") if path.parent.name != "codes" and path.stem != "codes"
+    )
+    return {code for path in positions for code in _CODE.findall(path.read_text(encoding="utf-8"))}
 
 
 def tried():
-    places = [*TESTS.glob("remedies/*.py"), *TESTS.rglob("test_*remed*.py")]
-    return {code for path in places for code in _CODE.findall(path.read_text(encoding="utf-8"))}
+    positions = [*TESTS.glob("remedies/*.py"), *TESTS.rglob("test_*remed*.py")]
+    return {code for path in positions for code in _CODE.findall(path.read_text(encoding="utf-8"))}
 
 
 def test_the_list_of_codes_whose_remedy_is_not_tried_is_complete():

@@ -84,7 +84,7 @@ def influences(sql: str) -> dict[str, str]:
     }
 
 
-def problems(sql: str) -> list[tuple[str, str]]:
+def errors(sql: str) -> list[tuple[str, str]]:
     """Return the code of what is wrong, and the piece of SQL that it points at."""
     return [
         (diagnostic.code, sql[diagnostic.start : diagnostic.stop]) for diagnostic in analysis(sql).diagnostics

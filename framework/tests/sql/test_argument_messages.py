@@ -1,7 +1,7 @@
 """A wrong argument is reported where it is written, with what the function takes and a remedy that works."""
 
 import pytest
-from shop import analysis, problems
+from shop import analysis, errors
 
 E = "from sources.shop.events"
 
@@ -82,7 +82,7 @@ def test_wrong_argument(call):
     assert sql[diagnostics[0].start : diagnostics[0].stop].startswith(fragment)
     assert diagnostics[0].help
     if right is not None:
-        assert not problems(f"select {right} as x {E}")
+        assert not errors(f"select {right} as x {E}")
 
 
 CASTS = [call for call, (fragment, _, right) in CALLS.items() if right and f"cast({fragment} as" in right]

@@ -1,5 +1,5 @@
 import pytest
-from shop import analysis, problems
+from shop import analysis, errors
 
 from millstream.core.codes.sql import CODES
 
@@ -272,7 +272,7 @@ def test_every_code_is_triggered():
 
 def test_all_mistakes_are_told():
     sql = f"select tpye, uper(user_id) as u, vlue {E} where nosuch = 1"
-    assert sorted(problems(sql)) == [
+    assert sorted(errors(sql)) == [
         ("MS402", "nosuch"),
         ("MS402", "tpye"),
         ("MS402", "vlue"),
@@ -286,16 +286,16 @@ def test_an_unknown_column_is_told_once_per_place():
 
 
 def test_an_unknown_group_key_makes_no_further_problems():
-    assert problems(f"select type, count(*) as n {E} group by tpye") == [("MS402", "tpye")]
+    assert errors(f"select type, count(*) as n {E} group by tpye") == [("MS402", "tpye")]
 
 
 def test_an_unknown_relation_makes_no_further_problems():
-    assert problems("select a, x.b from usrs x") == [("MS404", "usrs")]
+    assert errors("select a, x.b from usrs x") == [("MS404", "usrs")]
 
 
 def test_a_place_is_told_over_lines():
     sql = f"select id,\n  tpye\n{E}"
-    assert problems(sql) == [("MS402", "tpye")]
+    assert errors(sql) == [("MS402", "tpye")]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_place_is_told_over_lines():
     ],
 )
 def test_no_false_alarm(sql):
-    assert problems(sql) == []
+    assert errors(sql) == []
 
 
 REPAIRED = [
@@ -330,7 +330,7 @@ REPAIRED = [
 
 @pytest.mark.parametrize("sql", REPAIRED)
 def test_a_remedy_compiles(sql):
-    assert not problems(sql)
+    assert not errors(sql)
 
 
 @pytest.mark.parametrize("columns", ["ts, id, tags", "tags, labels"])

@@ -48,13 +48,13 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     create_topics(broker, "events", partitions=1)
     shop.write("profiles.yml", PROFILES.format(address=address, kafka="embedded"))
     shop.model("totals", TOTALS)
-    places = {**LOGIN, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
+    positions = {**LOGIN, "AWS_ENDPOINT_URL": address, "AWS_ALLOW_HTTP": "true"}
 
     def command(*arguments):
         done = subprocess.run(
             [*MILLSTREAM, *arguments],
             cwd=tmp_path,
-            env=os.environ | places,
+            env=os.environ | positions,
             capture_output=True,
             text=True,
             check=False,
@@ -69,11 +69,11 @@ def test_a_query_goes_on_from_its_checkpoint_in_s3(tmp_path, broker, address):
     results = json.loads((tmp_path / "target/run_results.json").read_text())
     assert [result["rows_read"] for result in results["results"]] == [1]
     rows = [{"user": "a", "total": 11.0}, {"user": "b", "total": 2.0}]
-    options = places | {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
+    options = positions | {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
     stored = DeltaTable("s3://shop/tables/totals", storage_options=options).to_pyarrow_table()
     assert sorted(stored.select(["user", "total"]).to_pylist(), key=lambda row: row["user"]) == rows
-    said = command("query", "select user, total from totals order by user", "--output", "json")
-    assert json.loads(said)["rows"] == rows
+    message = command("query", "select user, total from totals order by user", "--output", "json")
+    assert json.loads(message)["rows"] == rows
     assert not (tmp_path / ".millstream/production/checkpoints").exists()
 
 
@@ -97,8 +97,8 @@ def test_of_two_machines_one_runs_until_it_is_killed(tmp_path, broker, address, 
             assert time.monotonic() < deadline
             time.sleep(0.1)
         assert [run.process.returncode for run in ended] == [2]
-        said = "".join(iter(ended[0].lines.get, ""))
-        assert "MS874" in said, said[-3000:]
+        message = "".join(iter(ended[0].lines.get, ""))
+        assert "MS874" in message, message[-3000:]
         winner = runs[1 - runs.index(ended[0])]
         winner.until("batch")
         written, deleted = versions(address, "checkpoints/locks/")

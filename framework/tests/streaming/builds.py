@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from support.runs import built, create_topics, job_of, problems, received, send, table_rows
+from support.runs import built, create_topics, errors, job_of, received, send, table_rows
 
 from millstream.compile import compile_project
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_record
@@ -57,7 +57,7 @@ def build_in_parts(
             send(bootstrap, {name: [(record.key, record.value) for record in records[:count]]})
             del records[:count]
         _, events = built(root, spark, target=target)
-        if failed := problems(events):
+        if failed := errors(events):
             return [f"refused at run time: {diagnostic.code} {diagnostic.message}" for diagnostic in failed]
         for query, folder in _checkpoints(root, target).items():
             starts.setdefault(query, []).append(_done(folder))

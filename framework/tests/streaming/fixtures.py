@@ -33,11 +33,13 @@ def text_of(why: str, project: Project, all_records: dict[str, list[Record]], co
 def read(
     path: Path, sources: tuple[Any, ...], seeds: tuple[Any, ...]
 ) -> tuple[Project, dict[str, list[Record]], list[Corner]]:
-    said = json.loads(path.read_text())
-    project = Project(sources, seeds, tuple(_value(model) for model in said["models"]))
+    message = json.loads(path.read_text())
+    project = Project(sources, seeds, tuple(_value(model) for model in message["models"]))
     rows = {source.name: [] for source in sources}
-    rows |= {name: [Record(_bytes(k), _bytes(v)) for k, v in pairs] for name, pairs in said["rows"].items()}
-    return project, rows, [_corner(*corner) for corner in said["corners"]]
+    rows |= {
+        name: [Record(_bytes(k), _bytes(v)) for k, v in pairs] for name, pairs in message["rows"].items()
+    }
+    return project, rows, [_corner(*corner) for corner in message["corners"]]
 
 
 def _corner(*parts: Any) -> Corner:
@@ -64,10 +66,10 @@ def _plain(value: Any) -> Any:
     return [_plain(member) for member in value] if isinstance(value, tuple) else value
 
 
-def _value(said: Any) -> Any:
-    match said:
+def _value(message: Any) -> Any:
+    match message:
         case {"is": name, **rest}:
             return getattr(shapes, name)(**{key: _value(value) for key, value in rest.items()})
         case list():
-            return tuple(_value(member) for member in said)
-    return said
+            return tuple(_value(member) for member in message)
+    return message

@@ -96,20 +96,20 @@ def value_of(source: Source, source_record: Record) -> dict[str, Any] | None:
     A record without a value is one of a reference topic: all but its key is NULL.
     """
     if source_record.value is None:
-        said: dict[str, Any] = {}
+        message: dict[str, Any] = {}
     else:
         try:
-            said = json.loads(source_record.value)
+            message = json.loads(source_record.value)
         except ValueError:
             return None
     key = source_record.key.decode() if source_record.key is not None else None
     row: dict[str, Any] = {}
     for name, kind in source.columns.items():
-        value = key if name == source.key else said.get(name)
+        value = key if name == source.key else message.get(name)
         row[name] = micros(value) if kind == "t" and value is not None else value
     return row
 
 
 def micros(text: str) -> int:
-    said = datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH
-    return (said.days * 86400 + said.seconds) * SECOND + said.microseconds
+    message = datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH
+    return (message.days * 86400 + message.seconds) * SECOND + message.microseconds

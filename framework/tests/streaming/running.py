@@ -72,9 +72,9 @@ def check(
         if report.refused:
             return report
         for way in ways:
-            said = _corner(runner, folder, project, records, oracle_records or records, way, report)
-            if said:
-                report.differences.append(f"{way}\n{said}")
+            message = _corner(runner, folder, project, records, oracle_records or records, way, report)
+            if message:
+                report.differences.append(f"{way}\n{message}")
     return report
 
 
@@ -101,7 +101,7 @@ def _corner(runner, folder, project, records, oracle_records, way: Corner, repor
 def differences(
     project: Project, oracle: Oracle, expected_rows: Expected, result: RunResult, records
 ) -> list[str]:
-    said = []
+    message = []
     for model in project.models:
         if model.kind == "view":
             continue
@@ -116,10 +116,10 @@ def differences(
                 [_decoded(record, rows) for batch in result.topics[model.name] for record in batch], rows
             )
         if expect != stored:
-            said.append(
+            message.append(
                 f"{model.kind} {model.name}: missing {_few(expect - stored)}, extra {_few(stored - expect)}"
             )
-    return said + _letters(project, oracle, expected_rows, result, records)
+    return message + _letters(project, oracle, expected_rows, result, records)
 
 
 def _few(rows: Counter[str]) -> str:
@@ -129,7 +129,7 @@ def _few(rows: Counter[str]) -> str:
 def _letters(
     project: Project, oracle: Oracle, expected_rows: Expected, result: RunResult, records
 ) -> list[str]:
-    said = []
+    message = []
     read = {source.relation for query in result.queries.values() for source in query.sources}
     for source in project.sources:
         if source.id not in read:
@@ -141,7 +141,7 @@ def _letters(
             if r.value and "not JSON: " in dict(r.headers)["millstream.reason"].decode()
         )  # fmt: skip
         if bad != letters:
-            said.append(
+            message.append(
                 f"dead letters of {source.name}: missing {_few(bad - letters)}, extra {_few(letters - bad)}"
             )
     for name, rows in expected_rows.refused.items():
@@ -151,10 +151,10 @@ def _letters(
             rows,
         )
         if expect != letters:
-            said.append(
+            message.append(
                 f"dead letters of {name}: missing {_few(expect - letters)}, extra {_few(letters - expect)}"
             )
-    return said
+    return message
 
 
 def _texts(rows: list[dict[str, Any]], of: Rows) -> Counter[str]:
@@ -163,8 +163,8 @@ def _texts(rows: list[dict[str, Any]], of: Rows) -> Counter[str]:
 
 
 def _decoded(record: Record, of: Rows) -> dict[str, Any]:
-    said = json.loads(record.value)
-    return {name: _value(said.get(name), kind) for name, kind in of.columns.items()}
+    message = json.loads(record.value)
+    return {name: _value(message.get(name), kind) for name, kind in of.columns.items()}
 
 
 def _plain(row: dict[str, Any], of: Rows) -> dict[str, Any]:

@@ -101,8 +101,8 @@ def shrink_report(runner: QueryRunner, seed: int) -> str:
     records = generated_records(project, seed)
     kinds: dict[Corner, str] = {}
     for way in corners(seed):
-        if said := check(runner, project, records, [way]).differences:
-            kinds[way] = _kind(said[0])
+        if message := check(runner, project, records, [way]).differences:
+            kinds[way] = _kind(message[0])
     if not kinds:
         return f"{seed}: only its corners differ from each other"
     way, kind = next(iter(kinds.items()))
@@ -113,14 +113,14 @@ def shrink_report(runner: QueryRunner, seed: int) -> str:
         )
 
     project, records, way = shrunk(project, records, way, differs)
-    said = "\n".join(check(runner, project, records, [way]).differences)
+    message = "\n".join(check(runner, project, records, [way]).differences)
     texts = "\n".join(
         f"-- {model.name} {model.test or ''}\n{sql(project, model)}" for model in project.models
     )
-    return f"project {seed}\n{said}\n{texts}\n{text_of(said, project, records, [way])}"
+    return f"project {seed}\n{message}\n{texts}\n{text_of(message, project, records, [way])}"
 
 
-def _kind(said: str) -> str:
+def _kind(message: str) -> str:
     """Return what is alike of a difference before and after a project has shrunk."""
-    details = said.partition("\n")[2]
+    details = message.partition("\n")[2]
     return "rows" if "missing" in details else details[:40]

@@ -90,9 +90,9 @@ def test_each_way_to_write_it_has_the_same_rows(first_spark, tmp_path):
 
 def test_two_event_times_of_one_side_are_refused_at_their_join(tmp_path):
     for name, models in REFUSED.items():
-        run, problems = attempted(written(tmp_path / name.replace(" ", "_"), models))
+        run, errors = attempted(written(tmp_path / name.replace(" ", "_"), models))
         assert run is None, name
-        assert [(diagnostic.code, diagnostic.location.path, diagnostic.help) for diagnostic in problems] == [
+        assert [(diagnostic.code, diagnostic.location.path, diagnostic.help) for diagnostic in errors] == [
             ("MS541", "models/m.sql", REMEDY)
         ], name
 
@@ -102,8 +102,8 @@ def test_two_event_times_of_a_dedupe_are_refused(tmp_path):
     config = "{{ config(materialized='sink', dedupe={'keys': ['user_id']}) }}\n"
     for number, (seen, codes) in enumerate([("h.seen", ["MS541"]), ("cast(h.seen as string) as seen", [])]):
         models = {"m": f"{config}select e.user_id, e.at, {seen} {joined}"}
-        _, problems = attempted(project(tmp_path / str(number), models))
-        assert [diagnostic.code for diagnostic in problems] == codes
+        _, errors = attempted(project(tmp_path / str(number), models))
+        assert [diagnostic.code for diagnostic in errors] == codes
 
 
 # -- a timestamp of a side that is not its event time
@@ -200,5 +200,5 @@ def test_a_topic_with_two_times_has_one_event_time(tmp_path):
     again = (
         f"select b.value, m.at, m.seen from {BIDS} as b join {{{{ ref('m') }}}} as m on m.user_id = b.user_id"
     )
-    _, problems = attempted(written(tmp_path, {"m": both, "again": again + " and m.seen = b.at"}))
-    assert problems == []
+    _, errors = attempted(written(tmp_path, {"m": both, "again": again + " and m.seen = b.at"}))
+    assert errors == []

@@ -43,11 +43,11 @@ def search(
         for seed, report in pool.map(one, seeds):
             reports[seed] = report
             if len(reports) % 100 == 0:
-                tell(_said(reports))
-    return _said(reports), reports
+                tell(_message(reports))
+    return _message(reports), reports
 
 
-def _said(reports: dict[int, Report]) -> str:
+def _message(reports: dict[int, Report]) -> str:
     refused = Counter(code for report in reports.values() for code in report.refused)
     accepted = sum(not report.refused for report in reports.values())
     differing = [seed for seed, report in reports.items() if report.differences]
@@ -65,7 +65,7 @@ def again(runner, ways: int | None) -> dict[str, list[str]]:
         return path.stem, check(runner, saved_project, rows, corners[:ways]).differences
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return {name: said for name, said in pool.map(one, sorted(FOLDER.glob("*.json"))) if said}
+        return {name: message for name, message in pool.map(one, sorted(FOLDER.glob("*.json"))) if message}
 
 
 @pytest.mark.long
@@ -81,25 +81,25 @@ def test_what_differed_once_in_all_ways(query_runner):
 
 @pytest.mark.long
 def test_a_few_projects(query_runner):
-    said, reports = search(query_runner, [26, 27, 32, 52, 56])
-    assert {seed: report.differences for seed, report in reports.items() if report.differences} == {}, said
+    message, reports = search(query_runner, [26, 27, 32, 52, 56])
+    assert {seed: report.differences for seed, report in reports.items() if report.differences} == {}, message
 
 
 @pytest.mark.long
 def test_projects(query_runner, capsys):
-    def tell(said: str) -> None:
+    def tell(message: str) -> None:
         with capsys.disabled():
-            print(f"\n{said}", flush=True)  # noqa: T201 - for people
+            print(f"\n{message}", flush=True)  # noqa: T201 - for people
 
-    said, reports = search(query_runner, range(FIRST, FIRST + STREAMED), tell)
-    tell(said)
+    message, reports = search(query_runner, range(FIRST, FIRST + STREAMED), tell)
+    tell(message)
     differing = [seed for seed, report in reports.items() if report.differences]
     fixtures = [shrink_report(query_runner, seed) for seed in differing[:3]]
     assert differing == [], "\n".join(
-        [said, *(d for seed in differing for d in reports[seed].differences), *fixtures]
+        [message, *(d for seed in differing for d in reports[seed].differences), *fixtures]
     )
     accepted = sum(not report.refused for report in reports.values())
-    assert accepted >= 0.6 * len(reports), said
+    assert accepted >= 0.6 * len(reports), message
 
 
 def test_a_wrong_row_would_be_found(query_runner):

@@ -107,20 +107,20 @@ def timestamp(second):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_spark_refuses_is_refused_at_its_place(tmp_path, name):
     models, code, remedy = REFUSED[name]
-    run, problems = attempted(written(tmp_path, models))
+    run, errors = attempted(written(tmp_path, models))
     assert run is None
-    assert [(p.code, p.location.path, p.help) for p in problems] == [(code, "models/m.sql", remedy)]
+    assert [(p.code, p.location.path, p.help) for p in errors] == [(code, "models/m.sql", remedy)]
 
 
 @pytest.mark.parametrize("name", OF_VIEWS)
 def test_the_remedy_of_a_view_works_for_its_reader(tmp_path, name):
     sql, remedy, edits = OF_VIEWS[name]
-    _, problems = attempted(project(tmp_path / "refused", {"pairs": sql, "m": READER}))
-    assert [(p.code, p.location.path, p.help) for p in problems] == [("MS541", "models/pairs.sql", remedy)]
+    _, errors = attempted(project(tmp_path / "refused", {"pairs": sql, "m": READER}))
+    assert [(p.code, p.location.path, p.help) for p in errors] == [("MS541", "models/pairs.sql", remedy)]
     for edit, (old, new) in edits.items():
         assert old in sql
-        run, problems = attempted(project(tmp_path / edit, {"pairs": sql.replace(old, new), "m": READER}))
-        assert run is not None, (edit, problems)
+        run, errors = attempted(project(tmp_path / edit, {"pairs": sql.replace(old, new), "m": READER}))
+        assert run is not None, (edit, errors)
 
 
 def test_what_compiles_runs(first_spark, tmp_path):

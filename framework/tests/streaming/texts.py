@@ -69,17 +69,17 @@ def _target(optimization: str, grouping: str) -> dict[str, str]:
 
 def _topic(source: Source, bad: str) -> dict[str, object]:
     columns = [{"name": n, "type": TYPES[k]} for n, k in source.columns.items() if n != source.key]
-    said: dict[str, object] = {
+    message: dict[str, object] = {
         "name": source.name,
         "key": {"name": source.key, "type": TYPES[source.columns[source.key]]},
         "columns": columns,
         "on_bad_record": bad,
     }
     if source.table:
-        said["table"] = True
+        message["table"] = True
     if source.time:
-        said["watermark"] = {"column": source.time, "delay": f"{source.delay} seconds"}
-    return said
+        message["watermark"] = {"column": source.time, "delay": f"{source.delay} seconds"}
+    return message
 
 
 def _tests(model: Model) -> dict[str, object]:

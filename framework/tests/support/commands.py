@@ -25,7 +25,7 @@ class Run:
             cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
         )  # fmt: skip
         self.lines = queue.SimpleQueue()
-        self.said = []
+        self.output = []
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
@@ -51,8 +51,8 @@ class Run:
 
     def _line(self, seconds):
         line = self.lines.get(timeout=seconds)
-        self.said.append(line)
-        assert line, f"the run ended: {self.said[-5:]}"
+        self.output.append(line)
+        assert line, f"the run ended: {self.output[-5:]}"
         return line
 
     def kill(self, *, with_children):

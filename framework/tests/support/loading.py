@@ -27,11 +27,11 @@ def load(
     return load_files(root, settings, target, merged, {} if memo is None else memo, {})
 
 
-def summaries(problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
+def summaries(errors: list[Diagnostic]) -> list[tuple[str, str, str]]:
     """Return codes, files with what the carets stand under, and remedies."""
     return [
         (p.code, f"{p.location.path}: {p.line[p.location.column - 1 : p.location.end - 1]}", p.help)
-        for p in sorted(problems, key=lambda p: p.order)
+        for p in sorted(errors, key=lambda p: p.order)
         if p.location
     ]
 

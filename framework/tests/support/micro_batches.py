@@ -109,8 +109,8 @@ class Streamed(Struct, frozen=True):
 
 def streamed(root: Path, target: str = "all", name: str = "shop") -> Streamed:
     """Compile a project that has no mistakes."""
-    project, problems = attempted(root, target, name)
-    assert project is not None, [(p.code, p.message, p.location) for p in problems]
+    project, errors = attempted(root, target, name)
+    assert project is not None, [(p.code, p.message, p.location) for p in errors]
     return project
 
 

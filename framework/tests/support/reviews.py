@@ -55,10 +55,10 @@ def git(folder: Path, *arguments: str) -> str:
     for who in ("AUTHOR", "COMMITTER"):
         fixed |= {f"GIT_{who}_NAME": "Tester", f"GIT_{who}_EMAIL": "tester@shop.example"}
         fixed[f"GIT_{who}_DATE"] = "2026-01-01T00:00:00Z"
-    said = subprocess.run(
+    message = subprocess.run(
         ["git", *arguments], cwd=folder, env=os.environ | fixed, check=True, capture_output=True, text=True
     )
-    return said.stdout.strip()
+    return message.stdout.strip()
 
 
 def repository(folder: Path) -> Path:

@@ -46,7 +46,7 @@ def statuses(results):
     return {result.id.partition(".")[2]: result.status for result in results.results}
 
 
-def problems(events):
+def errors(events):
     """Return what queries failed with."""
     return [
         event.result.diagnostic

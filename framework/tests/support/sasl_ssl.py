@@ -62,7 +62,8 @@ def sasl_ssl_broker(folder):
     jars = ":".join(map(str, fetch_jars(["broker"], None)["broker"]))
     command = [find_java().program, "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars]
     logins = [
-        f"SCRAM-SHA-512=[name={name},password={said}]" for name, said in (("broker", "b"), (USER, PASSWORD))
+        f"SCRAM-SHA-512=[name={name},password={message}]"
+        for name, message in (("broker", "b"), (USER, PASSWORD))
     ]
     adding = [word for login in logins for word in ("--add-scram", login)]
     form = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", "server.properties"]

@@ -80,5 +80,5 @@ def secured_port(tmp_path_factory):
 
 
 def cluster_of(port, user="root", password="r", **more):
-    said = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": user}
-    return Cluster(f"127.0.0.1:{port}", {**said, "sasl_password": Secret(password), **more})
+    message = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": user}
+    return Cluster(f"127.0.0.1:{port}", {**message, "sasl_password": Secret(password), **more})

@@ -97,8 +97,8 @@ class Shop:
         self.write(f"models/{name}.sql", sql)
 
     def source(self, **more):
-        said = "".join(f"        {name}: {value}\n" for name, value in more.items())
-        (self.root / "models/sources.yml").write_text(cleandoc(SOURCES) + "\n" + said)
+        message = "".join(f"        {name}: {value}\n" for name, value in more.items())
+        (self.root / "models/sources.yml").write_text(cleandoc(SOURCES) + "\n" + message)
 
     def more(self, text):
         """Add to the topics of the source."""

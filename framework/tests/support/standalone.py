@@ -59,8 +59,8 @@ class Process:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
-    def until(self, said):
-        while said not in self.log.read_text():
+    def until(self, message):
+        while message not in self.log.read_text():
             assert self.process.poll() is None, self.log.read_text()
 
 

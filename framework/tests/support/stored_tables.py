@@ -30,8 +30,8 @@ def minute(number):
 class Store:
     """The table `latest` of a store. It is written with Spark and read without."""
 
-    def __init__(self, spark, root, said):
-        target = Target("shop", "local", {"tables": said})
+    def __init__(self, spark, root, message):
+        target = Target("shop", "local", {"tables": message})
         project = Project(root=str(root), settings=Settings("shop"), target=target, **EMPTY)
         models = {"model.latest": ModelSpec("model.latest", "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))
@@ -45,8 +45,8 @@ class Store:
     def create(self, retention="10 minutes", time="timestamp", order_by="at", keys=("user",), **more):
         columns = {"user": "string", "at": time, "value": "int", **more}
         columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-        said = {"order_by": order_by, "retention": retention}
-        self.table = TableOutput("model.latest", keys, columns_of_table, said)
+        text = {"order_by": order_by, "retention": retention}
+        self.table = TableOutput("model.latest", keys, columns_of_table, text)
         self.new = self.tables.create(self.table, changes=False)
 
     def other(self, ending):

@@ -87,12 +87,12 @@ class Shop:
 
     def passes(self, text):
         (verdict,) = self.judged(text)
-        assert verdict.problems == ()
+        assert verdict.diagnostics == ()
         return verdict
 
     def fails(self, text):
         (verdict,) = self.judged(text)
-        (diagnostic,) = verdict.problems
+        (diagnostic,) = verdict.diagnostics
         return diagnostic, verdict
 
     def wrong(self, text):

@@ -18,9 +18,9 @@ def records(keys="abc", minutes=30, most=40):
     return st.lists(record, min_size=1, max_size=most)
 
 
-def cut(items, places):
+def cut(items, positions):
     """Return a list in parts that begin at these places."""
-    bounds = sorted({0, *(position % len(items) for position in places), len(items)})
+    bounds = sorted({0, *(position % len(items) for position in positions), len(items)})
     return [items[start:stop] for start, stop in pairwise(bounds)]
 
 

@@ -12,7 +12,7 @@ from support.long import VERSIONED
 
 from versions.history import cut, timestamp
 from versions.in_duckdb import InDuckDB as Versions
-from versions.test_versions import SHORT, examples, places
+from versions.test_versions import SHORT, examples, positions
 
 BASE = [
     TableModel("orders", {"id": "n", "k": "t", "time": "timestamp"}, ("id",)),
@@ -109,7 +109,7 @@ def stays_equal(folders, schema, order_changes, where):
 
 
 def joined_as_of(folders, count):
-    @examples(count, schemas, changes, places)
+    @examples(count, schemas, changes, positions)
     def check(schema, order_changes, where):
         stays_equal(folders, schema, order_changes, where)
 

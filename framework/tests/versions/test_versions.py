@@ -15,7 +15,7 @@ from versions.history import cut, history, records, replaced, states, timestamp
 from versions.in_duckdb import InDuckDB
 
 SHORT = 6
-places = st.lists(st.integers(0, 1000), max_size=6)
+positions = st.lists(st.integers(0, 1000), max_size=6)
 keeps = st.none() | st.integers(1, 30)
 
 
@@ -80,16 +80,16 @@ def latest(states_):
     return {key: value for state in states_ for key, _, value in state}.items()
 
 
-test_random_records_in_random_batches = examples(SHORT, records(), places, keeps)(in_any_batches)
+test_random_records_in_random_batches = examples(SHORT, records(), positions, keeps)(in_any_batches)
 test_the_order_of_records_with_different_times_does_not_matter = examples(
-    SHORT, records(), places, keeps, st.integers()
+    SHORT, records(), positions, keeps, st.integers()
 )(in_any_order)
 test_versions_of_rows_that_replace_each_other = examples(SHORT, states(), keeps)(
     of_rows_that_replace_each_other
 )
-test_many_random_records = pytest.mark.long(examples(VERSIONED, records(), places, keeps)(in_any_batches))
+test_many_random_records = pytest.mark.long(examples(VERSIONED, records(), positions, keeps)(in_any_batches))
 test_many_orders = pytest.mark.long(
-    examples(VERSIONED, records(), places, keeps, st.integers())(in_any_order)
+    examples(VERSIONED, records(), positions, keeps, st.integers())(in_any_order)
 )
 test_many_rows_that_replace_each_other = pytest.mark.long(
     examples(VERSIONED, states(), keeps)(of_rows_that_replace_each_other)

@@ -95,8 +95,8 @@ def command(common: CommonOptions, *, artifacts: bool, orphans: bool, yes: bool,
     if common.target:
         paths = [folder_of_target(common, root, common.target)]
     else:
-        settings, problems = read_settings(root)
-        if errors := [diagnostic for diagnostic in problems if diagnostic.severity == "error"]:
+        settings, diagnostics = read_settings(root)
+        if errors := [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
         paths = [artifacts_folder(root, settings), *([] if artifacts else [root / OWN_FOLDER])]
     sizes = {path: measure_files(root, path) for path in paths if os.path.lexists(path)}
@@ -141,12 +141,12 @@ def _remove_orphans(common: CommonOptions, *, yes: bool) -> int:
             orphaned.remove()
     result = {"checkpoints": to_builtins(orphaned.checkpoints), "groups": orphaned.groups}
     result |= {"bytes": sum(checkpoint.bytes for checkpoint in orphaned.checkpoints), "removed": removed}
-    said = (
+    message = (
         [f"removed {line}" for line in lines]
         if removed
         else ["nothing was removed; --yes removes it without asking"]
     )
-    text = None if common.style.quiet else "\n".join(said) if lines else "there is nothing to remove"
+    text = None if common.style.quiet else "\n".join(message) if lines else "there is nothing to remove"
     return print_result(common.style, diagnostics, result=result, text=text)
 
 

@@ -119,17 +119,17 @@ def check_jars(common: CommonOptions, *, fetch: bool) -> DebugCheck:
 def check_project(common: CommonOptions) -> Iterator[DebugCheck]:
     try:
         root = root_of(common)
-        settings, problems = read_settings(root)
+        settings, diagnostics = read_settings(root)
         variables, more = merge_variables(settings.vars, common.vars)
-        problems += more
+        diagnostics += more
     except MillstreamError as error:
         yield from (
             DebugCheck("project", "bad", diagnostic.message, diagnostic.help)
             for diagnostic in error.diagnostics
         )
         return
-    yield DebugCheck("project", "bad" if problems else "good", f"{settings.name} in {root}")
-    yield from (_diagnostic_check("project", diagnostic) for diagnostic in problems)
+    yield DebugCheck("project", "bad" if diagnostics else "good", f"{settings.name} in {root}")
+    yield from (_diagnostic_check("project", diagnostic) for diagnostic in diagnostics)
     yield from check_profile(common, root, settings, variables)
     yield check_files(root, settings)
     yield check_cache(root, settings)
@@ -140,15 +140,15 @@ def check_profile(
     common: CommonOptions, root: Path, settings: Settings, variables: dict[str, Any]
 ) -> Iterator[DebugCheck]:
     try:
-        target, problems = read_target(root, settings, common.target, common.profiles_dir, variables)
+        target, diagnostics = read_target(root, settings, common.target, common.profiles_dir, variables)
     except MillstreamError as error:
         yield from (_diagnostic_check("target", diagnostic) for diagnostic in error.diagnostics)
         return
-    bad = any(diagnostic.severity == "error" for diagnostic in problems)
+    bad = any(diagnostic.severity == "error" for diagnostic in diagnostics)
     if not bad:
         details = tuple(f"{key}: {value}" for key, value in flatten_settings(target.settings))
         yield DebugCheck("target", "good", f"{target.name} of profile {target.profile}", details=details)
-    for diagnostic in problems:
+    for diagnostic in diagnostics:
         yield _diagnostic_check("target", diagnostic, warning=diagnostic.severity == "warning")
     if not bad:
         yield from map(_tried, list_connections(target, root))

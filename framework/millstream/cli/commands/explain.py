@@ -86,8 +86,8 @@ def command(
     if target.environment is not None:
         compiled, _ = defer_unchanged(root, compiled, project_of(common, root))
     ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
-    if ids == () and (problems := empty_selection_errors(named, selection)):
-        return print_result(common.style, [*compiled.diagnostics, *problems], models=models_in(compiled))
+    if ids == () and (errors := empty_selection_errors(named, selection)):
+        return print_result(common.style, [*compiled.diagnostics, *errors], models=models_in(compiled))
     settings, _ = read_settings(root)
     results = read_results(root / settings.target_path, compiled.manifest.project, compiled.manifest.target)
     topology = compiled_topology(compiled, results)

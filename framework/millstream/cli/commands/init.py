@@ -95,5 +95,5 @@ def _next_steps(name: str, shown: str, template: ProjectTemplate, files: int, *,
         (f"millstream show {template.model}", "see the newest rows of a model"),
     )
     width = max(len(command) for command, _ in steps)
-    lines += [f"  {command:<{width}}    {said}" for command, said in steps]
+    lines += [f"  {command:<{width}}    {message}" for command, message in steps]
     return "\n".join([*lines, "", "README.md explains the files."])

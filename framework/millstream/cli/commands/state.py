@@ -104,8 +104,8 @@ def _list(
     if not request.everything:
         compiled = compile_for(common, root)
         selection = select_nodes(common, compiled, request)
-        if not selection.ids and (problems := empty_selection_errors(request, selection)):
-            raise MillstreamError(*problems)
+        if not selection.ids and (diagnostics := empty_selection_errors(request, selection)):
+            raise MillstreamError(*diagnostics)
         models = {id_.partition(".")[2] for id_ in selection.ids if id_.startswith("model.")}
     checkpoints = checkpoints_of(target, root)
     files = local_files(checkpoints)
@@ -182,6 +182,6 @@ def _show_rows(
         say_parts(common.style, format_table(rows.columns, rows.rows, width, zone), sys.stdout)
         sys.stdout.flush()
         more = "; more rows exist: use --output csv or json" if rows.more else ""
-        said = f"({size.operator} of {size.query}: {count_of(len(rows.rows), 'row')}{more})"
-        click.echo(said, err=True)
+        message = f"({size.operator} of {size.query}: {count_of(len(rows.rows), 'row')}{more})"
+        click.echo(message, err=True)
     return 0

@@ -45,20 +45,20 @@ def select_nodes(
 
     `with_tests` adds the tests of selected nodes: dbt's eager mode, unless YAML sets another one.
     """
-    problems: list[Diagnostic] = []
-    chosen = _chosen(select, exclude, selectors, selector, context, problems)
+    diagnostics: list[Diagnostic] = []
+    chosen = _chosen(select, exclude, selectors, selector, context, diagnostics)
     excluded = SelectorUnion(
-        tuple(parse_selector(text, locate_in_option("--exclude", text), problems) for text in exclude)
+        tuple(parse_selector(text, locate_in_option("--exclude", text), diagnostics) for text in exclude)
     )
     requested = [*(iterate_criteria(chosen) if chosen else ()), *iterate_criteria(excluded)]
-    definitions = _read(requested, selectors, context, problems)
+    definitions = _read(requested, selectors, context, diagnostics)
     used = [
         *requested,
         *(c for definition in definitions.values() for c in iterate_criteria(definition.spec)),
     ]
-    problems += find_loops(definitions) or _missing(used, context)
-    if problems:
-        raise MillstreamError(*problems)
+    diagnostics += find_loops(definitions) or _missing(used, context)
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
 
     run = SelectorEvaluation(graph, context, with_tests, {}, [])
     references = {name: [c.value for c in definition.references] for name, definition in definitions.items()}
@@ -74,14 +74,14 @@ def check_selectors(
     selectors: Mapping[str, Any], context: SelectionContext = _PLAIN
 ) -> tuple[Diagnostic, ...]:
     """Report every error in the YAML selectors, including unused ones."""
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     names = [_reference(name, SelectorOrigin()) for name in selectors]
-    definitions = _read(names, selectors, context, problems)
+    definitions = _read(names, selectors, context, diagnostics)
     defaults = [definition for definition in definitions.values() if definition.default]
     for second in defaults[1:]:
         message = f"'{defaults[0].name}' is already the default selector"
-        problems.append(second.origin.report("MS607", message, "keep 'default: true' on one selector"))
-    return (*problems, *find_loops(definitions))
+        diagnostics.append(second.origin.report("MS607", message, "keep 'default: true' on one selector"))
+    return (*diagnostics, *find_loops(definitions))
 
 
 def _chosen(
@@ -90,7 +90,7 @@ def _chosen(
     selectors: Mapping[str, Any],
     selector: str | None,
     context: SelectionContext,
-    problems: list[Diagnostic],
+    diagnostics: list[Diagnostic],
 ) -> Spec | None:
     """Return what to select, or None for everything."""
     if selector is not None:
@@ -99,17 +99,17 @@ def _chosen(
             # dbt silently ignores --select here
             message = "--selector can't be combined with --select or --exclude"
             remedy = f"write `--select selector:{selector}`, which combines with both"
-            problems.append(origin.report("MS609", message, remedy))
+            diagnostics.append(origin.report("MS609", message, remedy))
         return _reference(selector, origin)
     if select:
         return SelectorUnion(
-            tuple(parse_selector(text, locate_in_option("--select", text), problems) for text in select)
+            tuple(parse_selector(text, locate_in_option("--select", text), diagnostics) for text in select)
         )
     defaults = [name for name, entry in selectors.items() if is_default(entry)]
     if exclude or not defaults:
         return None
     if len(defaults) > 1:
-        problems.extend(p for p in check_selectors(selectors, context) if p.code == "MS607")
+        diagnostics.extend(p for p in check_selectors(selectors, context) if p.code == "MS607")
     return _reference(defaults[0], SelectorOrigin())
 
 
@@ -121,7 +121,7 @@ def _read(
     requested: Iterable[Criterion],
     selectors: Mapping[str, Any],
     context: SelectionContext,
-    problems: list[Diagnostic],
+    diagnostics: list[Diagnostic],
 ) -> dict[str, SelectorDefinition]:
     """Read the YAML selectors that are used, directly or by others."""
     definitions: dict[str, SelectorDefinition] = {}
@@ -132,10 +132,10 @@ def _read(
         if name not in selectors:
             names = ", ".join(sorted(selectors)) or "none; define them in selectors.yml"
             remedy = did_you_mean(name, selectors, f"known selectors: {names}")
-            problems.append(reference.origin.report("MS604", f"selector '{name}' does not exist", remedy))
+            diagnostics.append(reference.origin.report("MS604", f"selector '{name}' does not exist", remedy))
         elif name not in seen:
             seen.add(name)
-            if definition := read_definition(name, selectors[name], context, problems):
+            if definition := read_definition(name, selectors[name], context, diagnostics):
                 definitions[name] = definition
                 pending += definition.references
     return definitions

@@ -42,10 +42,10 @@ class SelectorDefinition(Struct, frozen=True):
 
 
 def read_definition(
-    name: str, entry: Any, context: SelectionContext, problems: list[Diagnostic]
+    name: str, entry: Any, context: SelectionContext, diagnostics: list[Diagnostic]
 ) -> SelectorDefinition | None:
     """Read one selector: its definition, or its whole entry in `selectors.yml`."""
-    reader = _Reader(name, context, problems)
+    reader = _Reader(name, context, diagnostics)
     path: Path = (name,)
     default = False
     if isinstance(entry, Mapping) and "definition" in entry:
@@ -62,14 +62,14 @@ def read_definition(
 def find_loops(definitions: Mapping[str, SelectorDefinition]) -> list[Diagnostic]:
     """Report YAML selectors that refer to each other in a cycle."""
     edges = {name: [r.value for r in definition.references] for name, definition in definitions.items()}
-    problems = []
+    diagnostics = []
     for cycle in shortest_cycles(edges):
         after = cycle[1 % len(cycle)]
         origin = next(r.origin for r in definitions[cycle[0]].references if r.value == after)
         path = " → ".join(f"'{name}'" for name in (*cycle, cycle[0]))
         message = f"selectors refer to each other in a cycle: {path}"
-        problems.append(origin.report("MS608", message, "remove one of these references"))
-    return problems
+        diagnostics.append(origin.report("MS608", message, "remove one of these references"))
+    return diagnostics
 
 
 def is_default(entry: Any) -> bool:
@@ -79,10 +79,10 @@ def is_default(entry: Any) -> bool:
 class _Reader:
     """Reads the tree of one selector; errors are added to `problems`."""
 
-    def __init__(self, name: str, context: SelectionContext, problems: list[Diagnostic]) -> None:
+    def __init__(self, name: str, context: SelectionContext, diagnostics: list[Diagnostic]) -> None:
         self.within = f"selector '{name}': "
         self.context = context
-        self.problems = problems
+        self.diagnostics = diagnostics
 
     def origin(self, path: Path) -> SelectorOrigin:
         """Return the location of a value, or of the nearest enclosing value that has one."""
@@ -92,7 +92,7 @@ class _Reader:
         return SelectorOrigin(within=self.within)
 
     def fail(self, path: Path, message: str, remedy: str) -> None:
-        self.problems.append(self.origin(path).report("MS607", message, remedy))
+        self.diagnostics.append(self.origin(path).report("MS607", message, remedy))
 
     def spec(self, tree: Any, path: Path) -> Spec | None:
         if len(path) > _DEEPEST:
@@ -101,7 +101,7 @@ class _Reader:
             return None
         match tree:
             case str():
-                return parse_selector(tree, self.locator(path, tree), self.problems)
+                return parse_selector(tree, self.locator(path, tree), self.diagnostics)
             case {"union": _} | {"intersection": _}:
                 return self.group(tree, path)
             case {"method": _} | {"value": _}:
@@ -195,7 +195,7 @@ class _Reader:
         name, *arguments = method.split(".")
         origin = self.origin(value_path)
         if diagnostic := check_method(name, tuple(arguments), value, self.origin(method_path), origin):
-            self.problems.append(diagnostic)
+            self.diagnostics.append(diagnostic)
             return None
         path = value_path[:-1]
         around = self.flag(options, "childrens_parents", path)

@@ -34,30 +34,30 @@ def locate_in_option(name: str, content: str) -> Locator:
     return locate
 
 
-def parse_selector(content: str, locate: Locator, problems: list[Diagnostic]) -> Spec:
+def parse_selector(content: str, locate: Locator, diagnostics: list[Diagnostic]) -> Spec:
     """Parse a union of intersections; errors are added to `problems`."""
-    terms = [_term(m.group(), m.start(), locate, problems) for m in re.finditer(r"\S+", content)]
+    terms = [_term(m.group(), m.start(), locate, diagnostics) for m in re.finditer(r"\S+", content)]
     if not terms:
-        problems.append(locate(0, len(content)).report("MS601", "the selector is empty", _EXAMPLE))
+        diagnostics.append(locate(0, len(content)).report("MS601", "the selector is empty", _EXAMPLE))
     return terms[0] if len(terms) == 1 else SelectorUnion(tuple(terms))
 
 
 _EXAMPLE = "write what to select: a model such as 'orders+', or a method such as 'tag:nightly'"
 
 
-def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -> Spec:
+def _term(term: str, offset: int, locate: Locator, diagnostics: list[Diagnostic]) -> Spec:
     parts: list[Spec] = []
     for part in term.split(","):
         if part:
-            criterion = _criterion(part, offset, locate, problems)
+            criterion = _criterion(part, offset, locate, diagnostics)
             parts += [criterion] if criterion else []
         else:
             message = f"'{term}' has an empty part next to a comma"
             remedy = "write an intersection without spaces: 'tag:nightly,orders+'"
             diagnostic = locate(max(offset - 1, 0), offset).report("MS601", message, remedy)
             # `a,,b` has one error between its commas, and `,` has one, not two
-            if not problems or problems[-1].message != diagnostic.message:
-                problems.append(diagnostic)
+            if not diagnostics or diagnostics[-1].message != diagnostic.message:
+                diagnostics.append(diagnostic)
         offset += len(part) + 1
     return (
         parts[0]
@@ -66,9 +66,9 @@ def _term(term: str, offset: int, locate: Locator, problems: list[Diagnostic]) -
     )
 
 
-def _criterion(part: str, offset: int, locate: Locator, problems: list[Diagnostic]) -> Criterion | None:
+def _criterion(part: str, offset: int, locate: Locator, diagnostics: list[Diagnostic]) -> Criterion | None:
     def fail(start: int, stop: int, message: str, remedy: str) -> None:
-        problems.append(locate(offset + start, offset + stop).report("MS601", message, remedy))
+        diagnostics.append(locate(offset + start, offset + stop).report("MS601", message, remedy))
 
     before = _BEFORE.match(part)
     assert before
@@ -93,7 +93,7 @@ def _criterion(part: str, offset: int, locate: Locator, problems: list[Diagnosti
     at_method = locate(offset + before.end(), offset + start - 1) if method else origin
     at_value = locate(offset + start, offset + stop)
     if diagnostic := check_method(name, tuple(arguments), value, at_method, at_value):
-        problems.append(diagnostic)
+        diagnostics.append(diagnostic)
         return None
     return Criterion(
         text=part,

@@ -79,8 +79,8 @@ def _unnamed(operators: Iterable[StatefulOperator]) -> tuple[StatefulOperator, .
 
 def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
     """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap."""
-    if problems := list(_chains(queries, rebuilt_queries(stages))):
-        raise MillstreamError(*problems)
+    if diagnostics := list(_chains(queries, rebuilt_queries(stages))):
+        raise MillstreamError(*diagnostics)
 
 
 def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:

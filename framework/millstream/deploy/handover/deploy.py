@@ -121,15 +121,15 @@ def _names(queries: Sequence[Query]) -> list[str]:
 
 def _check_records(engine: Engine, queries: Sequence[Query], stages: Sequence[Stage]) -> None:
     starting = {stage.query for stage in stages if isinstance(stage, Start)}
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for query in queries:
         if query.name in starting:
             try:
                 check_record(engine, query, engine.record(query))
             except MillstreamError as error:
-                problems += error.diagnostics
-    if problems:
-        raise MillstreamError(*problems)
+                diagnostics += error.diagnostics
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
 
 
 @contextmanager

@@ -59,17 +59,19 @@ class RequestHandler:
         try:
             return self._handle(request, caller, go_on)
         except AbandonedError:
-            said = "the run stops" if self._stopping.is_set() else "the command has ended"
-            tell(ApplyStep("failed", said=said))
+            message = "the run stops" if self._stopping.is_set() else "the command has ended"
+            tell(ApplyStep("failed", message=message))
             remedy = "repeat the command: it continues"
-            raise MillstreamError(Diagnostic("MS890", f"not applied: {said}", None, remedy)) from None
+            raise MillstreamError(Diagnostic("MS890", f"not applied: {message}", None, remedy)) from None
         except MillstreamError as error:
-            tell(ApplyStep("failed", said="; ".join(diagnostic.message for diagnostic in error.diagnostics)))
+            tell(
+                ApplyStep("failed", message="; ".join(diagnostic.message for diagnostic in error.diagnostics))
+            )
             raise
         except Exception as error:
             running = self._live.running
             diagnostic = problem_of("apply", error, str(running.log))
-            tell(ApplyStep("failed", said=diagnostic.message))
+            tell(ApplyStep("failed", message=diagnostic.message))
             raise MillstreamError(diagnostic) from error
 
     def _handle(self, request: Request, caller: RequestSender, go_on: Callable[[], None]) -> DeployFinished:

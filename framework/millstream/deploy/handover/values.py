@@ -61,12 +61,12 @@ class DeployFinished(Struct, frozen=True, tag="finished"):
 
 class StepReport(Struct, frozen=True, tag="step"):
     name: str
-    said: str = ""
+    message: str = ""
     done: bool = False
 
     @property
     def event(self) -> SetupStep:
-        return SetupStep(self.name, self.said, self.done)
+        return SetupStep(self.name, self.message, self.done)
 
 
 class TableComparison(Struct, frozen=True, tag="compared"):
@@ -83,8 +83,8 @@ Answer = StepReport | TableComparison | StepWarning | RequestRefused | DeployFin
 def answer_of(event: object) -> Answer | None:
     """Return an event of a run for the command that has asked for it; None if it does not matter there."""
     match event:
-        case SetupStep(name=name, said=said, done=done):
-            return StepReport(name, said, done)
+        case SetupStep(name=name, message=message, done=done):
+            return StepReport(name, message, done)
         case TableCompared():
             return TableComparison(event)
         case DiagnosticEvent(diagnostic=diagnostic):

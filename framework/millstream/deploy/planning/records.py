@@ -116,8 +116,10 @@ def moved_models(query: Query, record: QueryRecord) -> Iterator[str]:
     for model, topic in query.stored.items():
         before = (record.outputs or {}).get(model)
         if before is not None and before != topic:
-            places = (f"the topic {stored_in}" if stored_in else "a table" for stored_in in (topic, before))
-            yield f"{model.partition('.')[2]} is stored in {' instead of '.join(places)}"
+            positions = (
+                f"the topic {stored_in}" if stored_in else "a table" for stored_in in (topic, before)
+            )
+            yield f"{model.partition('.')[2]} is stored in {' instead of '.join(positions)}"
 
 
 def taken_over_tables(query: Query, records: Mapping[str, QueryRecord]) -> dict[str, str]:

@@ -190,7 +190,7 @@ class _Written(Struct, frozen=True):
             former = former_in(record) if record.former and name not in rebuilt else None
             models = former_models(name, former, catalog) if former is not None else None
             # If they can't be planned, the query's signature says that its state does not fit.
-            if models and not _problems(with_specs(catalog, models)):
+            if models and not _diagnostics(with_specs(catalog, models)):
                 former_specs |= models
         return former_specs
 
@@ -334,9 +334,9 @@ def _newer(physical: PhysicalPlan, running: Deployed) -> frozenset[str]:
     return newer_models({query.name: query.stored for query in physical.queries}, running.lock, homes)
 
 
-def _problems(catalog: Catalog) -> bool:
+def _diagnostics(catalog: Catalog) -> bool:
     """Return whether former models can't be planned any more, over what they read now."""
-    return any(is_former(diagnostic.model) for diagnostic in build_models(catalog).problems)
+    return any(is_former(diagnostic.model) for diagnostic in build_models(catalog).diagnostics)
 
 
 def _same_sql(

@@ -160,7 +160,7 @@ def _compare(
     compare: Compare,
     suffix: str,
 ) -> None:
-    problems = []
+    diagnostics = []
     for table in tables:
         names = _comparable(table, record, compare.untouched)
         if isinstance(names, str):
@@ -174,9 +174,9 @@ def _compare(
         elif compare.accept_differences:
             engine.tell(TableCompared(table.model, tuple(names), rows, less=diagnostic.message))
         else:
-            problems.append(diagnostic)
-    if problems:
-        first, *others = problems
+            diagnostics.append(diagnostic)
+    if diagnostics:
+        first, *others = diagnostics
         notes = (
             note for diagnostic in others for note in (DiagnosticNote(diagnostic.message), *diagnostic.notes)
         )

@@ -51,8 +51,8 @@ def rollback_of(engine: Engine) -> Rollback:
         remedy = "only the last `millstream apply` that rebuilt something is retained"
         raise MillstreamError(Diagnostic("MS887", message, None, remedy))
     lost = [] if applied.back or not applied.done else sorted(set(applied.replaced) - retained.keys())
-    if problems := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
-        raise MillstreamError(*problems)
+    if diagnostics := [*map(_rebuilt_since, lost), *_counted_twice(retained, records)]:
+        raise MillstreamError(*diagnostics)
     return Rollback(applied, retained)
 
 

@@ -22,7 +22,7 @@ class DecodedBatch(NamedTuple):
 
     values: list[tuple[Any, ...]]
     """The values of the columns of each row."""
-    places: list[int | None]
+    positions: list[int | None]
     """For each record that is not dropped: the index of its row, None if it is bad."""
     indexes: list[int]
     """The indexes of these records."""
@@ -71,7 +71,7 @@ def _batch(
 ) -> DecodedBatch:
     take = _taking(decoder, fields)
     values: list[tuple[Any, ...]] = []
-    places: list[int | None] = []
+    positions: list[int | None] = []
     indexes: list[int] = []
     reasons: dict[int, dict[str | None, str]] = {}
     for index, record in enumerate(records):
@@ -85,13 +85,13 @@ def _batch(
             else:
                 if row is None and not decoder.single:
                     continue
-                places.append(len(values))
+                positions.append(len(values))
                 indexes.append(index)
                 values.append(take(row))
                 continue
-        places.append(None)
+        positions.append(None)
         indexes.append(index)
-    return DecodedBatch(values, places, indexes, reasons)
+    return DecodedBatch(values, positions, indexes, reasons)
 
 
 def _taking(decoder: DecodingFunction, fields: Sequence[ExpectedField]) -> Callable[[Any], tuple[Any, ...]]:
@@ -138,7 +138,9 @@ def _column(
             pass  # a value doesn't fit: each is checked below, which finds it
     checked: list[Any] = []
     indexes = [
-        index for index, row_index in zip(batch.indexes, batch.places, strict=True) if row_index is not None
+        index
+        for index, row_index in zip(batch.indexes, batch.positions, strict=True)
+        if row_index is not None
     ]
     is_checked = field.type.kind in _CHANGING
     for index, value in zip(indexes, values, strict=True):
@@ -177,8 +179,8 @@ def _lists(batch: DecodedBatch, columns: Sequence[Any], returns: Any, count: int
     struct = returns.value_type
     parts = list(columns)
     if len(batch.values) < len(batch.indexes):
-        places = pa.array(batch.places, pa.int32())
-        parts = [column.take(places) for column in columns]
+        positions = pa.array(batch.positions, pa.int32())
+        parts = [column.take(positions) for column in columns]
     bad = struct.field(struct.num_fields - 1).type
     if batch.reasons:
         parts.append(pa.array([_entries(batch.reasons.get(index)) for index in batch.indexes], bad))

@@ -311,14 +311,14 @@ def fit_values(
         except (pa.ArrowException, ValueError, OverflowError, TypeError):
             pass  # it is found below
     checked: list[Any] = []
-    problems: dict[int, str] = {}
+    diagnostics: dict[int, str] = {}
     for index, value in enumerate(values):
         try:
             checked.append(fit(value))
         except WrongReturnError as error:
-            problems[index] = str(error)
+            diagnostics[index] = str(error)
             checked.append(None)
-    return pa.array(checked, arrow), problems
+    return pa.array(checked, arrow), diagnostics
 
 
 def flat_classes(arrow: Any, *, optional: bool) -> frozenset[type]:

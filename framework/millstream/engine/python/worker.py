@@ -101,10 +101,10 @@ def call_rows(called: SqlFunction, columns: Sequence[Any], rows: int, locations:
         present = columns[0].is_valid()
         located = None if locations is None else locations.filter(present)
         present_outcomes = call_rows(called, [columns[0].filter(present)], present.true_count, located)
-        places = [index for index, is_there in enumerate(present.to_pylist()) if is_there]
+        positions = [index for index, is_there in enumerate(present.to_pylist()) if is_there]
         return CallOutcomes(
             spread_results(present_outcomes.values, present),
-            {places[index]: error for index, error in present_outcomes.errors.items()},
+            {positions[index]: error for index, error in present_outcomes.errors.items()},
         )
     values: list[Any] = []
     errors: dict[int, str] = {}
@@ -149,11 +149,11 @@ def located_call(function: SqlFunction) -> Callable[..., Any]:
     def call(locations: Any, *columns: Any) -> Any:
         called = locations.is_valid()
         arguments = columns if not locations.null_count else [column.filter(called) for column in columns]
-        places = locations.drop_null()
-        returned = call_rows(function, arguments, called.true_count, places)
+        positions = locations.drop_null()
+        returned = call_rows(function, arguments, called.true_count, positions)
         if returned.errors:
             first = min(returned.errors)
-            position = places[first].as_py()
+            position = positions[first].as_py()
             location = ", ".join(f"{k} {v}" for k, v in position.items())
             raise RuntimeError(f"{FAILED}{location}: {returned.errors[first]}")
         return spread_results(returned.values, called)
@@ -174,8 +174,8 @@ def guarded_call(function: SqlFunction) -> Callable[..., Any]:
         located = pa.types.is_struct(conditions.type)
         called = conditions.is_valid() if located else conditions.fill_null(False)
         arguments = [column.filter(called) for column in columns]
-        places = conditions.drop_null() if located else None
-        returned = call_rows(function, arguments, called.true_count, places)
+        positions = conditions.drop_null() if located else None
+        returned = call_rows(function, arguments, called.true_count, positions)
         errors = pa.array([returned.errors.get(row) for row in range(called.true_count)], pa.string())
         return pa.StructArray.from_arrays(
             [spread_results(returned.values, called), spread_results(errors, called)],

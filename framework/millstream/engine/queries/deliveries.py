@@ -64,7 +64,7 @@ class BatchWriter(Struct, frozen=True):
     """Limits simultaneous batches; None for no limit."""
     ended: Callable[[int, float], None] | None = None
     """Called after a batch, with its records and the seconds of its work."""
-    places: Callable[[int], str] = lambda _: ""
+    positions: Callable[[int], str] = lambda _: ""
     """Which records a batch reads, by its number, as text."""
     raised: list[Exception] = field(default_factory=list)
     """Errors of batches, since Spark passes on only their text."""
@@ -104,8 +104,10 @@ def store_batch(
     tables = [table for table in delivery.deliveries if table.target.written_as == "row"]
     sinks = [sink for sink in delivery.deliveries if sink.target.written_as == "record"]
     rows.createOrReplaceTempView(delivery.view)
-    places = stores.places(number)
-    checked = run_row_checks(rows, delivery.deliveries, places, is_maintained=stores.identity == MAINTAINED)
+    positions = stores.positions(number)
+    checked = run_row_checks(
+        rows, delivery.deliveries, positions, is_maintained=stores.identity == MAINTAINED
+    )
     stores.counted.add(number, checked)
     for table in tables:
         _store(rows, table, stores, number, small=small)

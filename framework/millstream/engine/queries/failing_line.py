@@ -39,10 +39,10 @@ def at_line(diagnostic: Diagnostic, error: str, files: Iterable[SqlFile]) -> Dia
     if not (expression := quoted_expression(error)):
         return diagnostic
     named = replace(diagnostic, message=f"{diagnostic.message} In: {expression}")
-    places = [(file, *span) for file in files for span in _places(expression, file.content)]
-    if len(places) != 1:
+    positions = [(file, *span) for file in files for span in _positions(expression, file.content)]
+    if len(positions) != 1:
         return named
-    file, start, end = places[0]
+    file, start, end = positions[0]
     text = FileText(file.path, file.content)
     location = text.location(start, end)
     return replace(diagnostic, location=location, line=text.line(location.line))
@@ -66,7 +66,7 @@ def at_test(diagnostic: Diagnostic, project: Project) -> Diagnostic:
     return diagnostic
 
 
-def _places(expression: str, content: str) -> Iterator[tuple[int, int]]:
+def _positions(expression: str, content: str) -> Iterator[tuple[int, int]]:
     plain_expression, _ = _plain(expression)
     written, offsets = _plain(content)
     start = written.find(plain_expression) if plain_expression else -1

@@ -115,7 +115,11 @@ def _only_counts(counted: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 def run_row_checks(
-    batch: DataFrame, deliveries: Iterable[OutputDelivery], places: str = "", *, is_maintained: bool = False
+    batch: DataFrame,
+    deliveries: Iterable[OutputDelivery],
+    positions: str = "",
+    *,
+    is_maintained: bool = False,
 ) -> dict[str, Any]:
     """Run all row checks of a batch, before any of it is stored, and observe them.
 
@@ -128,14 +132,14 @@ def run_row_checks(
         for test in delivery.stops:
             if number := numbers.pop(count_name("tests", test)):
                 raise MillstreamError(
-                    _failed(batch, delivery, test, number, places, is_maintained=is_maintained)
+                    _failed(batch, delivery, test, number, positions, is_maintained=is_maintained)
                 )
         observed |= numbers
     return observed
 
 
 def _failed(
-    batch: DataFrame, delivery: OutputDelivery, test: str, number: int, places: str, *, is_maintained: bool
+    batch: DataFrame, delivery: OutputDelivery, test: str, number: int, positions: str, *, is_maintained: bool
 ) -> Diagnostic:
     """Return which rows fail a test, and how to go on."""
     model, name = delivery.name.partition(".")[2], test.partition(".")[2]
@@ -143,7 +147,7 @@ def _failed(
     shown = sorted(row[ROW] for row in rows.limit(_MOST_SHOWN).collect())
     more = f"; and {number - len(shown):,} more" if number > len(shown) else ""
     start = "a row fails" if number == 1 else f"{number:,} rows fail"
-    among = f"; the batch reads {places}" if places else ""
+    among = f"; the batch reads {positions}" if positions else ""
     message = f"{start} a data test: model {model}, test {name}: {'; '.join(shown)}{more}{among}"
     return Diagnostic("MS863", message, None, _KEPT_REMEDY if is_maintained else WRONG_ROW_REMEDY)
 

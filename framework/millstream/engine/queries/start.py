@@ -215,7 +215,7 @@ class IncrementalTable(Struct, frozen=True, eq=False):
             identity=MAINTAINED,
             again=None,
             records=lambda _: None,
-            places=lambda _: "",
+            positions=lambda _: "",
             distinct=True,
             counted=counted,
         )

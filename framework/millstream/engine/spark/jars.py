@@ -34,11 +34,11 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
 def _file_systems(target: Target) -> Iterator[str]:
     """Yield the features of the file systems on which the target keeps tables and checkpoints."""
     settings = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
-    places = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
+    positions = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
     spark_options = str({name: str(option) for name, option in (target.settings.get("spark") or {}).items()})
     for scheme, (feature, jar) in _SCHEMES.items():
         # Two versions of a client don't work together.
-        if any(location.startswith(f"{scheme}://") for location in places) and jar not in spark_options:
+        if any(location.startswith(f"{scheme}://") for location in positions) and jar not in spark_options:
             yield feature
 
 

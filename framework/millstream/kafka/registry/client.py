@@ -172,7 +172,7 @@ def _answered(
     address: RegistryAddress, error: SchemaRegistryError, what: str, location: Location | None
 ) -> MillstreamError:
     status, code = error.http_status_code, error.error_code
-    said = " ".join(str(error.error_message).split())
+    text = " ".join(str(error.error_message).split())
     if status in _REFUSED:
         remedy = "check username and password, or token, of schema_registry"
         message = f"the schema registry refuses the login: HTTP {status} from {address.shown}"
@@ -183,15 +183,15 @@ def _answered(
         return _error(address, "MS893", message, remedy, location)
     if status == _CONFLICT:
         remedy = "keep the schema compatible, write to another topic, or change the level of the subject"
-        message = f"the schema registry refuses {what}: {said}"
+        message = f"the schema registry refuses {what}: {text}"
         return _error(address, "MS897", message, remedy, location)
     if code in _INVALID:
-        message = f"the schema registry finds {what} invalid: {said}"
+        message = f"the schema registry finds {what} invalid: {text}"
         return _error(address, "MS894", message, "fix the schema in the registry", location)
     if status == 404:
         message = f"what answers at {address.shown} is not a schema registry: HTTP {status}"
         return _error(address, "MS891", message, _URL)
-    message = f"the schema registry failed to return {what}: HTTP {status}, {said}"
+    message = f"the schema registry failed to return {what}: HTTP {status}, {text}"
     return _error(address, "MS896", message, "see the log of the registry")
 
 

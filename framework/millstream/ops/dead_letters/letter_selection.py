@@ -100,7 +100,7 @@ def filter_of(available: LetterNames, admin: Admin, names: Iterable[str]) -> Let
     topics: set[str] = set()
     named_topics: set[str] = set()
     owners: set[str] = set()
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for name in names:
         if name in available.owners:
             owner, those = available.owners[name]
@@ -113,9 +113,9 @@ def filter_of(available: LetterNames, admin: Admin, names: Iterable[str]) -> Let
                 name, (*available.owners, *available.topics), "see `millstream dead-letters ls`"
             )
             message = f"no topic, source or model of the project is called '{name}'"
-            problems.append(Diagnostic("MS840", message, None, remedy))
-    if problems:
-        raise MillstreamError(*problems)
+            diagnostics.append(Diagnostic("MS840", message, None, remedy))
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     topics |= named_topics
     chosen = topics or set(available.topics.values())
     return LetterFilter(

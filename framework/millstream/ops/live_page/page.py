@@ -34,8 +34,8 @@ class LivePage:
             match event:
                 case SetupStep(name=name, done=True):
                     self._stages.pop(name, None)
-                case SetupStep(name=name, said=said):
-                    self._stages[name] = said
+                case SetupStep(name=name, message=message):
+                    self._stages[name] = message
                 case QueryFailed(query=name, diagnostic=diagnostic):
                     self._messages[name] = diagnostic.message
                 case QueryRunning(query=query):
@@ -65,7 +65,9 @@ class LivePage:
         seen, now = self._watcher.all(), time.monotonic()
         rows = self._rows.shown()
         with self._lock:
-            stage = ", ".join(f"{name}: {said}" if said else name for name, said in self._stages.items())
+            stage = ", ".join(
+                f"{name}: {message}" if message else name for name, message in self._stages.items()
+            )
             totals = {id_: self._ends.get(topic, 0) for id_, topic in self._sources.items()}
             for status in seen:
                 totals |= {f"model.{model}": status.model_rows[model] for model in status.models}

@@ -25,7 +25,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     """What happened, for people (`said`) and programs."""
 
     event: NoticeKind
-    said: str
+    message: str
     query: str = ""
     model: str = ""
     of: str = ""
@@ -67,19 +67,19 @@ class Notices:
             case LeftOut(query=query, model=id_, diagnostic=diagnostic):
                 model = id_.removeprefix("model.")
                 if self._is_due("left_out", model, diagnostic.code):
-                    said = f"model {model} failed and is left out of query {query}"
-                    yield _of_diagnostic("left_out", said, diagnostic, query=query, model=model)
+                    message = f"model {model} failed and is left out of query {query}"
+                    yield _of_diagnostic("left_out", message, diagnostic, query=query, model=model)
             case BatchCompleted(query=query, batch=batch):
                 yield from self._recovered("query", query)
                 for of, rows in batch.counts.dead_letters.items():
                     if total := self._counted(rows, "dead_letters", query, of):
-                        said = f"{total:,} new dead letters of {of} in query {query}"
-                        yield Notice("dead_letters", said, query=query, of=of, rows=total)
+                        message = f"{total:,} new dead letters of {of} in query {query}"
+                        yield Notice("dead_letters", message, query=query, of=of, rows=total)
                 for id_, rows in batch.counts.tests.items():
                     test = id_.removeprefix("test.")
                     if total := self._counted(rows, "test_violated", query, test):
-                        said = f"{total:,} rows of query {query} failed the data test {test}"
-                        yield Notice("test_violated", said, query=query, test=test, rows=total)
+                        message = f"{total:,} rows of query {query} failed the data test {test}"
+                        yield Notice("test_violated", message, query=query, test=test, rows=total)
             case QueryIdle(query=query):
                 yield from self._recovered("query", query)
             case DataTested(test=id_, passed=passed):
@@ -119,7 +119,7 @@ class Notices:
 
 
 def _of_diagnostic(
-    kind: NoticeKind, said: str, diagnostic: Diagnostic, query: str = "", model: str = ""
+    kind: NoticeKind, message: str, diagnostic: Diagnostic, query: str = "", model: str = ""
 ) -> Notice:
-    text = f"{said}: {diagnostic.code}: {diagnostic.message}"
+    text = f"{message}: {diagnostic.code}: {diagnostic.message}"
     return Notice(kind, text, query=query, model=model, code=diagnostic.code, help=diagnostic.help)

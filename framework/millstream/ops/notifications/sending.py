@@ -190,8 +190,8 @@ def send_notices(target: Target, identity: RunIdentity, tell: Tell) -> Iterator[
     secrets = secrets_in(target.settings)
 
     def payload_of(notice: Notice) -> dict[str, Any]:
-        shown = {name: value for name, value in to_builtins(notice).items() if name != "said"}
-        about = f"{identity.project} ({identity.target}): {notice.said}"
+        shown = {name: value for name, value in to_builtins(notice).items() if name != "message"}
+        about = f"{identity.project} ({identity.target}): {notice.message}"
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         fields = {"text": about, "time": now, "project": identity.project, "target": identity.target, **shown}
         return {

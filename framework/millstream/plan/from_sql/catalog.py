@@ -232,8 +232,8 @@ class Catalog(Struct, frozen=True):
             return store
         if model is None and relation in self.topics:
             return DEFAULT
-        places: dict[str, str] = self.target.get("places") or {}
-        return places.get("", DEFAULT).partition(" ")[0]
+        locations: dict[str, str] = self.target.get("table_locations") or {}
+        return locations.get("", DEFAULT).partition(" ")[0]
 
     def relay_topic(self, view: str) -> str:
         """Return the topic between a view and readers that can't share its query."""

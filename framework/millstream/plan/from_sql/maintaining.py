@@ -38,7 +38,7 @@ _OPTIONS = ("order_by", "delete_when", "retention", "dedupe", "watermark", "emit
 """Options of rows that come one by one."""
 
 
-def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanDiagnostic]) -> bool:
+def needs_rows_at_rest(spec: ModelSpec, diagnostics: Sequence[PlanDiagnostic]) -> bool:
     """Return whether SQL can't run row by row, but could over rows at rest; a wrong key stays wrong.
 
     Row by row, a change of a table that a subquery reads would only reach rows that change later.
@@ -46,7 +46,9 @@ def needs_rows_at_rest(spec: ModelSpec, problems: Sequence[PlanDiagnostic]) -> b
     if any(form.kind == "subquery" and not _are_seeds(form.reads) for form in spec.query.forms):
         return True
     together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
-    return bool(problems) and (together or any(diagnostic.code in _NOT_ROW_BY_ROW for diagnostic in problems))
+    return bool(diagnostics) and (
+        together or any(diagnostic.code in _NOT_ROW_BY_ROW for diagnostic in diagnostics)
+    )
 
 
 def _are_seeds(relations: Sequence[str]) -> bool:
@@ -223,14 +225,14 @@ def build_maintained(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
     keys = spec.keys
     changing = changing_call(spec) is not None
     maintenance = replace(in_full(spec.query, relations), changing=changing)
-    problems = [*_problems(spec, around, tuple(nodes), keys)]
-    if not problems and spec.materialization.refresh != "full":
+    diagnostics = [*_diagnostics(spec, around, tuple(nodes), keys)]
+    if not diagnostics and spec.materialization.refresh != "full":
         try:
             stores_all_rows = not any(check.keeps_out for check in spec.checks)
             weights = stores_all_rows and spec.materialization.refresh != "keys"
             maintenance = derive_maintenance(spec.query, keys, relations, weights=weights)
         except NotDerivedError as error:
-            problems.append(_not_derived(spec, error))
+            diagnostics.append(_not_derived(spec, error))
     node = Maintained(
         table=spec.id,
         reads=tuple(read for input_node in nodes.values() for read in _reads(input_node)),
@@ -242,7 +244,7 @@ def build_maintained(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
         models=(spec.id,),
     )
     known_traits.of(node)
-    return BuiltModel(node, problems)
+    return BuiltModel(node, diagnostics)
 
 
 def _not_derived(spec: ModelSpec, error: NotDerivedError) -> PlanDiagnostic:
@@ -278,7 +280,7 @@ def _reads(node: Node) -> Iterator[Node]:
     yield node
 
 
-def _problems(
+def _diagnostics(
     spec: ModelSpec, around: PlanContext, read: tuple[str, ...], keys: tuple[str, ...]
 ) -> Iterator[PlanDiagnostic]:
     def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:

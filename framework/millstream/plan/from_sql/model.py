@@ -77,14 +77,14 @@ def build_model(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits)
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
     """
     if misplaced := misplaced_option(spec, around, known_traits):
-        return replace(_streamed(spec, around, known_traits), problems=[misplaced])
+        return replace(_streamed(spec, around, known_traits), diagnostics=[misplaced])
     streamed = None
     if not spec.materialization.refresh:
         streamed = _streamed(spec, around, known_traits)
         if not _at_rest(spec, around, known_traits, streamed) and not needs_rows_at_rest(
-            spec, streamed.problems
+            spec, streamed.diagnostics
         ):
-            return streamed if streamed.problems else _kept_equal(spec, around, known_traits, streamed)
+            return streamed if streamed.diagnostics else _kept_equal(spec, around, known_traits, streamed)
     if can_be_maintained(spec, around):
         return build_maintained(spec, around, known_traits)
     streamed = streamed or _streamed(spec, around, known_traits)
@@ -92,7 +92,7 @@ def build_model(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits)
     if not remedy:
         return streamed
     others = inputs_in_motion(spec, around)
-    return replace(streamed, problems=[replace(streamed.problems[0], remedy=remedy, others=others)])
+    return replace(streamed, diagnostics=[replace(streamed.diagnostics[0], help=remedy, others=others)])
 
 
 def _at_rest(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
@@ -100,7 +100,7 @@ def _at_rest(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, st
 
     If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
     """
-    static = not streamed.problems and known_traits.of(streamed.root).mode == "static"
+    static = not streamed.diagnostics and known_traits.of(streamed.root).mode == "static"
     return (static or changing_call(spec) is not None) and can_be_maintained(spec, around)
 
 
@@ -109,19 +109,19 @@ def _kept_equal(
 ) -> BuiltModel:
     """Return a model that runs row by row, with what is wrong if its rows change by themselves."""
     changing = changing_rows(spec, around, known_traits, streamed.root)
-    return replace(streamed, problems=changing) if changing else streamed
+    return replace(streamed, diagnostics=changing) if changing else streamed
 
 
 def _streamed(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     builder = ModelBuilder(spec, around, known_traits)
     root = builder.build_with_keys()
     if not builder.cuts:
-        return BuiltModel(root, builder.problems, (), tuple(builder.stateful_steps))
+        return BuiltModel(root, builder.diagnostics, (), tuple(builder.stateful_steps))
     again = ModelBuilder(spec, around, known_traits, builder.behind_cuts())
     root = again.build_with_keys()
     for cut in again.cuts:
         again.refuse(cut)
-    return BuiltModel(root, again.problems, tuple(again.relays), tuple(again.stateful_steps))
+    return BuiltModel(root, again.diagnostics, tuple(again.relays), tuple(again.stateful_steps))
 
 
 _OF_ONE_RECORD = frozenset(("watermark", "dedupe", "temporal join"))
@@ -138,7 +138,7 @@ class ModelBuilder:
         self.around = around
         self.traits = known_traits
         self.ctes: dict[str, Node] = {}
-        self.problems: list[PlanDiagnostic] = []
+        self.diagnostics: list[PlanDiagnostic] = []
         self.cuts: list[QueryCut] = []
         self.stateful_steps: list[StatefulStep] = []
         """Its steps with state."""
@@ -151,16 +151,16 @@ class ModelBuilder:
     def build_with_keys(self) -> Node:
         """Return the model's relation with the keys of its output."""
         root = self.build()
-        if not self.problems:
+        if not self.diagnostics:
             self._check_streams(root)
-        if not self.problems:
+        if not self.diagnostics:
             in_full = OR_IN_FULL if can_be_maintained(self.spec, self.around) else ""
             root = checked_keys(self, root, in_full)
-        if not self.problems:
+        if not self.diagnostics:
             check_event_times(self, root, self.stateful_steps)
-        if not self.problems:
+        if not self.diagnostics:
             self._check_headers(root)
-        return root if self.problems else plan_versions(self, root)
+        return root if self.diagnostics else plan_versions(self, root)
 
     def _check_streams(self, root: Node) -> None:
         """Refuse to store rows that never change: no query would run."""
@@ -170,7 +170,7 @@ class ModelBuilder:
             message, remedy = self._at_rest(stored, root)
             refused = PlanDiagnostic("MS694", message, remedy, self.spec.id, option="materialized")
             views = tuple(filter(self.around.inlined, self.spec.reads))
-            self.problems.append(replace(refused, others=views))
+            self.diagnostics.append(replace(refused, others=views))
 
     def _check_headers(self, root: Node) -> None:
         """Refuse to pass on headers where a row does not come from a single record."""
@@ -358,8 +358,8 @@ class ModelBuilder:
         self, code: str, message: str, remedy: str, start: int = 0, stop: int = 0, option: str = ""
     ) -> None:
         diagnostic = PlanDiagnostic(code, message, remedy, self.spec.id, start, stop, option)
-        if diagnostic not in self.problems:
-            self.problems.append(diagnostic)
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
 
     # -- the other kinds of bodies
 
@@ -381,7 +381,7 @@ class ModelBuilder:
 
     def _opaque(self, body: OpaqueBody) -> Node:
         relations = tuple(dict.fromkeys(p.relation for p in body.pieces if isinstance(p, Read)))
-        has_errors = bool(self.problems)
+        has_errors = bool(self.diagnostics)
         # Next to a stream, other relations are at rest if possible, as in SQL that is analyzed.
         streams = not all(map(self.around.can_rest, relations))
         node = Opaque(

@@ -51,7 +51,7 @@ class PlannedModels(Struct, frozen=True):
     roots: dict[str, Node]
     """By model: its rows before they are stored, over the nodes of the views that it reads. Which records are
     bad is not part of them."""
-    problems: list[PlanDiagnostic]
+    diagnostics: list[PlanDiagnostic]
 
 
 def build_plan(
@@ -59,7 +59,7 @@ def build_plan(
 ) -> tuple[Plan, list[PlanDiagnostic]]:
     """Return the plan as written: nothing is moved, and only views are shared."""
     built = build_models(catalog, stand_ins)
-    return built.plan, built.problems
+    return built.plan, built.diagnostics
 
 
 def build_models(
@@ -69,7 +69,7 @@ def build_models(
 ) -> PlannedModels:
     """Return the plan as written, with the root of each model; `unchanged` models are not built again."""
     building = _Building(catalog, stand_ins or {}, unchanged)
-    return PlannedModels(building.plan(), building.roots, building.problems)
+    return PlannedModels(building.plan(), building.roots, building.diagnostics)
 
 
 def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
@@ -140,7 +140,7 @@ class _Building:
             zone_of(catalog),
             self.versions,
         )
-        self.problems: list[PlanDiagnostic] = []
+        self.diagnostics: list[PlanDiagnostic] = []
         self.traits = KnownTraits()
         self.roots: dict[str, Node] = {}
         self.passing: dict[str, Node] = {}
@@ -169,7 +169,7 @@ class _Building:
         self.leaves = {}
         built = build_model(model, self.around, self.traits)
         self.roots[model.id] = built.root
-        self.problems += built.problems
+        self.diagnostics += built.diagnostics
         self.relays.update(built.relays)
 
     def relayed(self, relation: str) -> Node | None:
@@ -237,7 +237,7 @@ class _Building:
                 outputs.append(_output(relay, with_relayed_time(root) if model.id in timed else root))
                 timed |= relays_with_times(outputs[-1])
         outputs.reverse()
-        if self.problems:
+        if self.diagnostics:
             return Plan(tuple(outputs))
         carrying = [self.roots[output.model] for output in outputs if output.timed]
         outputs = with_shared_states(outputs, carrying)
@@ -248,7 +248,7 @@ class _Building:
     def _output(self, model: ModelSpec, root: Node) -> Output:
         """Return what stores a model; records of a sink have the time of what they come from."""
         sink = model.materialization.sink
-        if self.problems or sink is None:
+        if self.diagnostics or sink is None:
             return _output(model, root)
         return carry_sent_parts(_output(model, root), sink, dict(model.extras).get(TIMESTAMP_OPTION))
 

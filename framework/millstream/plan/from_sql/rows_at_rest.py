@@ -40,7 +40,7 @@ def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
     around = PlanContext(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
     builder = ModelBuilder(replace(spec, query=replace(query, forms=())), around, KnownTraits())
     root = builder.build()
-    return None if builder.problems or builder.cuts else root
+    return None if builder.diagnostics or builder.cuts else root
 
 
 def read_columns(spec: ModelSpec, node: Maintained) -> dict[str, frozenset[str]]:

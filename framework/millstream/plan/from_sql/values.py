@@ -78,7 +78,7 @@ class PlanContext(Struct, frozen=True):
 class BuiltModel(Struct, frozen=True):
     root: Node
     """The model's rows before they are stored."""
-    problems: list[PlanDiagnostic]
+    diagnostics: list[PlanDiagnostic]
     relays: tuple[str, ...] = ()
     """The views that it reads from relay topics, since it can't share a query with them."""
     stateful_steps: tuple[StatefulStep, ...] = ()

@@ -69,8 +69,8 @@ class _Search:
                 return None
 
     def _in_union(self, body: SqlUnion, names: tuple[str, ...]) -> UnmatchedRows | None:
-        places = {name.lower(): index for index, name in enumerate(names_of(body))}
-        indexes = [places[name.lower()] for name in names if name.lower() in places]
+        positions = {name.lower(): index for index, name in enumerate(names_of(body))}
+        indexes = [positions[name.lower()] for name in names if name.lower() in positions]
         if len(indexes) < len(names):
             return None
         sides = ((side, names_of(side)) for side in body.sides)

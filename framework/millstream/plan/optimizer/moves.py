@@ -153,15 +153,15 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
 
 
 def _below_union(node: Union, condition: Expression) -> Moves:
-    places = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
-    if len(places) != len(condition.columns):
+    positions = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
+    if len(positions) != len(condition.columns):
         return STAYS
     moved: list[MovedCondition] = []
     for index, side in enumerate(node.sides):
         # A comparison with another type can have another meaning.
-        if any(side.columns[i].type != node.columns[i].type for i in places):
+        if any(side.columns[i].type != node.columns[i].type for i in positions):
             return STAYS
-        moved_condition = _renamed(condition, {node.columns[i].name: side.columns[i] for i in places})
+        moved_condition = _renamed(condition, {node.columns[i].name: side.columns[i] for i in positions})
         if moved_condition is None:
             return STAYS
         moved.append(MovedCondition(index, moved_condition))

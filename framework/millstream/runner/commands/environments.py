@@ -46,13 +46,13 @@ class EnvironmentContents(Struct, frozen=True):
 def names_of(project: Project, admin: Admin) -> tuple[str, ...]:
     """Return the environments of which a target has topics or files."""
     target, root = project.target.production, Path(project.root)
-    places = {folder_in(own_folder(root), target).as_posix(), checkpoints_of(target, root)}
-    places |= {store.folder for store in all_local_tables(target, root) if store.folder}
+    positions = {folder_in(own_folder(root), target).as_posix(), checkpoints_of(target, root)}
+    positions |= {store.folder for store in all_local_tables(target, root) if store.folder}
     name = project.settings.name
     environments = {
         environment_in(topic, name) for topic in user_topics(admin) if is_environments(topic, name)
     }
-    for path in places:
+    for path in positions:
         with files_at(target, path, own_folder(root)) as files:
             environments |= {environment_in(file, name) for file in files.names(path)}
     return tuple(sorted(environment for environment in environments if environment is not None))

@@ -187,7 +187,7 @@ def _tell_ends(engine: Engine, queries: Sequence[Query]) -> None:
 
 def _check(engine: Engine, queries: Sequence[Query], deployment: Sequence[Stage]) -> None:
     """Refuse to start before anything runs, and report all problems."""
-    problems = [stage.diagnostic for stage in deployment if isinstance(stage, Refuse)]
+    diagnostics = [stage.diagnostic for stage in deployment if isinstance(stage, Refuse)]
     continuing = {stage.query for stage in deployment if isinstance(stage, Start | Refuse)}
     fresh = {stage.query for stage in deployment if isinstance(stage, Reset)}
     for query in queries:
@@ -195,9 +195,9 @@ def _check(engine: Engine, queries: Sequence[Query], deployment: Sequence[Stage]
             try:
                 check_record(engine, query, engine.record(query))
             except MillstreamError as error:
-                problems += error.diagnostics
-    if problems:
-        raise MillstreamError(*problems)
+                diagnostics += error.diagnostics
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
 
 
 REPORTED = 5.0

@@ -58,13 +58,15 @@ class RepeatedTests(Struct, frozen=True):
                 try:
                     result = tests.run(node)
                 except MillstreamError as error:
-                    said = error.diagnostics[0].message
-                    yield DataTested(node.id, passed=False, message=said, severity=severity, kind=node.test)
+                    message = error.diagnostics[0].message
+                    yield DataTested(
+                        node.id, passed=False, message=message, severity=severity, kind=node.test
+                    )
                     continue
                 if not isinstance(result, NotBuilt):
                     passed = is_tolerated(node, result)
-                    said = "" if passed else result.message or f"{result.failures:,} rows"
-                    yield DataTested(node.id, passed, said, severity, node.test)
+                    message = "" if passed else result.message or f"{result.failures:,} rows"
+                    yield DataTested(node.id, passed, message, severity, node.test)
         finally:
             stored.close()
 

@@ -30,22 +30,22 @@ class TestFailedError(Exception):
 
     __test__ = False  # pytest must not collect it
 
-    def __init__(self, problems: Iterable[Diagnostic], lines: Iterable[Line]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, diagnostics: Iterable[Diagnostic], lines: Iterable[Line]) -> None:
+        self.diagnostics = tuple(diagnostics)
         self.lines = tuple(lines)
         super().__init__(
-            "; ".join(f"{diagnostic.code}: {diagnostic.message}" for diagnostic in self.problems)
+            "; ".join(f"{diagnostic.code}: {diagnostic.message}" for diagnostic in self.diagnostics)
         )
 
 
 class FailureReport(TerminalRepr):
     """Diagnostics and rows, in color on a terminal."""
 
-    def __init__(self, problems: Iterable[Diagnostic], rows: Iterable[Line]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, diagnostics: Iterable[Diagnostic], rows: Iterable[Line]) -> None:
+        self.diagnostics = tuple(diagnostics)
         self.rows = tuple(rows)
         self.lines = (
-            *(line for diagnostic in self.problems for line in styled_diagnostic(diagnostic)),
+            *(line for diagnostic in self.diagnostics for line in styled_diagnostic(diagnostic)),
             *self.rows,
         )
 
@@ -62,9 +62,9 @@ class FailureReport(TerminalRepr):
 def failure_report(error: BaseException) -> FailureReport | None:
     """Return the report of a failed or invalid test; None for an internal error."""
     match error:
-        case TestFailedError(problems=problems, lines=rows):
-            return FailureReport(problems, rows)
-        case MillstreamError(diagnostics=problems):
-            return FailureReport(problems, ())
+        case TestFailedError(diagnostics=diagnostics, lines=rows):
+            return FailureReport(diagnostics, rows)
+        case MillstreamError(diagnostics=diagnostics):
+            return FailureReport(diagnostics, ())
         case _:
             return None

@@ -67,7 +67,7 @@ class RunModel(Struct, frozen=True):
         unit = UnitTest(f"run_model({name!r})", location, tested_model(name), body=body, chain=chain)
         verdict = self.session.judge(unit)
         if verdict.computed is None:
-            raise MillstreamError(*verdict.problems)
+            raise MillstreamError(*verdict.diagnostics)
         columns, rows = verdict.computed.columns, verdict.computed.final
         return Rows(rows, lambda: self._frame(columns, rows))
 

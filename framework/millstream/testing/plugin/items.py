@@ -62,11 +62,11 @@ class UnitItem(ProjectItem):
         if not verdict.passed and self.tests.update and self._update(verdict):
             return
         if not verdict.passed:
-            raise TestFailedError(verdict.problems, verdict.lines)
+            raise TestFailedError(verdict.diagnostics, verdict.lines)
 
     def _update(self, verdict: UnitVerdict) -> bool:
         """Replace the expected rows by the actual ones, if only rows differ."""
-        if len(verdict.differences) < len(verdict.problems):
+        if len(verdict.differences) < len(verdict.diagnostics):
             return False
         written = update_expectations(self.tests.session.files, self.unit, verdict.differences)
         if written:
@@ -87,10 +87,10 @@ class DataItem(ProjectItem):
             case "skipped":
                 pytest.skip(result.skipped)
             case "warn":
-                self.user_properties.append(("warned", result.problems[0].message))
-                self.tests.warned.append(FailureReport(result.problems, result.lines))
+                self.user_properties.append(("warned", result.diagnostics[0].message))
+                self.tests.warned.append(FailureReport(result.diagnostics, result.lines))
             case "fail" | "error":
-                raise TestFailedError(result.problems, result.lines)
+                raise TestFailedError(result.diagnostics, result.lines)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         return self.path, int(self.node.meta.get("line", 1)) - 1, self.name

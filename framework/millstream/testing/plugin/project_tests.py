@@ -161,7 +161,7 @@ def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
         yield f"{name:<{width}}  {model.tests:>3} tests  {counts if model.run else 'no unit test runs it'}"
         for missed in model.missed:
             location = f"{model.path}:{missed.line}: " if missed.line else ""
-            yield f"    {location}{missed.said}"
+            yield f"    {location}{missed.message}"
     reached, ways = sum(model.reached for model in models), sum(model.ways for model in models)
     run = sum(model.run for model in models)
     yield f"{run} of {len(models)} models, {reached} of {ways} branches of filters, CASE and IF"

@@ -100,7 +100,7 @@ def _result(report: pytest.TestReport) -> TestResult:
     properties = dict(report.user_properties)
     path, line, _ = report.location
     shown = report.longrepr if isinstance(report.longrepr, FailureReport) else None
-    problems = shown.problems if shown else ()
+    diagnostics = shown.diagnostics if shown else ()
     details = ""
     if shown is not None:
         details = plain_text(shown.rows)
@@ -113,21 +113,21 @@ def _result(report: pytest.TestReport) -> TestResult:
     return TestResult(
         id=str(properties.get("id", report.nodeid)),
         kind=properties.get("kind", "python"),  # type: ignore[arg-type]
-        status=_status(report, properties, problems),
+        status=_status(report, properties, diagnostics),
         seconds=round(report.duration, 3),
         path=path,
         line=(line or 0) + 1,
-        diagnostics=tuple(as_data(diagnostic) for diagnostic in problems),
+        diagnostics=tuple(as_data(diagnostic) for diagnostic in diagnostics),
         details=details,
         expired=int(str(properties.get("expired", 0))),
     )
 
 
 def _status(
-    report: pytest.TestReport, properties: dict[str, object], problems: tuple[Diagnostic, ...]
+    report: pytest.TestReport, properties: dict[str, object], diagnostics: tuple[Diagnostic, ...]
 ) -> Status:
     if report.skipped:
         return "skipped"
     if report.passed:
         return "warn" if properties.get("warned") else "pass"
-    return "fail" if not problems else status_of(problems)
+    return "fail" if not diagnostics else status_of(diagnostics)

@@ -62,9 +62,9 @@ def plan_unit_test(
     models = {id_: spec.untested for id_, spec in catalog.models.items() if id_ in needed}
     restricted = replace(catalog, models=models)
     stand_ins = {id_: relations.stand_in(id_) for id_ in test.relations if id_ in catalog.models}
-    written, problems = build_plan(restricted, stand_ins)
-    if problems:
-        raise MillstreamError(_not_testable(test, f"planning failed: {problems[0].message}"))
+    written, diagnostics = build_plan(restricted, stand_ins)
+    if diagnostics:
+        raise MillstreamError(_not_testable(test, f"planning failed: {diagnostics[0].message}"))
     selected = {bypass_topics, *select_rules(catalog.target.get("optimization"))}
     rules = tuple(rule for rule in RULES if rule in selected)
     off = switched_off(((id_, model.options) for id_, model in restricted.models.items()), None)
@@ -98,7 +98,7 @@ def plan_unit_test(
 
 def _needed(test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, ManifestNode]) -> set[str]:
     """Return the models whose SQL is run; raise if the test gives no rows for what they read."""
-    needed, used, problems = {test.model}, set[str](), list[Diagnostic]()
+    needed, used, diagnostics = {test.model}, set[str](), list[Diagnostic]()
     waiting = [test.model]
     while waiting:
         model = waiting.pop()
@@ -108,17 +108,17 @@ def _needed(test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, Ma
                 continue
             if parent in relations.catalog.models and test.chain:
                 if relations.catalog.models[parent].materialization.at_rest:
-                    problems.append(
+                    diagnostics.append(
                         _not_testable(test, f"'{_name(parent)}' is a table inside the chain", parent)
                     )
                 elif parent not in needed:
                     needed.add(parent)
                     waiting.append(parent)
             else:
-                problems.append(_missing_input(test, model, parent))
-    problems += [_unread(test, relation) for relation in sorted(test.relations - used)]
-    if problems:
-        raise MillstreamError(*problems)
+                diagnostics.append(_missing_input(test, model, parent))
+    diagnostics += [_unread(test, relation) for relation in sorted(test.relations - used)]
+    if diagnostics:
+        raise MillstreamError(*diagnostics)
     return needed
 
 

@@ -26,7 +26,7 @@ def read_unit_test(
     """Return a test, or None and all of its problems."""
     reader = _Reader(files, unit, zone, relations)
     test = reader.test()
-    return (test if not reader.problems else None), reader.problems
+    return (test if not reader.diagnostics else None), reader.diagnostics
 
 
 def read_overrides(body: Mapping[str, Any]) -> Overrides:

@@ -42,12 +42,12 @@ class RowReader:
         self.files = files
         self.unit = unit
         self.zone = zone
-        self.problems: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._unknown: set[tuple[str, str]] = set()
         """Columns that relations do not have, each reported at its first row."""
 
     def report(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
-        self.problems.append(self.files.diagnostic(self.unit, path, code, message, remedy, key=key))
+        self.diagnostics.append(self.files.diagnostic(self.unit, path, code, message, remedy, key=key))
 
     def given_rows(self, body: Any, relation: UnitRelation, path: NodePath) -> tuple[GivenRow, ...]:
         return self._rows(body, path, relation, self._given_row)

@@ -24,7 +24,7 @@ from millstream.testing.units.values import ExpectedRow, GivenRow, UnitTestCase
 class UnitVerdict(Struct, frozen=True):
     """The result of a test."""
 
-    problems: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Empty if the test passed."""
     lines: tuple[Line, ...] = ()
     """The rows that differ, for people."""
@@ -34,7 +34,7 @@ class UnitVerdict(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        return not self.problems
+        return not self.diagnostics
 
 
 def judge_test(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]) -> UnitVerdict:
@@ -100,7 +100,7 @@ class _Comparison(Struct, frozen=True):
 
     def verdict(self) -> UnitVerdict:
         keys = keys_of(self.plan)
-        problems: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         lines: list[Line] = []
         differences: list[tuple[int | None, RowDiff]] = []
         for index, step in enumerate(self.test.steps):
@@ -111,10 +111,10 @@ class _Comparison(Struct, frozen=True):
             if diff is not None:
                 number = index if self.test.stepped else None
                 differences.append((number, diff))
-                problems.append(self._rows_problem(diff, step.location or self.test.location, number))
+                diagnostics.append(self._rows_problem(diff, step.location or self.test.location, number))
                 lines += self._lines(diff, number)
-        problems += self._dead_letters(lines)
-        return UnitVerdict(tuple(problems), tuple(lines), self.computed, tuple(differences))
+        diagnostics += self._dead_letters(lines)
+        return UnitVerdict(tuple(diagnostics), tuple(lines), self.computed, tuple(differences))
 
     def _rows_problem(self, diff: RowDiff, location: Location, step: int | None) -> Diagnostic:
         different = sum(p.expected is not None and p.actual is not None for p in diff.pairs)

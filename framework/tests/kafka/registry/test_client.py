@@ -121,7 +121,7 @@ def test_a_password_in_the_address_is_never_shown():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"username": "me"}, "'password'"),
         ({"password": "x"}, "'username'"),
@@ -130,10 +130,10 @@ def test_a_password_in_the_address_is_never_shown():
         ({"ca": "missing.pem"}, "does not exist"),
     ],
 )
-def test_settings_that_do_not_fit_together(settings, said):
+def test_settings_that_do_not_fit_together(settings, message):
     diagnostic = failure("http://127.0.0.1:1", **settings)
     assert diagnostic.code == "MS895"
-    assert said in diagnostic.message
+    assert message in diagnostic.message
 
 
 @pytest.mark.parametrize("url", ["localhost:8081", "http://[", "ftp://x"])

@@ -60,8 +60,8 @@ def test_the_target_is_valid(project, monkeypatch):
     monkeypatch.setenv("REGISTRY_USER", "me")
     monkeypatch.setenv("REGISTRY_PASSWORD", "hunter2")
     settings, _ = read_settings(project)
-    target, problems = read_target(project, settings, None, None, {})
-    assert problems == []
+    target, errors = read_target(project, settings, None, None, {})
+    assert errors == []
     assert "hunter2" not in repr(target)
     assert client_settings(address_of(target, str(project)))["basic.auth.user.info"] == "me:hunter2"
 
@@ -87,7 +87,7 @@ def test_a_password_in_plain_text(project):
         "        username: me\n        password: hunter2\n        key_password: hunter4\n"
     )
     settings, _ = read_settings(project)
-    target, problems = read_target(project, settings, None, None, {})
-    assert [(diagnostic.code, diagnostic.severity) for diagnostic in problems] == [("MS113", "warning")] * 3
-    assert "hunter" not in repr((target, problems))
+    target, errors = read_target(project, settings, None, None, {})
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in errors] == [("MS113", "warning")] * 3
+    assert "hunter" not in repr((target, errors))
     assert address_of(target, str(project)).shown == "the address from the environment"

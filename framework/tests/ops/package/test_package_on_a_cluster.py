@@ -53,13 +53,13 @@ def test_functions_find_their_packages_and_modules_on_workers(tmp_path, broker, 
     shop.send(event(1, kind="日本"), event(2, kind="x"), event(3, value=0.0))
     with standalone(tmp_path, broker):
         folder = tmp_path / "package"
-        code, said = command(tmp_path, "package", "--to", str(folder))
-        assert code == 0, said
+        code, message = command(tmp_path, "package", "--to", str(folder))
+        assert code == 0, message
         variables = {"MILLSTREAM_PACKAGE": str(folder), "PYSPARK_PYTHON": str(PYTHON)}
         profiles = tmp_path / "profiles.yml"
         profiles.write_text(profiles.read_text().rstrip() + "\n" + FOR_WORKERS)
-        code, said = command(tmp_path, "build", **variables)
-        assert code == 0, said
+        code, message = command(tmp_path, "build", **variables)
+        assert code == 0, message
     monkeypatch.setenv("MILLSTREAM_PACKAGE", str(folder))
     rows = table_rows(tmp_path, "model.widths", "cluster")
     assert sorted((row["id"], row["width"]) for row in rows) == [(1, 5), (2, 2), (3, 2)]

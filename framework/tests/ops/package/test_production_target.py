@@ -62,14 +62,14 @@ def command(shop, *arguments, password=PASSWORD):
 
 
 def test_a_laptops_project_runs_in_production(shop, kafka, monkeypatch):
-    code, said = command(shop, "debug")
-    assert code == 0, said
-    assert re.search(r"^✓ Kafka +1 broker", said, re.MULTILINE), said
-    code, said = command(shop, "debug", password="wrong-one")
+    code, text = command(shop, "debug")
+    assert code == 0, text
+    assert re.search(r"^✓ Kafka +1 broker", text, re.MULTILINE), text
+    code, text = command(shop, "debug", password="wrong-one")
     assert code == 2
-    assert "✗ Kafka      Kafka refuses the login" in said, said
-    code, said = command(shop, "build")
-    assert code == 0, said
+    assert "✗ Kafka      Kafka refuses the login" in text, text
+    code, text = command(shop, "build")
+    assert code == 0, text
     stored = (
         DeltaTable(shop.root / "srv/tables/totals").to_pyarrow_table().select(["user", "total"]).to_pylist()
     )
@@ -88,9 +88,9 @@ def test_a_laptops_project_runs_in_production(shop, kafka, monkeypatch):
         seen.append(json.loads(message.value()))
     reader.close()
     assert sorted(row["id"] for row in seen) == [2, 3]
-    code, said = command(shop, "lag", "--output", "json")
-    assert code == 0, said
-    assert json.loads(said)["records"] == 0
+    code, text = command(shop, "lag", "--output", "json")
+    assert code == 0, text
+    assert json.loads(text)["records"] == 0
     monkeypatch.setenv("BOOTSTRAP", shop.bootstrap)
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     port = free_port()

@@ -79,8 +79,8 @@ def test_workers_import_packages_and_modules_from_their_archive(tmp_path):
         "from words.wide import width, wcwidth; print(width, wcwidth.__file__)",
     )
     environment = {"PYTHONPATH": str(tmp_path / "packages")}
-    said = subprocess.check_output(command, text=True, env=environment, cwd=tmp_path / "packages")
-    assert said.split() == ["4", str(tmp_path / "packages/wcwidth/__init__.py")]
+    message = subprocess.check_output(command, text=True, env=environment, cwd=tmp_path / "packages")
+    assert message.split() == ["4", str(tmp_path / "packages/wcwidth/__init__.py")]
 
 
 def test_equal_packages_give_equal_wheels(tmp_path):

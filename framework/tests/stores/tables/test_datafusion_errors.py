@@ -6,7 +6,7 @@ from millstream.stores.tables.datafusion_errors import clean_error
 
 
 @pytest.mark.parametrize(
-    ("said", "cause"),
+    ("message", "cause"),
     [
         ("External error: Arrow error: Divide by zero error", "divide by zero error"),
         ("Optimizer rule 'x' failed\ncaused by\nArrow error: Cast error: no Utf8View", "no string"),
@@ -14,5 +14,5 @@ from millstream.stores.tables.datafusion_errors import clean_error
         ("", "the query failed"),
     ],
 )  # fmt: skip
-def test_the_cause_is_told(said, cause):
-    assert clean_error(said) == cause
+def test_the_cause_is_told(message, cause):
+    assert clean_error(message) == cause

@@ -41,8 +41,8 @@ def ways(root, sql):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
     session = TestSession(root)
-    written, problems = build_plan(session.main.relations.catalog)
-    assert not problems
+    written, errors = build_plan(session.main.relations.catalog)
+    assert not errors
     lines = SourceLines(session.main.project)
     return [
         (w.kind, w.line, w.label)
@@ -74,7 +74,7 @@ def test_branches_and_filters_have_the_lines_of_the_file(tmp_path):
     assert [(kind, line) for kind, line, _ in all_ways if kind == "filter"] == [
         ("filter", 12), ("filter", 12), ("filter", 13), ("filter", 13),
     ]  # fmt: skip
-    branches = {said: line for kind, line, said in all_ways if kind == "branch"}
+    branches = {message: line for kind, line, message in all_ways if kind == "branch"}
     assert branches["no row: when value > 2"] == 10
     assert branches["no row: else of value > 2"] == 10
     assert set(branches.values()) <= {6, 7, 8, 9, 10}
@@ -92,20 +92,20 @@ select id,
   end as flag
 from {{ source('web', 'events') }}
 """
-    assert [(line, said.removeprefix("no row: ")) for _, line, said in ways(tmp_path, sql)] == [
+    assert [(line, message.removeprefix("no row: ")) for _, line, message in ways(tmp_path, sql)] == [
         (3, "when value > 9"), (4, "when value > 5"), (5, "else of value > 9"),
         (7, "when kind = 'x'"), (8, "else of kind = 'x'"),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", ["when value > 10", "else of value > 10"])
-def test_text_of_a_macro_is_located_at_its_call(tmp_path, said):
+@pytest.mark.parametrize("message", ["when value > 10", "else of value > 10"])
+def test_text_of_a_macro_is_located_at_its_call(tmp_path, message):
     sql = "select id,\n  {{ sized('value') }} as size\nfrom {{ source('web', 'events') }}\n"
-    assert {text: line for _, line, text in ways(tmp_path, sql)}[f"no row: {said}"] == 2
+    assert {text: line for _, line, text in ways(tmp_path, sql)}[f"no row: {message}"] == 2
 
 
 def test_what_a_source_derives_stands_in_no_model(tmp_path):
     all_ways = ways(tmp_path, "select much from {{ source('web', 'derived') }}\n")
-    assert [(line, said.removeprefix("no row: ")) for _, line, said in all_ways] == [
+    assert [(line, message.removeprefix("no row: ")) for _, line, message in all_ways] == [
         (0, "when value > 5"), (0, "else of value > 5"),
     ]  # fmt: skip

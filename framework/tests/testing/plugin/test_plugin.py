@@ -36,10 +36,10 @@ def with_tests(shop, text=WRONG):
 def test_elsewhere_it_imports_next_to_nothing(tmp_path):
     (tmp_path / "test_one.py").write_text("def test_one(): pass\n")
     (tmp_path / "models.yml").write_text("unit_tests: [{name: t}]\n")
-    code, said = run(tmp_path, "-c", BARE)
+    code, message = run(tmp_path, "-c", BARE)
     assert code == 0
-    assert "1 passed" in said
-    assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in said
+    assert "1 passed" in message
+    assert "['millstream.testing', 'millstream.testing.plugin', 'millstream.testing.plugin.hooks']" in message
 
 
 def test_every_test_of_a_project_is_in_a_file_that_is_collected(shop):
@@ -70,13 +70,13 @@ def test_unit_tests_that_are_wrong_start_no_spark(shop):
 @pytest.mark.long
 def test_items_have_names_places_and_reports(shop):
     root = with_tests(shop)
-    code, said = run(root, "-m", "pytest", "-q", "--co")
-    assert said.splitlines()[:2] == ["tests/unit.yml::of_nothing", "tests/unit.yml::open"]
-    code, said = run(root, "-m", "pytest", "-q", "-k", "nothing", "--junitxml=r.xml")
+    code, message = run(root, "-m", "pytest", "-q", "--co")
+    assert message.splitlines()[:2] == ["tests/unit.yml::of_nothing", "tests/unit.yml::open"]
+    code, message = run(root, "-m", "pytest", "-q", "-k", "nothing", "--junitxml=r.xml")
     assert code == 1
-    assert "error[MS650]: unit test 'of_nothing': web.events has no column 'idd'" in said
-    assert "--> tests/unit.yml:4:" in said
-    assert "Traceback" not in said
+    assert "error[MS650]: unit test 'of_nothing': web.events has no column 'idd'" in message
+    assert "--> tests/unit.yml:4:" in message
+    assert "Traceback" not in message
     (case,) = ET.parse(root / "r.xml").getroot().iter("testcase")
     assert case.get("name") == "of_nothing"
 
@@ -85,17 +85,17 @@ def test_items_have_names_places_and_reports(shop):
 def test_compile_errors_are_reported_as_usual(shop):
     root = with_tests(shop)
     (root / "models/passed.sql").write_text("select nothing from {{ source('web', 'events') }}")
-    code, said = run(root, "-m", "pytest", "-q")
+    code, message = run(root, "-m", "pytest", "-q")
     assert code == 2
-    assert "error[MS402]" in said
-    assert "Traceback" not in said
+    assert "error[MS402]" in message
+    assert "Traceback" not in message
 
 
 @pytest.mark.long
 def test_the_command_says_the_same_for_programs(shop):
     root = with_tests(shop)
-    code, said = run(root, "-m", "millstream", "test", "--unit", "--output", "json")
-    results = json.loads(said)
+    code, message = run(root, "-m", "millstream", "test", "--unit", "--output", "json")
+    results = json.loads(message)
     assert code == 2
     assert [(result["id"], result["status"]) for result in results["results"]] == [
         ("unit_test.passed.of_nothing", "error"),
@@ -109,10 +109,12 @@ def test_the_command_says_the_same_for_programs(shop):
 @pytest.mark.long
 def test_selectors_choose_tests(shop):
     root = with_tests(shop)
-    code, said = run(root, "-m", "millstream", "test", "--select", "totals", "--no-color")
+    code, message = run(root, "-m", "millstream", "test", "--select", "totals", "--no-color")
     assert code == 0
-    assert "no test is selected" in said
-    code, said = run(root, "-m", "millstream", "test", "--select", "passed", "--exclude", "open", "--quiet")
+    assert "no test is selected" in message
+    code, message = run(
+        root, "-m", "millstream", "test", "--select", "passed", "--exclude", "open", "--quiet"
+    )
     assert code == 2
-    assert "of_nothing" in said
-    assert "FAILED tests/unit.yml::open" not in said
+    assert "of_nothing" in message
+    assert "FAILED tests/unit.yml::open" not in message

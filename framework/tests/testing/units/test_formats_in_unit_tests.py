@@ -228,6 +228,6 @@ def test_rows_in_every_format(shop):
     cases += map(tree_case_of, TREES)
     verdicts = shop.judged("".join(cases))
     names = [*TOPICS, *SINGLE, *(f"{name}{end}" for name in TREES for end in ("", "_read"))]
-    assert {name: verdict.problems for name, verdict in zip(names, verdicts, strict=True)} == dict.fromkeys(
-        names, ()
-    )
+    assert {
+        name: verdict.diagnostics for name, verdict in zip(names, verdicts, strict=True)
+    } == dict.fromkeys(names, ())

@@ -56,4 +56,4 @@ def test_given_rows_have_keys_in_their_format_and_rows_of_sinks_too(shop):
             - given: [{input: "source('keyed', 'clicks')", rows: [{n: 1, value: -1}]}]
               expect: [{n: 1, _deleted: true}]
     """)
-    assert [verdict.problems for verdict in verdicts] == [(), ()]
+    assert [verdict.diagnostics for verdict in verdicts] == [(), ()]

@@ -45,7 +45,7 @@ def test_event_time_goes_on_after_the_last_batch_of_a_step():
 
 
 def test_the_smallest_cuts():
-    assert [said for said, _ in split_once(of("ab", "abc"))] == [
+    assert [message for message, _ in split_once(of("ab", "abc"))] == [
         "split after row 1 of step 1",
         "split after row 1 of step 2",
         "split after row 2 of step 2",

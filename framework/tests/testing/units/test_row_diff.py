@@ -67,7 +67,7 @@ def test_different_rows(one, other):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "said"),
+    ("one", "other", "message"),
     [
         (["b", "a"], ["a", "b"], True),
         ([{"n": 1.0}, {"n": 2.0}], [{"n": 2.0}, {"n": 1.0}], True),
@@ -76,7 +76,7 @@ def test_different_rows(one, other):
         ("ab", "ba", False),
     ],
 )
-def test_lists_that_differ_in_their_order_alone_are_said_to(one, other, said):
+def test_lists_that_differ_in_their_order_alone_are_said_to(one, other, message):
     diff = diff_rows(expected({"id": 1, "all": one}), [{"id": 1, "all": other}], ["id"])
     text = plain_text(diff_lines(diff))
-    assert ("only the order of all differs" in text) == said
+    assert ("only the order of all differs" in text) == message

@@ -38,7 +38,7 @@ def tables(shop):
 
 def fail(tables, test):
     (verdict,) = tables.judged(test)
-    return [diagnostic.code for diagnostic in verdict.problems]
+    return [diagnostic.code for diagnostic in verdict.diagnostics]
 
 
 @pytest.mark.parametrize(("sql", "test"), [(KINDS, MOST), (COUNTS, COUNTED)], ids=["touched keys", "weights"])

@@ -91,7 +91,7 @@ def test_a_unit_test_fails_where_the_query_of_production_is_refused(shop, first_
         checks.__dict__["_queries"] = tuple(
             over(q, FORMS["row_number"]) if "model.newest" in q.models else q for q in queries
         )
-        (diagnostic,) = session.judge(unit).problems
+        (diagnostic,) = session.judge(unit).diagnostics
     finally:
         session.close()
     assert "window" in diagnostic.message.lower()

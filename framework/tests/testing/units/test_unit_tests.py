@@ -208,7 +208,7 @@ def test_rows_of_a_topic_are_written_and_read_by_its_schema(shop):
             - {input: "source('desk', 'marks')", rows: [{note: x, size: 1, by: {a: 0.5}}, {note: ""}]}
           expect: [{note: x, size: 2, by: {a: 0.5}}, {note: "", size: null, by: {}}]
     """)
-    assert [verdict.problems for verdict in verdicts] == [(), ()]
+    assert [verdict.diagnostics for verdict in verdicts] == [(), ()]
 
 
 def test_inputs_are_kept_by_who_cleans_temporary_files_of_the_past(shop, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from support.long import FRESH, UNITS
-from support.runs import built, create_topics, problems, received, send, table_rows
+from support.runs import built, create_topics, errors, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 from testing.conftest import EVENTS as SOURCE_EVENTS
 from testing.conftest import write
@@ -196,7 +196,7 @@ class Builds:
         for step in steps:
             send(bootstrap, {topic: [as_record(row) for row in rows] for topic, rows in step.items()})
             _, events = built(root, spark)
-            assert not problems(events), problems(events)
+            assert not errors(events), errors(events)
             self.steps.append({name: self._step(name) for name in names})
 
     def _step(self, name):

@@ -6,8 +6,8 @@ INPUT = "{input: source.web.events, rows: [%s]}"
 
 
 def of_passed(row="{id: 3}", expect="expect: [{id: 3}]", **more):
-    said = "".join(f"\n  {key}: {value}" for key, value in more.items())
-    return f"- name: t\n  model: passed\n  given: [{INPUT % row}]\n  {expect}{said}"
+    message = "".join(f"\n  {key}: {value}" for key, value in more.items())
+    return f"- name: t\n  model: passed\n  given: [{INPUT % row}]\n  {expect}{message}"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ const SMALL = 0.6;
 
 class Canvas {
   // `pick(key, row)` handles a click, `open(key)` a double click or Enter; for `draw`, `said` and `kind`, see Drawing.
-  constructor(graph, {label, draw, said, kind, pick, open, minimap}) {
+  constructor(graph, {label, draw, describe, kind, pick, open, minimap}) {
     // `below` is the height that controls on the picture cover.
     Object.assign(this, {graph, below: 0, view: {x: 0, y: 0, scale: 1}, changed: 0, byKey: new Map(graph.nodes.map((node) => [node.key, node]))});
-    this.drawing = new Drawing(graph, {draw, said, kind});
+    this.drawing = new Drawing(graph, {draw, describe, kind});
     this.root = svg('svg', {
       class: graph.edges.length > 4 * CROWD ? 'canvas dense' : 'canvas', tabindex: '0', role: 'application', 'aria-label': label,
       'aria-roledescription': 'graph', 'aria-keyshortcuts': 'ArrowLeft ArrowRight ArrowUp ArrowDown Enter + - 0',
@@ -40,7 +40,7 @@ class Canvas {
     const {x, y, scale} = this.view;
     this.waiting = false;
     this.drawing.layer.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
-    const [width, height] = this.size.map((each) => each / scale);
+    const [width, height] = this.size.map((length) => length / scale);
     const seen = [-x / scale, -y / scale, width - x / scale, height - y / scale];
     if (this.map) this.map.show(seen[0], seen[1], width, height);
     const level = scale < FAR && this.graph.nodes.length > CROWD ? 'far' : scale < SMALL ? 'small' : 'full';
@@ -67,9 +67,9 @@ class Canvas {
     const [width, height] = this.size;
     this.unseen = !this.root.clientWidth;
     const free = height - this.below;
-    const whole = Math.min(width / graph.width, free / graph.height, 1.15);
-    const readable = whole >= (graph.nodes.length > 60 ? 0.3 : 0.6);
-    view.scale = readable ? whole : Math.max(0.75, Math.min(width / graph.width, 1));
+    const fitting = Math.min(width / graph.width, free / graph.height, 1.15);
+    const readable = fitting >= (graph.nodes.length > 60 ? 0.3 : 0.6);
+    view.scale = readable ? fitting : Math.max(0.75, Math.min(width / graph.width, 1));
     view.x = Math.max(0, (width - graph.width * view.scale) / 2);
     const room = free - graph.height * view.scale;
     view.y = graph.nodes.length > CROWD ? room / 2 : Math.max(0, room / 2);
@@ -95,8 +95,8 @@ class Canvas {
   // Centers a point of the graph, as far as the picture stays filled.
   look(x, y, scale = this.view.scale) {
     const {graph, size: [width, height]} = this;
-    const filled = (at, first, last, length) => (
-      length <= last - first ? (first + last - length) / 2 : Math.min(first, Math.max(last - length, at)));
+    const filled = (position, first, last, length) => (
+      length <= last - first ? (first + last - length) / 2 : Math.min(first, Math.max(last - length, position)));
     Object.assign(this.view, {
       scale, x: filled(width / 2 - x * scale, 0, width, graph.width * scale),
       y: filled(height / 2 - y * scale, 0, height - this.below, graph.height * scale),

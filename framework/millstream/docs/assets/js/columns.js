@@ -17,29 +17,29 @@ function allColumns(now) {
     chunksOf('columns');
   }
   gathered = gathered || (async () => {
-    const found = {listed: [], below: new Map()};
+    const collected = {tables: [], below: new Map()};
     const many = Math.ceil(site.entries.length / site.start.chunk);
     for (let chunk = 0; chunk < many; chunk += 1) {
       if (!hurry) await new Promise((resolve) => (window.requestIdleCallback || setTimeout)(resolve));
-      for (const each of await load(`columns-${chunk}`)) addReaders(found, each);
+      for (const table of await load(`columns-${chunk}`)) addReaders(collected, table);
     }
-    return found;
+    return collected;
   })();
   return gathered;
 }
 
-function addReaders({listed, below}, each) {
-  const entry = listed.push(each) - 1;
-  const add = (edge, place) => {
+function addReaders({tables, below}, table) {
+  const entry = tables.push(table) - 1;
+  const add = (edge, position) => {
     const key = `${edge[0]}:${edge[1]}`;
     if (!below.has(key)) below.set(key, []);
-    below.get(key).push([entry, place, edge[2]]);
+    below.get(key).push([entry, position, edge[2]]);
   };
-  (each.columns || []).forEach((column, place) => (column.from_ || []).forEach((edge) => add(edge, place)));
-  (each.rows || []).forEach((edge) => add(edge, -1));
+  (table.columns || []).forEach((column, position) => (column.from_ || []).forEach((edge) => add(edge, position)));
+  (table.rows || []).forEach((edge) => add(edge, -1));
 }
 
-function trace(start, {listed, below}) {
+function trace(start, {tables, below}) {
   const edges = new Map();
   const add = (from, to, kind) => edges.set(`${from}>${to}>${kind}`, {from, to, kind});
   const walk = (next) => {
@@ -60,44 +60,44 @@ function trace(start, {listed, below}) {
     }
   };
   const visited = new Set();
-  walk(([entry, place]) => {
+  walk(([entry, position]) => {
     const from = (edge, to) => [[edge[0], edge[1]], edge[2], [[edge[0], edge[1]], to]];
-    const found = (listed[entry].columns[place].from_ || []).map((edge) => from(edge, [entry, place]));
-    if (!visited.has(entry)) found.push(...(listed[entry].rows || []).map((edge) => from(edge, [entry, -1])));
+    const origins = (tables[entry].columns[position].from_ || []).map((edge) => from(edge, [entry, position]));
+    if (!visited.has(entry)) origins.push(...(tables[entry].rows || []).map((edge) => from(edge, [entry, -1])));
     visited.add(entry);
-    return found;
+    return origins;
   });
-  walk(([entry, place]) => (below.get(`${entry}:${place}`) || [])
-    .map(([other, row, kind]) => [[other, row], kind, [[entry, place], [other, row]]]));
+  walk(([entry, position]) => (below.get(`${entry}:${position}`) || [])
+    .map(([other, row, kind]) => [[other, row], kind, [[entry, position], [other, row]]]));
   return [...edges.values()];
 }
 
 // The entry and position of the column that an address names, or nothing.
-function columnOf(asked, {listed}) {
-  const dot = asked.lastIndexOf('.');
-  const entry = site.byId.get(asked.slice(0, dot));
-  const name = asked.slice(dot + 1).toLowerCase();
-  const place = entry ? (listed[entry.number].columns || []).findIndex((column) => column.name.toLowerCase() === name) : -1;
-  return place < 0 ? null : [entry.number, place];
+function columnOf(requested, {tables}) {
+  const dot = requested.lastIndexOf('.');
+  const entry = site.byId.get(requested.slice(0, dot));
+  const name = requested.slice(dot + 1).toLowerCase();
+  const position = entry ? (tables[entry.number].columns || []).findIndex((column) => column.name.toLowerCase() === name) : -1;
+  return position < 0 ? null : [entry.number, position];
 }
 
 // The columns that each card shows, in the order of their model.
 function cardsOf(start, edges) {
   const rows = new Map([[start[0], new Set([start[1]])]]);
   for (const {from, to} of edges) {
-    for (const [number, place] of [from, to]) {
+    for (const [number, position] of [from, to]) {
       if (!rows.has(number)) rows.set(number, new Set());
-      if (place >= 0) rows.get(number).add(place);
+      if (position >= 0) rows.get(number).add(position);
     }
   }
-  return new Map([...rows].map(([number, places]) => [number, [...places].sort((one, other) => one - other)]));
+  return new Map([...rows].map(([number, positions]) => [number, [...positions].sort((one, other) => one - other)]));
 }
 
 function columnGraph(edges, cards, column, map) {
-  const port = ([number, place]) => (
-    place < 0 ? ROW.head / 2 : ROW.head + ROW.height * (cards.get(number).indexOf(place) + 0.5));
+  const port = ([number, position]) => (
+    position < 0 ? ROW.head / 2 : ROW.head + ROW.height * (cards.get(number).indexOf(position) + 0.5));
   const size = (number) => {
-    const texts = cards.get(number).map((place) => column(number, place)).map(({name, type}) => name.length + (type || '').length + 4);
+    const texts = cards.get(number).map((position) => column(number, position)).map(({name, type}) => name.length + (type || '').length + 4);
     return {
       width: Math.min(320, Math.max(site.entries[number].name.length * 7.2 + 44, ...texts.map((most) => most * 6.4 + 24))),
       height: ROW.head + cards.get(number).length * ROW.height + 6,
@@ -112,24 +112,24 @@ function columnGraph(edges, cards, column, map) {
 
 async function columnView(main, query, map) {
   const all = await allColumns(true);
-  const asked = query.get('column');
-  const start = columnOf(asked, all);
-  if (!start) return missing(main, `There is no column ${asked}.`);
+  const requested = query.get('column');
+  const start = columnOf(requested, all);
+  if (!start) return missing(main, `There is no column ${requested}.`);
   const edges = trace(start, all).filter(({kind}) => VALUES.has(kind) || query.get('rows') !== 'no');
   const cards = cardsOf(start, edges);
-  const column = (number, place) => all.listed[number].columns[place];
+  const column = (number, position) => all.tables[number].columns[position];
   const title = `${site.entries[start[0]].name}.${column(...start).name} and ${count(edges.length, 'influence')}`;
   const canvas = new Canvas(columnGraph(edges, cards, column, map), {
     label: `Column lineage of ${title}`, kind: kindOf, minimap: true,
-    said: ({key}) => `${site.entries[key].name}: ${cards.get(key).map((place) => column(key, place).name).join(', ')}`,
-    draw: (node) => cardParts(node, cards.get(node.key).map((place) => [place, column(node.key, place)]), start),
+    describe: ({key}) => `${site.entries[key].name}: ${cards.get(key).map((position) => column(key, position).name).join(', ')}`,
+    draw: (node) => cardParts(node, cards.get(node.key).map((position) => [position, column(node.key, position)]), start),
     open: (key) => { location.hash = address('page', site.entries[key].id); },
     pick: (key, row) => {
       if (row === null || key === null) canvas.select(key, null);
       else change(query, {column: `${site.entries[key].id}.${column(key, row).name}`});
     },
   });
-  main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${asked}`),
+  main.replaceChildren(h('h1', {class: 'hidden'}, `Column lineage of ${requested}`),
     toolbar(query, query.get('by') || site.start.maps[0], title), legend(query), h('div', {class: 'stage'}, canvas.element));
   addButtons(canvas);
   canvas.fit();
@@ -151,12 +151,12 @@ function legend(query) {
 function cardParts(node, rows, start) {
   const parts = nodeParts(node, false);
   parts[1] = svg('rect', {class: 'stripe', width: 4, height: ROW.head - 14, x: 6, y: 7, rx: 2});
-  rows.forEach(([place, column], index) => {
+  rows.forEach(([position, column], index) => {
     const y = ROW.head + index * ROW.height;
-    const on = node.key === start[0] && place === start[1] ? ' asked' : '';
+    const on = node.key === start[0] && position === start[1] ? ' asked' : '';
     const most = Math.floor((node.w - 28) / 6.4) - column.name.length - 2;
     const type = cut(column.type || '', most);
-    parts.push(svg('g', {class: `row${on}`, 'data-row': place},
+    parts.push(svg('g', {class: `row${on}`, 'data-row': position},
       svg('rect', {x: 1, y, width: node.w - 2, height: ROW.height}),
       svg('text', {x: 12, y: y + 13}, column.name), svg('text', {class: 'type', x: node.w - 10, y: y + 13, 'text-anchor': 'end'}, type)));
   });

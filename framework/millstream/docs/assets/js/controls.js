@@ -2,27 +2,27 @@
 
 const TITLES = {kind: 'Kind', stored: 'Stored', folder: 'Folder', tag: 'Tag', owner: 'Owner'};
 
-const known = new Map();
+const cached = new Map();
 
 function values(name) {
-  if (!known.has(name)) known.set(name, valuesOf(name));
-  return known.get(name);
+  if (!cached.has(name)) cached.set(name, valuesOf(name));
+  return cached.get(name);
 }
 
 function valuesOf(name) {
-  const found = new Set();
+  const distinct = new Set();
   for (const entry of site.entries) {
     if (!flowing(entry)) continue;
-    if (name === 'tag') entry.tags.forEach((tag) => found.add(tag));
-    else if (name === 'folder') folders(entry.folder).forEach((folder) => found.add(folder));
-    else if (entry[name]) found.add(entry[name]);
+    if (name === 'tag') entry.tags.forEach((tag) => distinct.add(tag));
+    else if (name === 'folder') folders(entry.folder).forEach((folder) => distinct.add(folder));
+    else if (entry[name]) distinct.add(entry[name]);
   }
-  return [...found].sort();
+  return [...distinct].sort();
 }
 
 function folders(path) {
   const parts = (path || '').split('/').filter(Boolean);
-  return parts.map((_, place) => parts.slice(0, place + 1).join('/'));
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
 function change(query, changes) {
@@ -31,7 +31,7 @@ function change(query, changes) {
   location.hash = address('lineage', '', next);
 }
 
-function choice(title, options, value, changed) {
+function selectBox(title, options, value, changed) {
   return h('label', {class: 'choice'}, h('span', {}, title),
     h('select', {'aria-label': title, onchange: (event) => changed(event.target.value)},
       options.map(([key, text]) => h('option', {value: key, selected: key === value}, text))));
@@ -41,14 +41,14 @@ const BY = {none: 'nothing', folder: 'folder', query: 'query', folders: 'folders
 
 function toolbar(query, by, title) {
   const focus = site.byId.get(query.get('focus'));
-  const steps = (name, text) => choice(text, HOPS.map((hop) => [hop, hop]), query.get(name) || '1',
+  const steps = (name, text) => selectBox(text, HOPS.map((hop) => [hop, hop]), query.get(name) || '1',
     (value) => change(query, {[name]: value}));
-  const filters = FILTERS.map((name) => [name, values(name)]).filter(([, found]) => found.length > 1)
-    .map(([name, found]) => choice(TITLES[name], [['', 'all'], ...found.map((each) => [each, WORDS[each] || each])],
+  const filters = FILTERS.map((name) => [name, values(name)]).filter(([, choices]) => choices.length > 1)
+    .map(([name, choices]) => selectBox(TITLES[name], [['', 'all'], ...choices.map((option) => [option, WORDS[option] || option])],
       query.get(name) || '', (value) => change(query, {[name]: value})));
   const narrowed = title || query.get('column');
   return h('div', {class: 'tools', role: 'toolbar', 'aria-label': 'What the graph shows'},
-    choice('Boxes', [...site.start.maps, 'folders'].map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
+    selectBox('Boxes', [...site.start.maps, 'folders'].map((name) => [name, BY[name]]), by, (value) => change(query, {by: value})),
     filters, finder('Focus', query.get('focus'), (id) => change(query, {focus: id, from: '', to: '', column: ''})),
     focus ? [steps('up', 'Up'), steps('down', 'Down')] : null,
     finder('From', query.get('from'), (id) => change(query, {from: id, focus: '', column: ''})),
@@ -58,13 +58,13 @@ function toolbar(query, by, title) {
 }
 
 // The buttons of a canvas; they save this canvas, and zoom others next to it, too.
-function buttons(canvas, ...beside) {
-  const all = [canvas, ...beside];
+function buttons(canvas, ...others) {
+  const all = [canvas, ...others];
   const button = (text, label, act) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: act}, text);
   return h('div', {class: 'buttons'}, h('span', {class: 'group'},
-    button('−', 'Zoom out', () => all.forEach((each) => each.zoom(0.8))),
-    button('+', 'Zoom in', () => all.forEach((each) => each.zoom(1.25))),
-    button('Fit', 'Fit the graph', () => all.forEach((each) => each.fit()))), h('span', {class: 'group'},
+    button('−', 'Zoom out', () => all.forEach((canvas) => canvas.zoom(0.8))),
+    button('+', 'Zoom in', () => all.forEach((canvas) => canvas.zoom(1.25))),
+    button('Fit', 'Fit the graph', () => all.forEach((canvas) => canvas.fit()))), h('span', {class: 'group'},
     button('SVG', 'Save as SVG', () => exportSvg(canvas)), button('PNG', 'Save as PNG', () => exportPng(canvas))));
 }
 
@@ -85,12 +85,12 @@ function addKey(canvas) {
 }
 
 // A field that completes names of nodes.
-function finder(title, value, found) {
+function finder(title, value, select) {
   const entry = site.byId.get(value);
   const act = (event) => {
     const text = event.target.value.trim();
-    const named = site.entries.find((each) => flowing(each) && (each.name === text || each.id === text));
-    if (named || !text) found(named ? named.id : '');
+    const named = site.entries.find((entry) => flowing(entry) && (entry.name === text || entry.id === text));
+    if (named || !text) select(named ? named.id : '');
     else event.target.setCustomValidity(`there is no node ${text}`);
   };
   return h('label', {class: 'choice'}, h('span', {}, title),

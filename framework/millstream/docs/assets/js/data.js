@@ -5,9 +5,9 @@ const site = {entries: [], byId: new Map()};
 
 function slot(name) {
   if (!chunks.has(name)) {
-    const made = {};
-    made.promise = new Promise((resolve, reject) => Object.assign(made, {resolve, reject}));
-    chunks.set(name, made);
+    const request = {};
+    request.promise = new Promise((resolve, reject) => Object.assign(request, {resolve, reject}));
+    chunks.set(name, request);
   }
   return chunks.get(name);
 }
@@ -17,23 +17,23 @@ window.millstreamData = (name, value) => {
 };
 
 function load(name) {
-  const made = slot(name);
-  if (!made.asked) {
-    made.asked = true;
+  const request = slot(name);
+  if (!request.sent) {
+    request.sent = true;
     const tag = h('script', {src: `data/${name}.js`});
     tag.addEventListener('load', () => tag.remove());
-    tag.addEventListener('error', () => made.reject(new Error(`data/${name}.js can't be read`)));
+    tag.addEventListener('error', () => request.reject(new Error(`data/${name}.js can't be read`)));
     document.head.append(tag);
   }
-  return made.promise;
+  return request.promise;
 }
 
-slot('start').asked = true;
+slot('start').sent = true;
 
 async function of(family, number) {
   const {chunk, texts} = site.start;
-  const at = family === 'code' ? placeOf(texts, number, 0) : Math.floor(number / chunk);
-  return (await load(`${family}-${at}`))[number - (family === 'code' ? texts[at] : at * chunk)];
+  const position = family === 'code' ? placeOf(texts, number, 0) : Math.floor(number / chunk);
+  return (await load(`${family}-${position}`))[number - (family === 'code' ? texts[position] : position * chunk)];
 }
 
 function chunksOf(family) {
@@ -70,21 +70,21 @@ const flowing = (entry) => FLOWING.has(entry.kind);
 
 // The nodes that can be reached over at most `hops` edges, including the start.
 function reach(starts, hops, next) {
-  const found = new Set(starts);
+  const reached = new Set(starts);
   let level = [...starts];
   for (let hop = 0; hop < hops && level.length; hop += 1) {
     const following = [];
     for (const number of level) {
       for (const other of next(site.entries[number])) {
-        if (!found.has(other) && flowing(site.entries[other])) {
-          found.add(other);
+        if (!reached.has(other) && flowing(site.entries[other])) {
+          reached.add(other);
           following.push(other);
         }
       }
     }
     level = following;
   }
-  return found;
+  return reached;
 }
 
 const upwards = (entry) => entry.parents;

@@ -28,13 +28,13 @@ const ELEMENTS = new Set(
   'p em strong s code pre blockquote ul ol li hr br a h3 h4 h5 h6 table thead tbody tr th td'.split(' '));
 
 function markup(tree) {
-  return (tree || []).map((each) => {
-    if (!Array.isArray(each)) return String(each);
-    const [name, ...rest] = each;
-    const given = rest.length && typeof rest[0] === 'object' && !Array.isArray(rest[0]) ? rest.shift() : {};
+  return (tree || []).map((node) => {
+    if (!Array.isArray(node)) return String(node);
+    const [name, ...rest] = node;
+    const options = rest.length && typeof rest[0] === 'object' && !Array.isArray(rest[0]) ? rest.shift() : {};
     const attributes = name === 'th' ? {scope: 'col'} : {};
-    if (name === 'a' && /^(https?|mailto):/i.test(given.href || '')) {
-      Object.assign(attributes, {href: given.href, rel: 'noopener noreferrer', target: '_blank'});
+    if (name === 'a' && /^(https?|mailto):/i.test(options.href || '')) {
+      Object.assign(attributes, {href: options.href, rel: 'noopener noreferrer', target: '_blank'});
     }
     return h(ELEMENTS.has(name) ? name : 'span', attributes, markup(rest));
   });
@@ -74,6 +74,6 @@ function address(view, id, query) {
   for (const [name, value] of Object.entries(query || {})) {
     if (value !== '' && value !== null && value !== undefined) settings.set(name, value);
   }
-  const asked = settings.toString();
-  return `#/${view}${id ? '/' + encodeURIComponent(id) : ''}${asked ? '?' + asked : ''}`;
+  const parameters = settings.toString();
+  return `#/${view}${id ? '/' + encodeURIComponent(id) : ''}${parameters ? '?' + parameters : ''}`;
 }

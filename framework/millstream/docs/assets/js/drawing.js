@@ -6,17 +6,17 @@ const FEW = 250;
 
 class Drawing {
   // `draw(node, small)` returns the elements of a node, `said(node)` its label for screen readers.
-  constructor(graph, {draw, said, kind}) {
-    Object.assign(this, {graph, draw, said, kind, selected: null, marked: null, groups: new Map()});
+  constructor(graph, {draw, describe, kind}) {
+    Object.assign(this, {graph, draw, describe, kind, selected: null, marked: null, groups: new Map()});
     this.parts = {boxes: svg('g', {}), edges: svg('g', {}), nodes: svg('g', {})};
     this.layer = svg('g', {}, this.parts.boxes, this.parts.edges, this.parts.nodes);
-    this.places = new Map(graph.nodes.map((node, place) => [node.key, place]));
+    this.indexes = new Map(graph.nodes.map((node, index) => [node.key, index]));
     this.prefix = `n${Math.random().toString(36).slice(2, 8)}-`;
     measureEdges(graph);
   }
 
   id(key) {
-    return this.prefix + this.places.get(key);
+    return this.prefix + this.indexes.get(key);
   }
 
   near(area, small, redraw) {
@@ -47,7 +47,7 @@ class Drawing {
 
   nodeGroup(node, small) {
     return svg('g', {
-      id: this.id(node.key), role: 'button', 'aria-label': this.said(node), 'data-key': node.key,
+      id: this.id(node.key), role: 'button', 'aria-label': this.describe(node), 'data-key': node.key,
       transform: `translate(${node.x} ${node.y})`,
     }, this.draw(node, small));
   }

@@ -23,9 +23,9 @@ function standalone(canvas) {
   const undo = drawWhole(canvas, () => canvas.show());
   const copy = root.cloneNode(true);
   const [drawn, copied] = [root.querySelectorAll('*'), copy.querySelectorAll('*')];
-  drawn.forEach((element, place) => inline(element, copied[place]));
+  drawn.forEach((element, index) => inline(element, copied[index]));
   undo();
-  for (const name of [...copy.attributes].map((each) => each.name)) copy.removeAttribute(name);
+  for (const name of [...copy.attributes].map((attribute) => attribute.name)) copy.removeAttribute(name);
   fill(copy, {xmlns: SVG, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`}, []);
   copy.prepend(svg('rect', {width: '100%', height: '100%', fill: getComputedStyle(document.body).backgroundColor}));
   return [new XMLSerializer().serializeToString(copy), graph.width || clientWidth, graph.height || clientHeight];

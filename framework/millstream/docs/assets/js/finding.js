@@ -4,7 +4,7 @@ const SHOWN = 12;
 
 class Finder {
   constructor(field, box) {
-    Object.assign(this, {field, box, at: -1});
+    Object.assign(this, {field, box, selected: -1});
   }
 
   begin() {
@@ -12,7 +12,7 @@ class Finder {
     field.addEventListener('input', () => this.update());
     field.addEventListener('focus', () => {
       box.setAttribute('aria-busy', 'true');
-      fillSearch(() => { if (!box.hidden) this.update(this.options[this.at]?.id); })
+      fillSearch(() => { if (!box.hidden) this.update(this.options[this.selected]?.id); })
         .then(() => box.setAttribute('aria-busy', 'false'));
     });
     field.addEventListener('keydown', (event) => this.pressed(event));
@@ -47,29 +47,29 @@ class Finder {
       this.close();
       return;
     }
-    const found = search(text);
-    this.box.replaceChildren(...found.slice(0, SHOWN).map(option),
-      h('p', {class: 'quiet'}, found.length ? count(found.length, 'hit') : `Nothing holds ${text}.`));
+    const results = search(text);
+    this.box.replaceChildren(...results.slice(0, SHOWN).map(option),
+      h('p', {class: 'quiet'}, results.length ? count(results.length, 'hit') : `Nothing holds ${text}.`));
     this.box.hidden = false;
     this.field.setAttribute('aria-expanded', 'true');
-    this.choose(Math.max(0, this.options.findIndex((each) => each.id === chosen)));
+    this.choose(Math.max(0, this.options.findIndex((element) => element.id === chosen)));
   }
 
-  choose(place) {
+  choose(index) {
     const {options} = this;
-    this.at = options.length ? (place + options.length) % options.length : -1;
-    options.forEach((each, at) => each.setAttribute('aria-selected', String(at === this.at)));
-    if (this.at < 0) return;
-    this.field.setAttribute('aria-activedescendant', options[this.at].id);
-    options[this.at].scrollIntoView({block: 'nearest'});
+    this.selected = options.length ? (index + options.length) % options.length : -1;
+    options.forEach((element, position) => element.setAttribute('aria-selected', String(position === this.selected)));
+    if (this.selected < 0) return;
+    this.field.setAttribute('aria-activedescendant', options[this.selected].id);
+    options[this.selected].scrollIntoView({block: 'nearest'});
   }
 
   pressed(event) {
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (step) {
       event.preventDefault();
-      this.choose(this.at + step);
-    } else if (event.key === 'Enter' && !this.box.hidden && this.options[this.at]) this.options[this.at].click();
+      this.choose(this.selected + step);
+    } else if (event.key === 'Enter' && !this.box.hidden && this.options[this.selected]) this.options[this.selected].click();
     else if (event.key === 'Escape') this.close();
   }
 }
@@ -84,6 +84,6 @@ function option(hit) {
 }
 
 function marked(text, term) {
-  const at = text.toLowerCase().indexOf(term);
-  return at < 0 ? [text] : [text.slice(0, at), h('mark', {}, text.slice(at, at + term.length)), text.slice(at + term.length)];
+  const start = text.toLowerCase().indexOf(term);
+  return start < 0 ? [text] : [text.slice(0, start), h('mark', {}, text.slice(start, start + term.length)), text.slice(start + term.length)];
 }

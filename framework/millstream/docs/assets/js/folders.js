@@ -12,23 +12,23 @@ function groupOf(entry) {
 // All groups with their members, and the edges between them by how many there are.
 function groups() {
   gathering = gathering || (() => {
-    const found = new Map();
+    const byKey = new Map();
     const home = new Map();
     for (const entry of site.entries.filter(flowing)) {
       const [name, kind] = groupOf(entry);
       const key = `${kind}:${name}`;
-      if (!found.has(key)) found.set(key, {place: found.size, name, kind, numbers: []});
-      found.get(key).numbers.push(entry.number);
-      home.set(entry.number, found.get(key).place);
+      if (!byKey.has(key)) byKey.set(key, {index: byKey.size, name, kind, numbers: []});
+      byKey.get(key).numbers.push(entry.number);
+      home.set(entry.number, byKey.get(key).index);
     }
     const edges = new Map();
-    for (const [number, place] of home) {
+    for (const [number, index] of home) {
       for (const parent of site.entries[number].parents) {
-        const key = `${home.get(parent)}>${place}`;
-        if (home.has(parent) && home.get(parent) !== place) edges.set(key, (edges.get(key) || 0) + 1);
+        const key = `${home.get(parent)}>${index}`;
+        if (home.has(parent) && home.get(parent) !== index) edges.set(key, (edges.get(key) || 0) + 1);
       }
     }
-    return {listed: [...found.values()], edges};
+    return {boxes: [...byKey.values()], edges};
   })();
   return gathering;
 }
@@ -36,25 +36,25 @@ function groups() {
 // Whether there are too many nodes to show at once, and folders to group them by.
 function fromAfar() {
   if (site.entries.filter(flowing).length < CROWDED) return false;
-  const {length} = groups().listed;
+  const {length} = groups().boxes;
   return length > 3 && length < 200;
 }
 
 function folderGraph(map) {
-  const {listed, edges} = groups();
-  const places = new Map(map.nodes.map((node) => [node[0], node]));
-  const mean = (numbers, part) => numbers.reduce((sum, number) => sum + places.get(number)[part], 0) / numbers.length;
-  const nodes = listed.map(({place, numbers}) => [place, mean(numbers, 1), mean(numbers, 2)]);
+  const {boxes, edges} = groups();
+  const positions = new Map(map.nodes.map((node) => [node[0], node]));
+  const mean = (numbers, part) => numbers.reduce((sum, number) => sum + positions.get(number)[part], 0) / numbers.length;
+  const nodes = boxes.map(({index, numbers}) => [index, mean(numbers, 1), mean(numbers, 2)]);
   const drawn = [...edges].map(([key, many]) => {
     const [from, to] = key.split('>').map(Number);
-    return [from, to, {title: `${count(many, 'edge')} from ${listed[from].name} to ${listed[to].name}`}];
+    return [from, to, {title: `${count(many, 'edge')} from ${boxes[from].name} to ${boxes[to].name}`}];
   });
-  const size = (place) => ({width: Math.max(120, listed[place].name.length * 7.2 + 44), height: NODE.height});
-  return pack(listed.map(({place}) => place), drawn, size, {nodes});
+  const size = (index) => ({width: Math.max(120, boxes[index].name.length * 7.2 + 44), height: NODE.height});
+  return pack(boxes.map(({index}) => index), drawn, size, {nodes});
 }
 
 function folderParts({key, w, h}) {
-  const {name, numbers, kind} = groups().listed[key];
+  const {name, numbers, kind} = groups().boxes[key];
   return [
     svg('rect', {class: 'card', width: w, height: h, rx: 6}), svg('rect', {class: 'stripe', width: 4, height: h - 12, x: 6, y: 6, rx: 2}),
     svg('text', {class: 'title', x: 17, y: 16}, name), svg('text', {class: 'small', x: 17, y: 29}, count(numbers.length, WORDS[kind])),
@@ -65,17 +65,17 @@ function folderParts({key, w, h}) {
 const insideOf = ({name, kind}) => address('lineage', '', kind === 'model' && name !== 'models' ? {folder: name} : {kind, by: 'none'});
 
 function foldersView(main, query, map) {
-  const {listed} = groups();
+  const {boxes} = groups();
   const panel = h('aside', {class: 'panel', 'aria-label': 'What is selected', hidden: true});
   const canvas = new Canvas(folderGraph(map), {
-    label: `Lineage of ${listed.length} folders and sources`, draw: folderParts, kind: ({key}) => listed[key].kind,
-    said: ({key}) => `${listed[key].name}, ${count(listed[key].numbers.length, WORDS[listed[key].kind])}`,
-    open: (key) => { location.hash = insideOf(listed[key]); },
+    label: `Lineage of ${boxes.length} folders and sources`, draw: folderParts, kind: ({key}) => boxes[key].kind,
+    describe: ({key}) => `${boxes[key].name}, ${count(boxes[key].numbers.length, WORDS[boxes[key].kind])}`,
+    open: (key) => { location.hash = insideOf(boxes[key]); },
     pick: (key) => {
       const near = key === null ? null : new Set(canvas.graph.edges.filter((edge) => edge.a === key || edge.b === key).flatMap(({a, b}) => [a, b]));
       canvas.select(key, near && near.add(key));
       panel.hidden = key === null;
-      if (key !== null) panel.replaceChildren(...folderSummary(listed[key]));
+      if (key !== null) panel.replaceChildren(...folderSummary(boxes[key]));
     },
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, 'Lineage'), toolbar(query, 'folders', ''),

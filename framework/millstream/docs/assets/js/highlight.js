@@ -41,50 +41,50 @@ const TOKENS = {
 };
 
 function tokens(text, language) {
-  const found = [];
-  let at = 0;
-  while (at < text.length) {
+  const pieces = [];
+  let position = 0;
+  while (position < text.length) {
     let kind = 'other';
-    let piece = text[at];
+    let piece = text[position];
     for (const [name, pattern] of TOKENS[language]) {
-      pattern.lastIndex = at;
+      pattern.lastIndex = position;
       const match = pattern.exec(text);
       if (match) {
         [kind, piece] = [name, match[0]];
         break;
       }
     }
-    at += piece.length;
-    if (kind === 'word') kind = wordKind(piece, text[at], language);
-    const last = found[found.length - 1];
+    position += piece.length;
+    if (kind === 'word') kind = wordKind(piece, text[position], language);
+    const last = pieces[pieces.length - 1];
     if (last && last[0] === kind) last[1] += piece;
-    else found.push([kind, piece]);
+    else pieces.push([kind, piece]);
   }
-  return found;
+  return pieces;
 }
 
 function wordKind(word, next, language) {
-  const known = language === 'sql' ? SQL_WORDS.has(word.toLowerCase()) : PYTHON_WORDS.has(word);
-  if (known) return 'keyword';
+  const isKeyword = language === 'sql' ? SQL_WORDS.has(word.toLowerCase()) : PYTHON_WORDS.has(word);
+  if (isKeyword) return 'keyword';
   return next === '(' ? 'call' : 'plain';
 }
 
 const PLAIN = new Set(['plain', 'space', 'other']);
 
 // `marks` has notes by line number; `asked` is the line that an address names.
-function highlighted(text, language, marks = new Map(), asked = 0) {
+function highlighted(text, language, marks = new Map(), selected = 0) {
   const body = h('code', {});
   let row = null;
   const next = () => {
     const number = body.childElementCount + 1;
-    const said = marks.get(number);
-    row = h('span', {class: `line${said ? ' missed' : ''}${number === asked ? ' asked' : ''}`, 'data-said': said}, []);
+    const note = marks.get(number);
+    row = h('span', {class: `line${note ? ' missed' : ''}${number === selected ? ' asked' : ''}`, 'data-said': note}, []);
     body.append(row);
   };
   next();
   for (const [kind, piece] of tokens(text.replace(/\s+$/, ''), language || 'sql')) {
-    piece.split('\n').forEach((part, place) => {
-      if (place) {
+    piece.split('\n').forEach((part, index) => {
+      if (index) {
         row.append('\n');
         next();
       }

@@ -19,8 +19,8 @@ function homeView(main) {
       h('a', {class: 'door', href: '#/topology'}, h('b', {}, 'Topology'), 'The plan as written, as optimized, and each rule between'),
       h('a', {class: 'door', href: '#/health'}, h('b', {}, 'Health'), healthText())),
     models.length <= 400 ? folderList(models) : null,
-    models.length > 400 ? section('Folders', h('ul', {class: 'plain wide'}, [...byFolder(models)].map(([folder, found]) => h('li', {},
-      h('a', {href: address('lineage', '', {folder})}, folder || 'models'), h('span', {class: 'quiet'}, ` ${count(found.length, 'model')}`))))) : null));
+    models.length > 400 ? section('Folders', h('ul', {class: 'plain wide'}, [...byFolder(models)].map(([folder, members]) => h('li', {},
+      h('a', {href: address('lineage', '', {folder})}, folder || 'models'), h('span', {class: 'quiet'}, ` ${count(members.length, 'model')}`))))) : null));
 }
 
 function healthText() {
@@ -29,34 +29,34 @@ function healthText() {
 }
 
 function byFolder(models) {
-  const found = new Map();
+  const members = new Map();
   for (const entry of models) {
-    if (!found.has(entry.folder || '')) found.set(entry.folder || '', []);
-    found.get(entry.folder || '').push(entry);
+    if (!members.has(entry.folder || '')) members.set(entry.folder || '', []);
+    members.get(entry.folder || '').push(entry);
   }
-  return found;
+  return members;
 }
 
 function folderList(models) {
-  return [...byFolder(models)].map(([folder, found]) => section(folder || 'models', h('ul', {class: 'plain wide'},
-    found.map((entry) => h('li', {}, link(entry.number), h('span', {class: 'stored'}, entry.stored),
+  return [...byFolder(models)].map(([folder, members]) => section(folder || 'models', h('ul', {class: 'plain wide'},
+    members.map((entry) => h('li', {}, link(entry.number), h('span', {class: 'stored'}, entry.stored),
       h('span', {class: 'quiet'}, entry.about || ''))))));
 }
 
 const PAGE = 500;
 
 function listView(main, {id, query}) {
-  const found = site.entries.filter((entry) => entry.kind === id);
-  if (!found.length) return missing(main, `There is no ${id}.`);
-  const [ran, owned, described] = ['last', 'owner', 'about'].map((name) => found.some((entry) => entry[name]));
+  const members = site.entries.filter((entry) => entry.kind === id);
+  if (!members.length) return missing(main, `There is no ${id}.`);
+  const [ran, owned, described] = ['last', 'owner', 'about'].map((name) => members.some((entry) => entry[name]));
   const from = Number(query.get('from') || 0);
-  const part = found.slice(from, from + PAGE);
-  const step = (at, text) => h('a', {class: 'button', href: address('list', id, {from: at || ''})}, text);
-  main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, count(found.length, WORDS[id], MANY[id])),
+  const part = members.slice(from, from + PAGE);
+  const step = (start, text) => h('a', {class: 'button', href: address('list', id, {from: start || ''})}, text);
+  main.replaceChildren(h('article', {class: 'page'}, h('h1', {}, count(members.length, WORDS[id], MANY[id])),
     scrolled('List', h('table', {},
       h('thead', {}, h('tr', {}, ['Name', 'Kind', ran ? 'Last result' : null, owned ? 'Owner' : null, described ? 'Description' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
       h('tbody', {}, part.map((entry) => h('tr', {}, h('th', {scope: 'row'}, link(entry.number)), h('td', {}, (entry.stored || '').replace(/_/g, ' ')),
         ran ? h('td', {}, status(entry)) : null, owned ? h('td', {}, entry.owner || '') : null, described ? h('td', {}, entry.about || '') : null))))),
-    h('p', {class: 'actions'}, from ? step(from - PAGE, 'Previous') : null, from + PAGE < found.length ? step(from + PAGE, 'Next') : null)));
+    h('p', {class: 'actions'}, from ? step(from - PAGE, 'Previous') : null, from + PAGE < members.length ? step(from + PAGE, 'Next') : null)));
   return undefined;
 }

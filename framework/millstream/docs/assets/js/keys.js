@@ -18,9 +18,9 @@ function listen(canvas, {pick, open}) {
   });
   root.addEventListener('wheel', (event) => {
     event.preventDefault();
-    const at = root.getBoundingClientRect();
+    const bounds = root.getBoundingClientRect();
     if (event.ctrlKey || event.metaKey || !event.shiftKey) {
-      canvas.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), event.clientX - at.left, event.clientY - at.top);
+      canvas.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), event.clientX - bounds.left, event.clientY - bounds.top);
     } else canvas.pan(-event.deltaX, -event.deltaY);
   }, {passive: false});
   root.addEventListener('keydown', (event) => {
@@ -64,15 +64,15 @@ function pinch(canvas, fingers, event) {
     const [one, other] = [...fingers.values()];
     return {
       x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2,
-      apart: Math.max(1, Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)),
+      distance: Math.max(1, Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)),
     };
   };
   const before = measure();
   fingers.set(event.pointerId, event);
   const after = measure();
-  const at = canvas.root.getBoundingClientRect();
+  const bounds = canvas.root.getBoundingClientRect();
   canvas.pan(after.x - before.x, after.y - before.y);
-  canvas.zoom(after.apart / before.apart, after.x - at.left, after.y - at.top);
+  canvas.zoom(after.distance / before.distance, after.x - bounds.left, after.y - bounds.top);
 }
 
 function pressed(canvas, event, {pick, open}) {
@@ -106,11 +106,11 @@ function neighbour(canvas, x, y) {
   const here = byKey.get(canvas.selected);
   if (!here) return graph.nodes[0];
   const [along, across] = graph.down ? [y, x] : [x, y];
-  const [rank, place] = graph.down ? ['y', 'x'] : ['x', 'y'];
+  const [rank, side] = graph.down ? ['y', 'x'] : ['x', 'y'];
   let near;
   if (along) {
     near = graph.edges.filter((edge) => (along > 0 ? edge.a : edge.b) === here.key)
       .map((edge) => byKey.get(along > 0 ? edge.b : edge.a));
-  } else near = graph.nodes.filter((node) => Math.abs(node[rank] - here[rank]) < 1 && (node[place] - here[place]) * across > 0);
-  return near.sort((one, other) => Math.abs(one[place] - here[place]) - Math.abs(other[place] - here[place]))[0];
+  } else near = graph.nodes.filter((node) => Math.abs(node[rank] - here[rank]) < 1 && (node[side] - here[side]) * across > 0);
+  return near.sort((one, other) => Math.abs(one[side] - here[side]) - Math.abs(other[side] - here[side]))[0];
 }

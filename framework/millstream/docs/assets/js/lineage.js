@@ -44,10 +44,10 @@ function edgesAmong(numbers) {
 }
 
 function passes(entry, query) {
-  const wanted = (name, value) => !query.get(name) || query.get(name) === value;
+  const fits = (name, value) => !query.get(name) || query.get(name) === value;
   if (query.get('tag') && !entry.tags.includes(query.get('tag'))) return false;
   if (query.get('folder') && !`${entry.folder || ''}/`.startsWith(`${query.get('folder')}/`)) return false;
-  return wanted('stored', entry.stored) && wanted('owner', entry.owner) && wanted('kind', entry.kind);
+  return fits('stored', entry.stored) && fits('owner', entry.owner) && fits('kind', entry.kind);
 }
 
 const FILTERS = ['kind', 'stored', 'folder', 'tag', 'owner'];
@@ -80,8 +80,8 @@ function between(from, to) {
     const below = reach([start.number], Infinity, downwards);
     if (below.has(end.number)) {
       const above = reach([end.number], Infinity, upwards);
-      const found = [...below].filter((number) => above.has(number));
-      return [found, `${count(found.length, 'node')} on the path from ${start.name} to ${end.name}`];
+      const path = [...below].filter((number) => above.has(number));
+      return [path, `${count(path.length, 'node')} on the path from ${start.name} to ${end.name}`];
     }
   }
   return [[from.number, to.number], `There is no path from ${from.name} to ${to.name}`];
@@ -92,7 +92,7 @@ async function lineageView(main, {query}) {
   const map = await load(`map-${name}`);
   if (query.get('column')) return columnView(main, query, map);
   const [numbers, title] = chosen(query);
-  const unknown = ['focus', 'from', 'to', 'select'].map((each) => query.get(each)).filter((id) => id && !site.byId.has(id));
+  const unknown = ['focus', 'from', 'to', 'select'].map((parameter) => query.get(parameter)).filter((id) => id && !site.byId.has(id));
   if (unknown.length) return missing(main, `There is no node ${unknown.join(', ')}.`, 'Lineage');
   if (!numbers && (query.get('by') === 'folders' || (!query.toString() && fromAfar()))) return foldersView(main, query, map);
   const width = new Map(map.nodes.map((node) => [node[0], node[3]]));
@@ -121,7 +121,7 @@ async function lineageView(main, {query}) {
     main.dataset.shown = location.hash;
   };
   const canvas = new Canvas(graph, {
-    label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, said: saidOf, kind: kindOf,
+    label: `Lineage: ${title || count(graph.nodes.length, 'node')}`, draw: nodeParts, describe: saidOf, kind: kindOf,
     pick, open: (key) => { location.hash = address('page', site.entries[key].id); }, minimap: true,
   });
   main.replaceChildren(h('h1', {class: 'hidden'}, 'Lineage'),
@@ -145,9 +145,9 @@ function summary(entry, query) {
   const near = (numbers) => h('ul', {class: 'plain'}, numbers.slice(0, 12).map((number) => h('li', {}, link(number))),
     numbers.length > 12 ? h('li', {}, `and ${numbers.length - 12} more`) : null);
   const columns = h('div', {});
-  of('columns', entry.number).then(({columns: listed}) => {
-    if (!listed) return;
-    columns.append(h('h3', {}, 'Columns'), h('ul', {class: 'plain columns'}, listed.map((column) => h('li', {},
+  of('columns', entry.number).then(({columns: details}) => {
+    if (!details) return;
+    columns.append(h('h3', {}, 'Columns'), h('ul', {class: 'plain columns'}, details.map((column) => h('li', {},
       h('a', {href: address('lineage', '', {column: `${entry.id}.${column.name}`, by})}, column.name),
       h('span', {class: 'type'}, column.type)))));
   });

@@ -2,14 +2,14 @@
 
 function curve(points, down) {
   let d = '';
-  const at = down ? (x, y) => `${y} ${x}` : (x, y) => `${x} ${y}`;
-  points.forEach(([x, right, y], place) => {
-    if (!place) {
-      d = `M${at(x, y)}`;
+  const point = down ? (x, y) => `${y} ${x}` : (x, y) => `${x} ${y}`;
+  points.forEach(([x, right, y], index) => {
+    if (!index) {
+      d = `M${point(x, y)}`;
     } else {
-      const [, before, height] = points[place - 1];
+      const [, before, height] = points[index - 1];
       const middle = (before + x) / 2;
-      d += `C${at(middle, height)} ${at(middle, y)} ${at(x, y)}`;
+      d += `C${point(middle, height)} ${point(middle, y)} ${point(x, y)}`;
     }
     if (right > x) d += `${down ? 'V' : 'H'}${right}`;
   });
@@ -26,10 +26,10 @@ function wholeMap(map) {
 
 // A part that is too large to be packed: its nodes keep their positions.
 function partOf(map, numbers) {
-  const [whole, kept] = [wholeMap(map), new Set(numbers)];
+  const [full, chosen] = [wholeMap(map), new Set(numbers)];
   return {
-    ...whole, boxes: [], measured: false,
-    nodes: whole.nodes.filter((node) => kept.has(node.key)), edges: whole.edges.filter(({a, b}) => kept.has(a) && kept.has(b)),
+    ...full, boxes: [], measured: false,
+    nodes: full.nodes.filter((node) => chosen.has(node.key)), edges: full.edges.filter(({a, b}) => chosen.has(a) && chosen.has(b)),
   };
 }
 
@@ -37,8 +37,8 @@ function fromMap(map, key) {
   const {down} = map;
   const column = (rank) => map.columns[rank];
   const turned = (x, y) => (down ? {x: y, y: x} : {x, y});
-  const nodes = map.nodes.map(([entry, rank, y, w, height], place) => (
-    {key: key ? key(place) : entry, ...turned(column(rank)[0], y), w, h: height, rank}));
+  const nodes = map.nodes.map(([entry, rank, y, w, height], index) => (
+    {key: key ? key(index) : entry, ...turned(column(rank)[0], y), w, h: height, rank}));
   const edges = map.edges.map(([source, target, ys]) => {
     const from = nodes[source];
     const to = nodes[target];

@@ -6,20 +6,20 @@ const VIEWS = {
 const NAV = [['', 'Overview'], ['lineage', 'Lineage'], ['topology', 'Topology'], ['health', 'Health']];
 
 async function go(first) {
-  const asked = readAddress();
+  const requested = readAddress();
   const main = $('main');
-  const view = VIEWS[asked.view] ? asked.view : 'home';
+  const view = VIEWS[requested.view] ? requested.view : 'home';
   main.className = `view-${view}`;
-  document.querySelectorAll('#nav a').forEach((each) => {
-    const on = each.dataset.view === (view === 'home' ? '' : view);
-    if (on) each.setAttribute('aria-current', 'page');
-    else each.removeAttribute('aria-current');
+  document.querySelectorAll('#nav a').forEach((anchor) => {
+    const on = anchor.dataset.view === (view === 'home' ? '' : view);
+    if (on) anchor.setAttribute('aria-current', 'page');
+    else anchor.removeAttribute('aria-current');
   });
-  const entry = site.byId.get(asked.id);
-  const title = entry ? entry.name : (NAV.find(([name]) => name === asked.view) || NAV[0])[1];
+  const entry = site.byId.get(requested.id);
+  const title = entry ? entry.name : (NAV.find(([name]) => name === requested.view) || NAV[0])[1];
   document.title = `${title} · ${site.start.project}`;
   try {
-    await VIEWS[view](main, asked);
+    await VIEWS[view](main, requested);
   } catch (error) {
     missing(main, `This page can't be shown: ${error.message}`);
   }
@@ -28,21 +28,21 @@ async function go(first) {
     main.focus({preventScroll: true});
     if (view !== 'lineage') window.scrollTo(0, 0);
   }
-  const part = view === 'health' && asked.id ? $(`health-${asked.id}`) : document.querySelector('.page .asked');
+  const part = view === 'health' && requested.id ? $(`health-${requested.id}`) : document.querySelector('.page .asked');
   if (part) part.scrollIntoView();
 }
 
 function theme() {
-  let kept = null;
+  let stored = null;
   try {
-    kept = localStorage.getItem('millstream-theme');
+    stored = localStorage.getItem('millstream-theme');
   } catch (error) { /* a file of its own may have no storage */ }
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const set = (name) => {
     document.documentElement.dataset.theme = name;
     $('theme').textContent = name === 'dark' ? '☾' : '☀';
   };
-  set(kept || (dark.matches ? 'dark' : 'light'));
+  set(stored || (dark.matches ? 'dark' : 'light'));
   dark.addEventListener('change', () => set(dark.matches ? 'dark' : 'light'));
   $('theme').addEventListener('click', () => {
     const name = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';

@@ -8,8 +8,8 @@ function makeMinimap(graph, kind, look) {
     'aria-hidden': 'true',
   }, paths, window_);
   const go = (event) => {
-    const at = element.getBoundingClientRect();
-    look(((event.clientX - at.left) / at.width) * graph.width, ((event.clientY - at.top) / at.height) * graph.height);
+    const bounds = element.getBoundingClientRect();
+    look(((event.clientX - bounds.left) / bounds.width) * graph.width, ((event.clientY - bounds.top) / bounds.height) * graph.height);
   };
   element.addEventListener('pointerdown', (event) => {
     element.setPointerCapture(event.pointerId);

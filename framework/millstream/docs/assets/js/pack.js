@@ -5,19 +5,19 @@ const NODE = {height: 36, between: 14, bend: 10, gap: 84, margin: 28};
 
 // `edges` are [source, target, look]; `sizes` gives width and height of a node, ports the heights of an edge's ends.
 function pack(numbers, edges, sizes, map) {
-  const places = new Map(map.nodes.map((node) => [node[0], node]));
-  const shown = numbers.filter((number) => places.has(number));
-  const ranks = ranked(shown, edges, (number) => places.get(number)[1]);
+  const positions = new Map(map.nodes.map((node) => [node[0], node]));
+  const shown = numbers.filter((number) => positions.has(number));
+  const ranks = ranked(shown, edges, (number) => positions.get(number)[1]);
   const columns = [];
   const items = new Map();
   for (const number of shown) {
-    const item = {number, rank: ranks.get(number), at: places.get(number)[2], ...sizes(number), near: []};
+    const item = {number, rank: ranks.get(number), ideal: positions.get(number)[2], ...sizes(number), near: []};
     items.set(number, item);
     (columns[item.rank] = columns[item.rank] || []).push(item);
   }
   const routes = edges.filter(([a, b]) => items.has(a) && items.has(b))
     .map((edge) => route(edge, items, columns));
-  columns.forEach((column) => column.sort((one, other) => one.at - other.at));
+  columns.forEach((column) => column.sort((one, other) => one.ideal - other.ideal));
   untangle(columns);
   stack(columns);
   return placed(columns, routes, shown, items);
@@ -34,15 +34,15 @@ function ranked(numbers, edges, rankOf) {
       below.get(source).push(target);
     }
   }
-  const found = new Map();
+  const levels = new Map();
   for (const number of [...numbers].sort((one, other) => rankOf(one) - rankOf(other))) {
-    found.set(number, Math.max(0, ...above.get(number).map((each) => (found.get(each) ?? -1) + 1)));
+    levels.set(number, Math.max(0, ...above.get(number).map((neighbour) => (levels.get(neighbour) ?? -1) + 1)));
   }
   for (const number of [...numbers].sort((one, other) => rankOf(other) - rankOf(one))) {
-    const readers = below.get(number).map((each) => found.get(each));
-    if (readers.length && !above.get(number).length) found.set(number, Math.min(...readers) - 1);
+    const readers = below.get(number).map((neighbour) => levels.get(neighbour));
+    if (readers.length && !above.get(number).length) levels.set(number, Math.min(...readers) - 1);
   }
-  return found;
+  return levels;
 }
 
 function route([source, target, look], items, columns) {
@@ -52,7 +52,7 @@ function route([source, target, look], items, columns) {
   let last = from;
   for (let rank = from.rank + 1; rank < to.rank; rank += 1) {
     const share = (rank - from.rank) / (to.rank - from.rank);
-    const bend = {bend: true, rank, at: from.at + (to.at - from.at) * share, width: 0, height: 0, near: []};
+    const bend = {bend: true, rank, ideal: from.ideal + (to.ideal - from.ideal) * share, width: 0, height: 0, near: []};
     (columns[rank] = columns[rank] || []).push(bend);
     join(last, bend);
     bends.push(bend);
@@ -68,28 +68,28 @@ function join(one, other) {
 }
 
 function untangle(columns) {
-  columns.forEach((column) => column.forEach((item, place) => { item.place = place; }));
+  columns.forEach((column) => column.forEach((item, index) => { item.index = index; }));
   for (let sweep = 0; sweep < 6; sweep += 1) {
     const order = sweep % 2 ? [...columns].reverse() : columns;
     for (const column of order) {
       for (const item of column) {
         const side = item.near.filter((other) => (sweep % 2 ? other.rank > item.rank : other.rank < item.rank));
-        item.wish = side.length ? side.reduce((sum, other) => sum + other.place, 0) / side.length : item.place;
+        item.wish = side.length ? side.reduce((sum, other) => sum + other.index, 0) / side.length : item.index;
       }
       column.sort((one, other) => one.wish - other.wish);
-      column.forEach((item, place) => { item.place = place; });
+      column.forEach((item, index) => { item.index = index; });
     }
   }
 }
 
-const apart = (one, other) => (one.height + other.height) / 2 + (one.bend || other.bend ? NODE.bend : NODE.between);
+const distance = (one, other) => (one.height + other.height) / 2 + (one.bend || other.bend ? NODE.bend : NODE.between);
 
 // Moves every item as close to the mean of its neighbours as its column permits (pool adjacent violators).
 function stack(columns) {
   for (const column of columns) {
     let y = 0;
-    column.forEach((item, place) => {
-      y += place ? apart(column[place - 1], item) : 0;
+    column.forEach((item, index) => {
+      y += index ? distance(column[index - 1], item) : 0;
       item.y = y;
     });
     column.forEach((item) => { item.y -= y / 2; });
@@ -102,8 +102,8 @@ function stack(columns) {
 function settle(column) {
   const blocks = [];
   let offset = 0;
-  column.forEach((item, place) => {
-    offset += place ? apart(column[place - 1], item) : 0;
+  column.forEach((item, index) => {
+    offset += index ? distance(column[index - 1], item) : 0;
     item.offset = offset;
     let total = 0;
     let sum = 0;

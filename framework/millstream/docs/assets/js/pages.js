@@ -60,11 +60,11 @@ const slug = (title) => title.toLowerCase().replace(/^[\d,]+ /, '').replace(/[^a
 function parts(entry, article) {
   const sections = [...article.querySelectorAll(':scope > section')];
   if (sections.length < 4) return null;
-  return h('nav', {class: 'parts', 'aria-label': 'On this page'}, h('ul', {}, sections.map((each) => h('li', {},
+  return h('nav', {class: 'parts', 'aria-label': 'On this page'}, h('ul', {}, sections.map((part) => h('li', {},
     h('a', {
-      href: address('page', entry.id, {part: each.id.slice(5)}),
-      onclick: () => each.scrollIntoView(), // the address may be the same as before
-    }, each.firstChild.textContent)))));
+      href: address('page', entry.id, {part: part.id.slice(5)}),
+      onclick: () => part.scrollIntoView(), // the address may be the same as before
+    }, part.firstChild.textContent)))));
 }
 
 // A table that is wider than a small screen scrolls, also by keys.
@@ -72,9 +72,9 @@ function scrolled(label, table) {
   return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label}, table);
 }
 
-function facts(title, found) {
-  if (!found || !found.length) return null;
-  return section(title, h('dl', {class: 'facts'}, found.map(([name, text]) => [h('dt', {}, name), h('dd', {}, linked(text))])));
+function facts(title, pairs) {
+  if (!pairs || !pairs.length) return null;
+  return section(title, h('dl', {class: 'facts'}, pairs.map(([name, text]) => [h('dt', {}, name), h('dd', {}, linked(text))])));
 }
 
 // An address of the web is a link, as it is in a description.
@@ -91,7 +91,7 @@ async function near(entry) {
   const graph = pack(shown.sort((one, other) => one - other),
     edgesAmong(shown).filter((edge) => edge.includes(entry.number)), (number) => ({width: width.get(number), height: NODE.height}), map);
   const canvas = new Canvas(graph, {
-    label: `What ${entry.name} reads and what reads it`, draw: nodeParts, said: saidOf, kind: kindOf,
+    label: `What ${entry.name} reads and what reads it`, draw: nodeParts, describe: saidOf, kind: kindOf,
     pick: (key) => { if (key !== null) location.hash = address('page', site.entries[key].id); },
     open: (key) => { location.hash = address('page', site.entries[key].id); },
   });
@@ -110,31 +110,31 @@ async function callers(entry) {
   return pages.flatMap((page, number) => ((page.functions || []).includes(entry.number) ? [number] : []));
 }
 
-function columnTable(entry, columns, rows, asked) {
-  const edge = ([number, place, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, place));
-  const made = columns.some((column) => column.from_);
+function columnTable(entry, columns, rows, requested) {
+  const edge = ([number, position, kind]) => h('li', {}, h('span', {class: `influence flow-${kind}`}, kind), ' ', columnLink(number, position));
+  const computed = columns.some((column) => column.from_);
   const checked = columns.some((column) => column.tests);
   const to = (column) => address('lineage', '', {column: `${entry.id}.${column.name}`});
   return section(count(columns.length, 'column'), scrolled('Columns',
     h('table', {class: 'columns'},
-      h('thead', {}, h('tr', {}, ['Name', 'Type', 'Description', made ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
-      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === asked ? 'asked' : null},
+      h('thead', {}, h('tr', {}, ['Name', 'Type', 'Description', computed ? 'From' : null, checked ? 'Tests' : null].filter(Boolean).map((title) => h('th', {scope: 'col'}, title)))),
+      h('tbody', {}, columns.map((column) => h('tr', {id: `column-${column.name}`, class: column.name.toLowerCase() === requested ? 'asked' : null},
         h('th', {scope: 'row'}, h('a', {href: to(column), title: 'Where its value comes from and goes'}, column.name)),
         h('td', {class: 'type'}, column.type, column.required ? h('span', {class: 'required'}, ' never NULL') : null),
-        h('td', {}, markup(column.about)), made ? h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))) : null,
+        h('td', {}, markup(column.about)), computed ? h('td', {}, h('ul', {class: 'plain'}, (column.from_ || []).map(edge))) : null,
         !checked ? null : h('td', {}, h('ul', {class: 'plain'}, (column.tests || []).map((test) => h('li', {}, link(test, site.entries[test].stored.replace(/_/g, ' '))))))))))),
   rows ? h('details', {}, h('summary', {}, `What decides over its rows: ${count(rows.length, 'column')}`), h('ul', {class: 'plain'}, rows.map(edge))) : null);
 }
 
-function columnLink(number, place) {
-  const made = h('a', {class: 'name', href: address('page', site.entries[number].id)}, site.entries[number].name);
+function columnLink(number, position) {
+  const anchor = h('a', {class: 'name', href: address('page', site.entries[number].id)}, site.entries[number].name);
   of('columns', number).then(({columns}) => {
-    const column = columns && columns[place];
+    const column = columns && columns[position];
     if (!column) return;
-    made.textContent = `${site.entries[number].name}.${column.name}`;
-    made.href = address('lineage', '', {column: `${site.entries[number].id}.${column.name}`});
+    anchor.textContent = `${site.entries[number].name}.${column.name}`;
+    anchor.href = address('lineage', '', {column: `${site.entries[number].id}.${column.name}`});
   });
-  return made;
+  return anchor;
 }
 
 function stateOf(page) {
@@ -170,16 +170,16 @@ async function codeTabs(entry, code, query, covered) {
       tab.tabIndex = on ? 0 : -1;
     });
     body.setAttribute('aria-labelledby', `tab-${name}`);
-    const own = name === 'written';
-    body.replaceChildren(highlighted(text, language(name), own ? missedLines(covered) : undefined, name === query.get('text') ? Number(query.get('line')) : 0));
+    const isWritten = name === 'written';
+    body.replaceChildren(highlighted(text, language(name), isWritten ? missedLines(covered) : undefined, name === query.get('text') ? Number(query.get('line')) : 0));
   };
   const first = texts.find(({name}) => name === query.get('text')) || texts[0];
   choose(first.name, first.text);
   const row = h('div', {class: 'tabs', role: 'tablist', 'aria-label': 'Which text', onkeydown: (event) => {
-    const at = tabs.indexOf(document.activeElement) + {ArrowRight: 1, ArrowLeft: -1}[event.key];
-    if (!tabs[at]) return;
-    tabs[at].click();
-    tabs[at].focus();
+    const index = tabs.indexOf(document.activeElement) + {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!tabs[index]) return;
+    tabs[index].click();
+    tabs[index].focus();
   }}, tabs);
   return section(entry.kind === 'function' || yaml ? 'Text' : 'SQL', row, body);
 }

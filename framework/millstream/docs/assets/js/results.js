@@ -35,47 +35,47 @@ async function tests(entry, columns) {
   const placed = new Map(columns.flatMap((column) => (column.tests || []).map((test) => [test, column.name])));
   return section(count(entry.checks.length, 'test'), scrolled('Tests', h('table', {},
     h('thead', {}, h('tr', {}, ['Test', 'Checks', 'Last result'].map((title) => h('th', {scope: 'col'}, title)))),
-    h('tbody', {}, entry.checks.map((number, place) => {
+    h('tbody', {}, entry.checks.map((number, index) => {
       const test = site.entries[number];
-      const found = pages[place].result || {};
+      const last = pages[index].result || {};
       return h('tr', {}, h('th', {scope: 'row'}, link(number)),
         h('td', {}, [test.stored.replace(/_/g, ' ') || WORDS[test.kind], placed.get(number)].filter(Boolean).join(' of ')),
-        h('td', {}, status(test), found.started ? h('span', {class: 'quiet'}, ` ${when(found.started)}`) : null,
-          found.message ? h('div', {class: 'said'}, found.message) : null));
+        h('td', {}, status(test), last.started ? h('span', {class: 'quiet'}, ` ${when(last.started)}`) : null,
+          last.message ? h('div', {class: 'said'}, last.message) : null));
     })))));
 }
 
-function result(entry, found) {
-  if (!found) return null;
+function result(entry, last) {
+  if (!last) return null;
   const test = entry.kind === 'test' || entry.kind === 'unit_test';
   return section(test ? 'The last run' : 'The last build',
-    h('p', {}, found.status === 'read' ? null : [status(entry), ' '], `by ${found.command}, ${when(found.started)}`),
-    found.message ? h('p', {class: `note ${BAD.has(found.status) ? 'bad' : ''}`}, found.message) : null,
-    found.details ? h('pre', {class: 'code plain', tabindex: '0', 'aria-label': 'What differs'}, found.details) : null,
-    h('dl', {class: 'facts'}, (found.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
+    h('p', {}, last.status === 'read' ? null : [status(entry), ' '], `by ${last.command}, ${when(last.started)}`),
+    last.message ? h('p', {class: `note ${BAD.has(last.status) ? 'bad' : ''}`}, last.message) : null,
+    last.details ? h('pre', {class: 'code plain', tabindex: '0', 'aria-label': 'What differs'}, last.details) : null,
+    h('dl', {class: 'facts'}, (last.facts || []).map(([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
 }
 
 // Which branches of filters, CASE and IF unit tests reach in a model.
-function coverage(entry, found) {
-  if (!found) return null;
-  const missed = found.missed || [];
+function coverage(entry, covered) {
+  if (!covered) return null;
+  const missed = covered.missed || [];
   const line = (number) => h('a', {href: address('page', entry.id, {text: 'written', line: number})}, `line ${number}`);
-  const text = found.ways ? `${found.reached} of ${count(found.ways, 'branch', 'branches')} of filters, CASE and IF` : 'It has no filters or branches';
+  const text = covered.ways ? `${covered.reached} of ${count(covered.ways, 'branch', 'branches')} of filters, CASE and IF` : 'It has no filters or branches';
   return section('Unit-test coverage',
-    h('p', {}, h('span', {class: `status ${found.run && !missed.length ? 'pass' : 'warn'}`}, found.run ? text : 'No unit test runs it'),
-      found.tests ? ` by ${count(found.tests, 'test')} of its own` : null),
-    found.ways ? meter(found.reached, found.ways) : null,
-    found.stale ? h('p', {class: 'quiet'}, 'The model has changed since. Run `millstream test --coverage` again to update it.') : null,
-    missed.length ? h('ul', {class: 'plain missing'}, missed.map(([number, said]) => h('li', {}, number ? line(number) : null, h('span', {}, said)))) : null);
+    h('p', {}, h('span', {class: `status ${covered.run && !missed.length ? 'pass' : 'warn'}`}, covered.run ? text : 'No unit test runs it'),
+      covered.tests ? ` by ${count(covered.tests, 'test')} of its own` : null),
+    covered.ways ? meter(covered.reached, covered.ways) : null,
+    covered.stale ? h('p', {class: 'quiet'}, 'The model has changed since. Run `millstream test --coverage` again to update it.') : null,
+    missed.length ? h('ul', {class: 'plain missing'}, missed.map(([number, note]) => h('li', {}, number ? line(number) : null, h('span', {}, note)))) : null);
 }
 
-const meter = (part, whole) => h('span', {class: 'meter', 'aria-hidden': 'true'}, h('span', {style: `width:${whole ? (100 * part) / whole : 100}%`}));
+const meter = (part, total) => h('span', {class: 'meter', 'aria-hidden': 'true'}, h('span', {style: `width:${total ? (100 * part) / total : 100}%`}));
 
 // The branches that no unit test takes, by line of the SQL as written.
-function missedLines(found) {
+function missedLines(covered) {
   const marks = new Map();
-  for (const [line, said] of (found && found.missed) || []) {
-    if (line) marks.set(line, [marks.get(line), said].filter(Boolean).join('; '));
+  for (const [line, note] of (covered && covered.missed) || []) {
+    if (line) marks.set(line, [marks.get(line), note].filter(Boolean).join('; '));
   }
   return marks;
 }

@@ -28,7 +28,7 @@ function textOf(field) {
 
 function plainText(tree) {
   if (!Array.isArray(tree)) return typeof tree === 'string' ? tree : '';
-  return tree.map((each) => (Array.isArray(each) ? plainText(each.slice(1)) : plainText(each))).join(' ');
+  return tree.map((part) => (Array.isArray(part) ? plainText(part.slice(1)) : plainText(part))).join(' ');
 }
 
 let filling = null;
@@ -40,8 +40,8 @@ function fillSearch(progress) {
     for (let chunk = 0; chunk < many; chunk += 1) {
       const first = chunk * site.start.chunk;
       const [columns, pages] = await Promise.all(['columns', 'pages'].map((family) => load(`${family}-${chunk}`)));
-      const code = await Promise.all(columns.map((_, place) => of('code', first + place)));
-      columns.forEach((each, place) => addEntry(first + place, each, pages[place], code[place]));
+      const code = await Promise.all(columns.map((_, index) => of('code', first + index)));
+      columns.forEach((part, index) => addEntry(first + index, part, pages[index], code[index]));
       if (chunk % 8 === 7) progress();
       await new Promise((resolve) => setTimeout(resolve));
     }
@@ -62,25 +62,25 @@ function addEntry(number, {columns}, page, code) {
 
 function hits(field, term) {
   const text = textOf(field);
-  const found = new Map();
-  let at = text.indexOf(term);
-  let place = 0;
-  while (at >= 0 && place < field.starts.length) {
-    place = placeOf(field.starts, at, place);
-    found.set(field.numbers[place], at - field.starts[place]);
-    const next = field.starts[place + 1];
+  const matches = new Map();
+  let start = text.indexOf(term);
+  let index = 0;
+  while (start >= 0 && index < field.starts.length) {
+    index = placeOf(field.starts, start, index);
+    matches.set(field.numbers[index], start - field.starts[index]);
+    const next = field.starts[index + 1];
     if (next === undefined) break;
-    at = text.indexOf(term, next);
+    start = text.indexOf(term, next);
   }
-  return found;
+  return matches;
 }
 
-function placeOf(starts, at, from) {
+function placeOf(starts, offset, from) {
   let low = from;
   let high = starts.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (starts[middle] <= at) low = middle;
+    if (starts[middle] <= offset) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -95,21 +95,21 @@ function search(text) {
   if (!terms.length) return [];
   let scores = null;
   for (const term of terms) {
-    const found = scored(term);
+    const ofTerm = scored(term);
     if (scores) {
       for (const [number, score] of [...scores]) {
-        if (found.has(number)) score.score += found.get(number).score;
+        if (ofTerm.has(number)) score.score += ofTerm.get(number).score;
         else scores.delete(number);
       }
-    } else scores = found;
+    } else scores = ofTerm;
   }
   return [...scores.values()].sort((one, other) => other.score - one.score || one.number - other.number);
 }
 
 function scored(term) {
-  const found = new Map();
+  const ranking = new Map();
   for (const [name, weight] of Object.entries(FIELDS)) {
-    for (const [number, at] of hits(fields[name], term)) {
+    for (const [number, start] of hits(fields[name], term)) {
       const entry = site.entries[number];
       let score = weight;
       if (name === 'name') {
@@ -119,12 +119,12 @@ function scored(term) {
         else if (!short.includes(term)) score = 3;
       }
       if (TESTS.has(entry.kind)) score /= 20;
-      const known = found.get(number);
-      if (known) known.score += score;
-      else found.set(number, {number, score: score + (KIND_ORDER[entry.kind] || 0), field: name, at, term});
+      const earlier = ranking.get(number);
+      if (earlier) earlier.score += score;
+      else ranking.set(number, {number, score: score + (KIND_ORDER[entry.kind] || 0), field: name, start, term});
     }
   }
-  return found;
+  return ranking;
 }
 
 function beginSearch() {
@@ -138,10 +138,10 @@ function placeOn(hit) {
   const field = fields[hit.field];
   const start = field.starts[field.numbers.indexOf(hit.number)];
   const text = () => field.text.slice(start, field.text.indexOf(END, start));
-  if (hit.field === 'column') return {column: text().slice(text().lastIndexOf(COLUMN_END, hit.at) + 1).split(COLUMN_END)[0]};
+  if (hit.field === 'column') return {column: text().slice(text().lastIndexOf(COLUMN_END, hit.start) + 1).split(COLUMN_END)[0]};
   if (hit.field !== 'sql') return {};
   const kind = site.entries[hit.number].kind === 'query' ? 'optimized' : 'written';
-  return {text: kind, line: text().slice(0, hit.at).split('\n').length};
+  return {text: kind, line: text().slice(0, hit.start).split('\n').length};
 }
 
 // Where a term was found, with some words around it.
@@ -154,7 +154,7 @@ async function snippet(hit) {
     return `column ${named.slice(0, 4).map((column) => column.name).join(', ')}`;
   }
   const field = fields[hit.field];
-  const start = field.starts[field.numbers.indexOf(hit.number)] + hit.at;
+  const start = field.starts[field.numbers.indexOf(hit.number)] + hit.start;
   const text = field.text.slice(Math.max(0, start - 30), start + hit.term.length + 50).split(END);
   return `… ${(text[0].length > 30 ? text[0] : text.join(' ')).replace(/\s+/g, ' ')} …`;
 }

@@ -19,14 +19,14 @@ function operatorParts(operator, node) {
 
 function planCanvas(topology, stage, marks, select) {
   const drawing = topology.drawings[stage.drawing];
-  const listed = drawing.operators.map((place) => topology.operators[place]);
-  const operators = new Map(listed.map((operator) => [operator.id, operator]));
-  const graph = fromMap(drawing.map, (place) => listed[place].id);
+  const shown = drawing.operators.map((index) => topology.operators[index]);
+  const operators = new Map(shown.map((operator) => [operator.id, operator]));
+  const graph = fromMap(drawing.map, (index) => shown[index].id);
   graph.boxes.forEach((box) => { box.name = `query ${box.name}`; });
   for (const node of graph.nodes) node.look = marks.has(node.key) ? marks.get(node.key) : '';
   const canvas = new Canvas(graph, {
     label: `The plan ${wording(stage)}`, draw: (node) => operatorParts(operators.get(node.key), node),
-    said: (node) => `${operators.get(node.key).kind} ${node.key}: ${(operators.get(node.key).lines || []).join('; ')}${node.look ? `, ${node.look}` : ''}`,
+    describe: (node) => `${operators.get(node.key).kind} ${node.key}: ${(operators.get(node.key).lines || []).join('; ')}${node.look ? `, ${node.look}` : ''}`,
     kind: (node) => OPERATOR_KINDS[operators.get(node.key).kind] || 'model',
     pick: (key) => select(key === null ? null : operators.get(key), canvas),
     open: (key) => {
@@ -49,11 +49,11 @@ function operatorPanel(operator) {
 async function topologyView(main, {id, query}) {
   const names = site.start.topologies;
   if (!names.length) return missing(main, site.start.plan || 'There is no plan to show.', 'Topology');
-  const place = Math.max(0, names.findIndex(([name]) => name === id));
-  const topology = await load(`topology-${place}`);
+  const index = Math.max(0, names.findIndex(([name]) => name === id));
+  const topology = await load(`topology-${index}`);
   const {stages} = topology;
-  const asked = query.has('step') ? Number(query.get('step')) : null;
-  const step = asked === null || !stages[asked] ? null : asked;
+  const requested = query.has('step') ? Number(query.get('step')) : null;
+  const step = requested === null || !stages[requested] ? null : requested;
   const [left, right] = step === null ? [stages[0], stages[stages.length - 1]] : [stages[Math.max(0, step - 1)], stages[step]];
   const facts = h('div', {class: 'told', 'aria-live': 'polite'});
   const panel = h('aside', {class: 'panel', 'aria-label': 'What changed', hidden: step === null}, step === null ? null : stageText(right), facts);
@@ -62,7 +62,7 @@ async function topologyView(main, {id, query}) {
     facts.replaceChildren(...(operator ? operatorPanel(operator) : []));
     panel.hidden = step === null && !operator;
   };
-  const marks = (list, look) => new Map(step === null ? [] : (list || []).map((each) => [each, look]));
+  const marks = (list, look) => new Map(step === null ? [] : (list || []).map((key) => [key, look]));
   const side = (stage, list, look) => {
     const canvas = planCanvas(topology, stage, marks(list, look), select);
     return [canvas, h('section', {class: 'side'}, h('header', {}, h('h2', {}, sideTitle(stage, stages, step))), canvas.element)];
@@ -72,7 +72,7 @@ async function topologyView(main, {id, query}) {
   const to = (name, number) => address('topology', name, number === null ? {} : {step: number});
   main.replaceChildren(
     h('div', {class: 'tools'}, h('h1', {}, 'Topology'),
-      choice('Of', names.map(([name, title]) => [name, name === 'project' ? title : `query ${title}`]), names[place][0],
+      selectBox('Of', names.map(([name, title]) => [name, name === 'project' ? title : `query ${title}`]), names[index][0],
         (name) => { location.hash = to(name, null); }),
       topology.entry >= 0 && topology.entry !== undefined ? h('a', {class: 'button', href: address('page', site.entries[topology.entry].id)}, 'Its page') : null,
       h('span', {class: 'end quiet'}, 'Click an operator to see its key, partitions, watermark and state, here and there.')),

@@ -10,29 +10,29 @@ let drawnNodes = new Map();
 let drawnEdges = [];
 
 function element(name, attributes, ...children) {
-  const found = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
-  found.append(...children.map(String));
-  return found;
+  const created = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  created.append(...children.map(String));
+  return created;
 }
 
 function svg(name, attributes, ...children) {
-  const found = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
-  found.append(...children);
-  return found;
+  const created = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  created.append(...children);
+  return created;
 }
 
-const whole = (number) => Math.round(number).toLocaleString('en-US');
+const integer = (number) => Math.round(number).toLocaleString('en-US');
 
 function rate(number) {
-  return number >= 10 || number === 0 ? whole(number) : number.toFixed(1);
+  return number >= 10 || number === 0 ? integer(number) : number.toFixed(1);
 }
 
 function duration(seconds) {
   if (seconds === null) return '–';
   for (const [unit, length] of [['d', 86400], ['h', 3600], ['min', 60]]) {
-    if (seconds >= 2 * length) return `${whole(seconds / length)} ${unit}`;
+    if (seconds >= 2 * length) return `${integer(seconds / length)} ${unit}`;
   }
   return `${seconds.toFixed(1)} s`;
 }
@@ -66,9 +66,9 @@ function draw(lineage) {
 }
 
 function path(points) {
-  return points.map(([x, y], place) => {
-    if (!place) return `M${x} ${y}`;
-    const [fromX, fromY] = points[place - 1];
+  return points.map(([x, y], index) => {
+    if (!index) return `M${x} ${y}`;
+    const [fromX, fromY] = points[index - 1];
     const middle = (fromX + x) / 2;
     return `C${middle} ${fromY} ${middle} ${y} ${x} ${y}`;
   }).join('');
@@ -80,7 +80,7 @@ function showNodes(nodes) {
     const drawn = drawnNodes.get(id);
     if (!drawn) continue;
     if (perSecond > 0) busy.add(id);
-    if (drawn.stored !== 'view') drawn.count.textContent = `${whole(total)} · ${rate(perSecond)}/s`;
+    if (drawn.stored !== 'view') drawn.count.textContent = `${integer(total)} · ${rate(perSecond)}/s`;
   }
   const flows = busy.size > 0;
   for (const {line, source} of drawnEdges) {
@@ -102,7 +102,7 @@ function figure(title, value, name) {
 
 function spark(values) {
   const most = Math.max(...values, 0.001);
-  const points = values.map((value, place) => `${place},${(24 - 22 * value / most).toFixed(1)}`).join(' ');
+  const points = values.map((value, index) => `${index},${(24 - 22 * value / most).toFixed(1)}`).join(' ');
   return svg('svg', {viewBox: `0 0 ${POINTS - 1} 26`, preserveAspectRatio: 'none', 'aria-hidden': 'true'},
     svg('polyline', {points}));
 }
@@ -122,9 +122,9 @@ function showFigures(run) {
   $('figures').replaceChildren(
     figure('rows read per second', rate(sum('rate')), 'rate'),
     figure('longest time from record to result', duration(latency), 'latency'),
-    figure('records waiting (lag)', whole(sum('lag')), 'lag'),
-    figure('rows read', whole(sum('rows'))),
-    figure('late · bad · failures', `${whole(sum('late'))} · ${whole(sum('bad'))} · ${whole(sum('failures'))}`),
+    figure('records waiting (lag)', integer(sum('lag')), 'lag'),
+    figure('rows read', integer(sum('rows'))),
+    figure('late · bad · failures', `${integer(sum('late'))} · ${integer(sum('bad'))} · ${integer(sum('failures'))}`),
   );
 }
 
@@ -132,9 +132,9 @@ function showFigures(run) {
 
 function cell(value, number) {
   if (value === null) return element('td', {class: 'null'}, 'NULL');
-  const found = element('td', number ? {class: 'number'} : {}, value);
-  found.title = value;
-  return found;
+  const created = element('td', number ? {class: 'number'} : {}, value);
+  created.title = value;
+  return created;
 }
 
 function line(cells, attributes = {}) {
@@ -145,10 +145,10 @@ function line(cells, attributes = {}) {
 
 function showQueries(queries) {
   const names = ['query', 'status', 'rows', 'rows/s', 'batch', 'latency', 'lag', 'keys'];
-  const rows = [line(names.map((name, place) => element('th', place > 1 ? {class: 'number'} : {}, name)))];
+  const rows = [line(names.map((name, index) => element('th', index > 1 ? {class: 'number'} : {}, name)))];
   for (const query of queries) {
-    const figures = [whole(query.rows), rate(query.rate), duration(query.batch), duration(query.latency),
-      query.batch === null ? '–' : whole(query.lag), query.keys ? whole(query.keys) : '–'];
+    const figures = [integer(query.rows), rate(query.rate), duration(query.batch), duration(query.latency),
+      query.batch === null ? '–' : integer(query.lag), query.keys ? integer(query.keys) : '–'];
     const name = element('td', {}, query.name);
     name.title = query.models.join(', ');
     const status = query.status === 'running' && query.batch === null ? 'first batch' : query.status;
@@ -175,12 +175,12 @@ function showRelation(relation) {
   const before = shownRows.get(relation.id);
   const now = new Set(relation.rows.map((row) => JSON.stringify(row)));
   const table = element('table', {});
-  const columns = relation.columns.map((name, place) => numeric(relation.rows[0][place]));
-  table.append(line(relation.columns.map((name, place) => (
-    element('th', columns[place] ? {class: 'number'} : {}, name)))));
+  const columns = relation.columns.map((name, index) => numeric(relation.rows[0][index]));
+  table.append(line(relation.columns.map((name, index) => (
+    element('th', columns[index] ? {class: 'number'} : {}, name)))));
   for (const row of relation.rows) {
     const fresh = before && !before.has(JSON.stringify(row));
-    table.append(line(row.map((value, place) => cell(value, columns[place])), fresh ? {class: 'fresh'} : {}));
+    table.append(line(row.map((value, index) => cell(value, columns[index])), fresh ? {class: 'fresh'} : {}));
   }
   shownRows.set(relation.id, now);
   const rows = element('div', {class: 'rows', tabindex: 0, role: 'region', 'aria-label': `Rows of ${relation.name}`});

@@ -140,17 +140,19 @@ def _decode(node: Decode, needed: Names) -> Decode:
 
 def _union(node: Union, inputs: tuple[Node, ...], needed: Names, narrow: _Narrow) -> Union:
     """Keep the same positions of all sides, even if other columns of a side are read."""
-    places = needed_positions(node, needed)
-    complete = len(places) == len(node.columns)
+    positions = needed_positions(node, needed)
+    complete = len(positions) == len(node.columns)
     sides = tuple(
         narrow(
-            new, set(old.by_name if complete else (old.columns[i].name.lower() for i in places)), node.models
+            new,
+            set(old.by_name if complete else (old.columns[i].name.lower() for i in positions)),
+            node.models,
         )
         for new, old in zip(inputs, node.sides, strict=True)
     )
     if complete and all(a is b for a, b in zip(sides, node.sides, strict=True)):
         return node
-    return replace(node, sides=sides, types=tuple(node.types[i] for i in places) if node.types else ())
+    return replace(node, sides=sides, types=tuple(node.types[i] for i in positions) if node.types else ())
 
 
 def _lost(before: Node, after: Node) -> str:

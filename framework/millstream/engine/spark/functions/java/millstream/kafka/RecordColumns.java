@@ -20,9 +20,9 @@ public record RecordColumns(int topic, int key, int value, int headers, int time
   }
 
   /** The columns are at some places of a row. */
-  public static RecordColumns of(StructType schema, int[] places) {
+  public static RecordColumns of(StructType schema, int[] positions) {
     List<String> names = Arrays.asList(schema.fieldNames());
-    IntUnaryOperator ordinal = index -> index < 0 ? index : places[index];
+    IntUnaryOperator ordinal = index -> index < 0 ? index : positions[index];
     int[] indexes =
         Stream.of("topic", "key", "value", "headers", "timestamp")
             .mapToInt(names::indexOf)

@@ -33,11 +33,12 @@ public final class Fit {
   }
 
   public static Fit struct(boolean optional, String[] names, Fit[] fields) {
-    int[] places = PythonValues.places(names);
+    int[] positions = PythonValues.positions(names);
     return new Fit(
         "a struct",
         optional,
-        value -> value instanceof Object[] ? row((Object[]) value, names, places, fields) : null);
+        value ->
+            value instanceof Object[] ? row((Object[]) value, names, positions, fields) : null);
   }
 
   public static Fit list(boolean optional, Fit element) {
@@ -55,11 +56,11 @@ public final class Fit {
     return item;
   }
 
-  private static Object row(Object[] value, String[] names, int[] places, Fit[] fields) {
+  private static Object row(Object[] value, String[] names, int[] positions, Fit[] fields) {
     Object[] values = new Object[names.length];
     for (int index = 0; index < names.length; index++) {
       try {
-        values[index] = fields[index].fitted(value[places[index]]);
+        values[index] = fields[index].fitted(value[positions[index]]);
       } catch (Unfit error) {
         throw error.within(names[index]);
       }

@@ -102,7 +102,7 @@ public interface PythonArgument {
   private static PythonArgument struct(StructType type) {
     StructField[] fields = type.fields();
     String[] names = type.fieldNames();
-    int[] places = PythonValues.places(names);
+    int[] positions = PythonValues.positions(names);
     PythonArgument[] parts = new PythonArgument[fields.length];
     for (int index = 0; index < fields.length; index++) {
       parts[index] = of(fields[index].dataType());
@@ -111,7 +111,7 @@ public interface PythonArgument {
       InternalRow struct = row.getStruct(index, fields.length);
       Object[] values = new Object[fields.length];
       for (int position = 0; position < fields.length; position++) {
-        values[places[position]] = parts[position].read(struct, position);
+        values[positions[position]] = parts[position].read(struct, position);
       }
       return values;
     };

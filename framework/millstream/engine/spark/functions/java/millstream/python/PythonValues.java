@@ -41,7 +41,7 @@ public final class PythonValues {
   }
 
   /** Where the array of a struct holds its fields. */
-  static int[] places(String[] names) {
+  static int[] positions(String[] names) {
     String[] sorted = names.clone();
     Arrays.sort(sorted, PythonTexts::compare);
     int[] indexes = new int[names.length];

@@ -27,7 +27,7 @@ public final class Guest {
 
   Guest(
       RecordMaker.BatchRecords records,
-      int[] places,
+      int[] positions,
       HashMap<String, Object> producer,
       Dataset<Row> batch,
       String topic,
@@ -37,7 +37,7 @@ public final class Guest {
     this.session = session;
     LongAccumulator partitions = session.sparkContext().longAccumulator("partitions of a guest");
     LongAccumulator rows = session.sparkContext().longAccumulator("records of a guest");
-    this.work = new Work(records, places, producer, partitions, rows);
+    this.work = new Work(records, positions, producer, partitions, rows);
   }
 
   /** Returns what each read of the topic reads in the batch. */
@@ -46,7 +46,7 @@ public final class Guest {
   }
 
   boolean needsHeaders() {
-    return Arrays.stream(work.places).anyMatch(column -> column == Host.HEADERS);
+    return Arrays.stream(work.positions).anyMatch(column -> column == Host.HEADERS);
   }
 
   Work work() {
@@ -74,7 +74,7 @@ public final class Guest {
   /** What the tasks of the host do. */
   record Work(
       RecordMaker.BatchRecords records,
-      int[] places,
+      int[] positions,
       HashMap<String, Object> settings,
       LongAccumulator partitions,
       LongAccumulator rows)
@@ -110,7 +110,7 @@ public final class Guest {
 
     void add(InternalRow record) {
       rows++;
-      tried(() -> making.path().run(record, work.places));
+      tried(() -> making.path().run(record, work.positions));
     }
 
     /** Waits until Kafka has all records, once; only what a task has done to its end counts. */

@@ -18,7 +18,7 @@ import org.apache.spark.sql.kafka010.KafkaOffsetRange;
  */
 public final class Host {
   static final String OPTION = "millstream.host";
-  private static final Map<String, Slot> PLACES = new ConcurrentHashMap<>();
+  private static final Map<String, Slot> SLOTS = new ConcurrentHashMap<>();
 
   /** The columns of Spark's source for Kafka; headers are there on request. */
   private static final List<String> COLUMNS =
@@ -47,23 +47,23 @@ public final class Host {
 
   /** Returns the place of an open host. */
   static Slot slot(String name) {
-    return PLACES.get(name);
+    return SLOTS.get(name);
   }
 
   /** Returns where columns are among those of a topic; null if one is none of them. */
-  static int[] places(List<Attribute> columns) {
+  static int[] positions(List<Attribute> columns) {
     int[] indexes = columns.stream().mapToInt(column -> COLUMNS.indexOf(column.name())).toArray();
     return Arrays.stream(indexes).anyMatch(index -> index < 0) ? null : indexes;
   }
 
   /** Returns the option by which `HostSource` finds it, as long as it is open. */
   public Map<String, String> open() {
-    PLACES.put(name, slot);
+    SLOTS.put(name, slot);
     return Map.of(OPTION, name);
   }
 
   public void close() {
-    PLACES.remove(name);
+    SLOTS.remove(name);
   }
 
   /** Returns whether a batch reads records of its topic. */

@@ -64,19 +64,19 @@ public final class RecordMaker {
    * Where the columns of the rows are among those of a topic; null if the rows are not the records
    * of one.
    */
-  private final int[] places;
+  private final int[] positions;
 
   private RecordMaker(
       Dataset<Row> rows,
       RecordColumns columns,
       Broadcast<Paths> paths,
       Map<String, AggregatingAccumulator> observed,
-      int[] places) {
+      int[] positions) {
     this.rows = rows;
     this.columns = columns;
     this.paths = paths;
     this.observed = observed;
-    this.places = places;
+    this.positions = positions;
   }
 
   /** Returns what makes the records of a stream; null if Spark must do that in each batch. */
@@ -109,10 +109,10 @@ public final class RecordMaker {
     Paths paths = new Paths(Utils.serialize(steps));
     return new RecordMaker(
         Dataset.ofRows(session, new Project(named(steps.needed()), base)),
-        RecordColumns.of(above.schema(), steps.places(above)),
+        RecordColumns.of(above.schema(), steps.positions(above)),
         JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(paths),
         steps.observed(),
-        base instanceof StreamingRelationV2 ? Host.places(steps.needed()) : null);
+        base instanceof StreamingRelationV2 ? Host.positions(steps.needed()) : null);
   }
 
   /**
@@ -191,11 +191,11 @@ public final class RecordMaker {
    */
   public Guest guest(
       org.apache.spark.sql.Dataset<Row> batch, String topic, Map<String, String> options) {
-    return places == null
+    return positions == null
         ? null
         : new Guest(
             recordsOf(options),
-            places,
+            positions,
             RecordSink.producer(inScala(options)),
             (Dataset<Row>) batch,
             topic,

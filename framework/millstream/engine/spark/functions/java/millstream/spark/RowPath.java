@@ -83,9 +83,9 @@ final class RowPath {
   }
 
   /** Runs the steps for a row that has their columns at some places among others. */
-  void run(InternalRow row, int[] places) {
+  void run(InternalRow row, int[] positions) {
     for (int i = 0; i < leaf.length; i++) {
-      frame[i] = leaf[i].apply(row, places[i]);
+      frame[i] = leaf[i].apply(row, positions[i]);
     }
     first.run();
   }

@@ -44,7 +44,7 @@ final class RowSteps implements Serializable {
   private final List<RowStep> steps = new ArrayList<>();
   private DataType[] leafTypes;
   private final transient List<Attribute> columns = new ArrayList<>();
-  private final transient Map<ExprId, Integer> places = new HashMap<>();
+  private final transient Map<ExprId, Integer> positions = new HashMap<>();
   private final transient Map<String, AggregatingAccumulator> observed = new LinkedHashMap<>();
   private int width;
   private transient int unfolded = -1;
@@ -90,9 +90,9 @@ final class RowSteps implements Serializable {
   }
 
   /** Returns where the columns of a plan are in the frame. */
-  int[] places(LogicalPlan plan) {
+  int[] positions(LogicalPlan plan) {
     return CollectionConverters.asJava(plan.output()).stream()
-        .mapToInt(column -> places.get(column.exprId()))
+        .mapToInt(column -> positions.get(column.exprId()))
         .toArray();
   }
 
@@ -131,7 +131,7 @@ final class RowSteps implements Serializable {
   }
 
   private int put(Attribute column) {
-    places.put(column.exprId(), width);
+    positions.put(column.exprId(), width);
     columns.add(column);
     return width++;
   }
@@ -156,10 +156,10 @@ final class RowSteps implements Serializable {
       Expression value =
           expression instanceof Alias alias ? alias.child() : (Expression) expression;
       if (value instanceof AttributeReference column) {
-        if (!places.containsKey(column.exprId())) {
+        if (!positions.containsKey(column.exprId())) {
           return false;
         }
-        places.put(expression.exprId(), places.get(column.exprId()));
+        positions.put(expression.exprId(), positions.get(column.exprId()));
         continue;
       }
       Expression bound = bound(value);
@@ -229,7 +229,7 @@ final class RowSteps implements Serializable {
     List<Expression> functions = new ArrayList<>();
     for (NamedExpression expression : CollectionConverters.asJava(metrics.metrics())) {
       functions.add(
-          replaced((Expression) expression, column -> columns.get(places.get(column.exprId()))));
+          replaced((Expression) expression, column -> columns.get(positions.get(column.exprId()))));
     }
     steps.add(new RowStep.Observed(observed.size()));
     return !functions.contains(null)
@@ -244,14 +244,15 @@ final class RowSteps implements Serializable {
     return replaced(
         expression,
         column ->
-            new BoundReference(places.get(column.exprId()), column.dataType(), column.nullable()));
+            new BoundReference(
+                positions.get(column.exprId()), column.dataType(), column.nullable()));
   }
 
   private Expression replaced(
       Expression expression, Function<AttributeReference, Expression> replacement) {
     boolean isBound =
         CollectionConverters.asJava(expression.references().toSeq()).stream()
-            .allMatch(column -> places.containsKey(column.exprId()));
+            .allMatch(column -> positions.containsKey(column.exprId()));
     return !isBound
         ? null
         : expression.transform(

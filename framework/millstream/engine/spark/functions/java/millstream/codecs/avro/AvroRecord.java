@@ -20,7 +20,7 @@ final class AvroRecord {
   private final String[] names;
   private final AvroReader[] readers;
   private final AvroSkip[] skips;
-  private final int[] places;
+  private final int[] positions;
   private final Object[] defaults;
 
   AvroRecord(Resolver.RecordAdjust action, StructType type) {
@@ -29,7 +29,7 @@ final class AvroRecord {
     names = new String[count];
     readers = new AvroReader[count];
     skips = new AvroSkip[count];
-    places = new int[count];
+    positions = new int[count];
     defaults = new Object[columns.size()];
     int read = 0;
     for (int i = 0; i < count; i++) {
@@ -37,9 +37,9 @@ final class AvroRecord {
       Schema.Field written = action.writer.getFields().get(i);
       String name = field.reader == null ? written.name() : action.readerOrder[read++].name();
       names[i] = name;
-      places[i] = field.reader == null ? -1 : columns.indexOf(name);
+      positions[i] = field.reader == null ? -1 : columns.indexOf(name);
       skips[i] = AvroSkip.of(written.schema());
-      readers[i] = places[i] < 0 ? skipping(skips[i]) : reader(name, field, type);
+      readers[i] = positions[i] < 0 ? skipping(skips[i]) : reader(name, field, type);
     }
     for (int i = 0; i < action.readerOrder.length; i++) {
       Schema.Field field = action.readerOrder[i];
@@ -79,16 +79,16 @@ final class AvroRecord {
       int free = in.free();
       try {
         Object value = readers[i].read(in);
-        if (places[i] >= 0) {
-          row[places[i]] = value;
+        if (positions[i] >= 0) {
+          row[positions[i]] = value;
         }
       } catch (BadValue error) {
         in.reset(start, free);
-        if (places[i] < 0 || !skipped(i, in)) {
+        if (positions[i] < 0 || !skipped(i, in)) {
           throw error.in(names[i]);
         }
         bad = BadColumns.with(bad, names[i], error);
-        row[places[i]] = null;
+        row[positions[i]] = null;
       }
     }
     row[defaults.length] = bad;
@@ -110,8 +110,8 @@ final class AvroRecord {
     for (int i = 0; i < readers.length; i++) {
       try {
         Object value = readers[i].read(in);
-        if (places[i] >= 0) {
-          row[places[i]] = value;
+        if (positions[i] >= 0) {
+          row[positions[i]] = value;
         }
       } catch (BadValue error) {
         throw error.in(names[i]);

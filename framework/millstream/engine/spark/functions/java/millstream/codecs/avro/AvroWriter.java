@@ -161,7 +161,7 @@ interface AvroWriter {
   final class Fields {
     private final int count;
     private final String[] names;
-    private final int[] places;
+    private final int[] positions;
     private final AvroWriter[] writers;
 
     Fields(Schema schema, StructType type) {
@@ -170,14 +170,14 @@ interface AvroWriter {
       count = columns.size();
       int fields = schema.getFields().size();
       names = new String[fields];
-      places = new int[fields];
+      positions = new int[fields];
       writers = new AvroWriter[fields];
       for (int i = 0; i < fields; i++) {
         Schema.Field field = schema.getFields().get(i);
         names[i] = field.name();
-        places[i] = columns.indexOf(field.name());
+        positions[i] = columns.indexOf(field.name());
         writers[i] =
-            places[i] < 0 ? standard(field) : writer(field, type.apply(places[i]).dataType());
+            positions[i] < 0 ? standard(field) : writer(field, type.apply(positions[i]).dataType());
       }
     }
 
@@ -201,7 +201,7 @@ interface AvroWriter {
     void writeAll(InternalRow row, AvroOutput out) throws BadValue {
       for (int i = 0; i < writers.length; i++) {
         try {
-          writers[i].write(row, places[i], out);
+          writers[i].write(row, positions[i], out);
         } catch (BadValue error) {
           throw error.in(names[i]);
         }

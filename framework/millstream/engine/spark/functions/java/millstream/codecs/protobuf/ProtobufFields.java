@@ -22,7 +22,7 @@ final class ProtobufFields {
   private static final int DENSE = 128;
   private final Slot[] columns;
   private final boolean entry;
-  private final int places;
+  private final int positions;
   private final Slot[] byNumber = new Slot[DENSE];
   private final Map<Integer, Slot> beyond = new HashMap<>();
   private final List<Slot> required = new ArrayList<>();
@@ -52,7 +52,7 @@ final class ProtobufFields {
         slots.put(field, unread(field, slots.size()));
       }
     }
-    places = slots.size();
+    positions = slots.size();
     slots.values().forEach(slot -> add(slot, slots));
   }
 
@@ -90,7 +90,7 @@ final class ProtobufFields {
    * null.
    */
   Object[] values(ProtobufInput in) throws BadValue {
-    Object[] states = new Object[Math.max(places, columns.length + 1)];
+    Object[] states = new Object[Math.max(positions, columns.length + 1)];
     BadColumns bad = null;
     while (in.hasMore()) {
       int tag = in.tag();
@@ -136,7 +136,7 @@ final class ProtobufFields {
 
   /** Returns the states of all fields before the first byte. */
   Object[] start() {
-    return new Object[places];
+    return new Object[positions];
   }
 
   /** Reads to the end of the bytes. */
@@ -211,7 +211,7 @@ final class ProtobufFields {
 
   /** Returns the values of the columns alone. */
   Object[] row(Object[] states) {
-    return places == columns.length ? states : Arrays.copyOf(states, columns.length);
+    return positions == columns.length ? states : Arrays.copyOf(states, columns.length);
   }
 
   private static final class Slot {

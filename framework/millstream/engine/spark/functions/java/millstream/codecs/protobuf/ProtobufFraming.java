@@ -23,7 +23,7 @@ final class ProtobufFraming {
   private final List<Integer> indexes = new ArrayList<>();
 
   /** Where the schemas of ids have the message; empty if they lack it. */
-  private final Map<Integer, List<Integer>> places = new HashMap<>();
+  private final Map<Integer, List<Integer>> positions = new HashMap<>();
 
   /** Whether other ids than those are accepted: nothing is known of any. */
   private final boolean any;
@@ -46,9 +46,9 @@ final class ProtobufFraming {
       for (String index : item[1].isEmpty() ? new String[0] : item[1].split("\\.")) {
         elements.add(Integer.valueOf(index));
       }
-      places.put(Integer.valueOf(item[0]), elements);
+      positions.put(Integer.valueOf(item[0]), elements);
     }
-    this.any = places.isEmpty();
+    this.any = positions.isEmpty();
     this.message = message.getFullName();
     this.prefix = message.getFile().getPackage();
     for (Descriptor type = message; type != null; type = type.getContainingType()) {
@@ -90,7 +90,7 @@ final class ProtobufFraming {
    * listed.
    */
   private List<Integer> pathOf(int id) throws BadValue {
-    List<Integer> cachedPath = places.get(id);
+    List<Integer> cachedPath = positions.get(id);
     if (cachedPath != null) {
       return cachedPath;
     }
@@ -102,7 +102,7 @@ final class ProtobufFraming {
       throw new BadValue("the schema of id " + id + " is " + text.type + ", not PROTOBUF");
     }
     List<Integer> path = ProtobufPlaces.find(text.schema, prefix, names);
-    places.put(id, path);
+    positions.put(id, path);
     return path;
   }
 
