@@ -19,9 +19,6 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, send, table_rows
-from support.shops import Shop
-
-from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -222,9 +219,8 @@ class Handovers:
 
 
 @pytest.fixture
-def handovers(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def handovers(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.write("models/crm.yml", NAMES)
     create_topics(shop.bootstrap, "events", "users")
@@ -234,7 +230,6 @@ def handovers(tmp_path):
     handovers.traffic.end()
     if handovers.run is not None:
         handovers.run.kill(with_children=True)
-    stop_broker(tmp_path, force=True)
 
 
 @pytest.mark.skipif(not ROUNDS, reason="MILLSTREAM_HANDOVERS is not set")

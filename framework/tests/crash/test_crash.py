@@ -12,9 +12,8 @@ from collections import Counter, defaultdict
 import pytest
 from support.commands import Run, succeed
 from support.runs import create_topics, headers, received, send, table_rows
-from support.shops import Shop
 
-from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.local.broker import broker_folder_of, keep_broker
 from millstream.local.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -73,17 +72,15 @@ def row(number):
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.write("models/crm.yml", NAMES)
     for name, sql in MODELS.items():
         shop.model(name, sql)
     create_topics(shop.bootstrap, "events", "users")
     send(shop.bootstrap, {"users": [(f"u{number}", {"name": f"user {number}"}) for number in range(5)]})
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 def test_nothing_is_lost_and_tables_are_exact(shop):

@@ -11,10 +11,9 @@ import pytest
 from support.commands import Run, succeed
 from support.exactly_once import MODELS, Traffic, check_once, write_models
 from support.runs import create_topics
-from support.shops import Shop
 from support.standalone import standalone
 
-from millstream.local.broker import broker_folder_of, keep_broker, stop_broker
+from millstream.local.broker import broker_folder_of, keep_broker
 from millstream.local.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -41,14 +40,12 @@ FEW = ("plain", "odd", "parts", "totals")
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     write_models(shop)
     create_topics(shop.bootstrap, "events")
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 def test_each_record_is_there_once(shop):

@@ -12,9 +12,6 @@ from collections import defaultdict
 import pytest
 from support.commands import MILLSTREAM, PATIENCE, succeed
 from support.runs import create_topics, send, table_rows
-from support.shops import Shop
-
-from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -33,15 +30,13 @@ def totals(change):
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.model("plain", "{{ config(materialized='sink') }} select id from {{ source('web', 'events') }}")
     create_topics(shop.bootstrap, "events")
     rows = [(f"u{number % 5}", {"id": number, "kind": "x", "value": 1.0}) for number in range(COUNT)]
     send(shop.bootstrap, {"events": rows})
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 def test_a_table_is_never_half_of_each(shop):

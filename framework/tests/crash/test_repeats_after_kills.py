@@ -15,8 +15,6 @@ from support.commands import MILLSTREAM, Run
 from support.runs import create_topics, headers, received, table_rows
 from support.shops import Shop
 
-from millstream.local.broker import keep_broker, stop_broker
-
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 KILLS = int(os.environ.get("MILLSTREAM_REPEATS", "2"))
@@ -44,9 +42,8 @@ COUNTS = """
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.model(
         "plain",
@@ -54,8 +51,7 @@ def shop(tmp_path):
     )
     create_topics(shop.bootstrap, "events")
     create_topics(shop.bootstrap, "plain", partitions=PARTITIONS)
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 @pytest.fixture

@@ -14,9 +14,7 @@ from crash.test_ttl_killed import PROFILES
 from support.commands import MILLSTREAM, PATIENCE, descendants, succeed
 from support.long import FRESH
 from support.runs import create_topics, queue_record
-from support.shops import Shop
 
-from millstream.local.broker import keep_broker, stop_broker
 from millstream.runner.commands.read_together import ENOUGH
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -30,16 +28,14 @@ TOTALS = """
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.source(max_rows_per_trigger=30_000)
     shop.model("twice", TWICE)
     shop.model("totals", TOTALS)
     create_topics(shop.bootstrap, "events", partitions=2)
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 def records(shop, topic):

@@ -20,10 +20,9 @@ from support.exactly_once import Traffic, write_models
 from support.many_records import check_each_once
 from support.prometheus import scraped
 from support.runs import create_topics
-from support.shops import Shop
 from support.standalone import standalone
 
-from millstream.local.broker import broker_folder_of, keep_broker, revive_broker, stop_broker
+from millstream.local.broker import broker_folder_of, revive_broker
 from millstream.local.server.state import read_pid
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -53,14 +52,12 @@ EXPECTED = {"MillstreamDeadLetters"}
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     write_models(shop, CHOSEN)
     create_topics(shop.bootstrap, "events")
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 class Load:

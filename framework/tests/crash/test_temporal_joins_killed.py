@@ -10,10 +10,7 @@ import pytest
 from crash.test_ttl_killed import PROFILES
 from support.commands import Run, succeed
 from support.runs import create_topics
-from support.shops import Shop
 from support.temporal import JOINED, TOPICS, Traffic
-
-from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -22,15 +19,13 @@ SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.more(TOPICS)
     shop.model("joined", JOINED)
     create_topics(shop.bootstrap, "events", "orders", "prices", partitions=2)
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 def test_rows_are_those_of_a_run_that_was_not_killed(shop):

@@ -11,9 +11,6 @@ import duckdb
 import pytest
 from support.commands import Run, succeed
 from support.runs import create_topics, send
-from support.shops import Shop
-
-from millstream.local.broker import keep_broker, stop_broker
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -65,17 +62,15 @@ MODELS = {
 
 
 @pytest.fixture
-def shop(tmp_path):
-    broker = keep_broker(tmp_path)
-    shop = Shop(tmp_path, broker.address)
+def shop(durable_shop):
+    shop = durable_shop
     shop.write("profiles.yml", PROFILES)
     shop.more(HITS)
     shop.write("macros/visits.py", VISITS)
     for name, sql in MODELS.items():
         shop.model(name, sql)
     create_topics(shop.bootstrap, "events", "hits", partitions=1)
-    yield shop
-    stop_broker(tmp_path, force=True)
+    return shop
 
 
 class Traffic:
