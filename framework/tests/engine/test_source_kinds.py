@@ -38,8 +38,8 @@ def lake(shop, parquet_folders):  # noqa: F811
     return shop
 
 
-def write_file(shop, name, *rows):
-    folder = shop.root / "lake/orders"
+def write_file(shop, name, *rows, folder="orders"):
+    folder = shop.root / f"lake/{folder}"
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pylist([dict(zip(("id", "customer", "amount"), row, strict=True)) for row in rows])
     pq.write_table(table, shop.root / f"{name}.parquet")
@@ -129,3 +129,37 @@ def test_a_model_is_computed_over_the_files(lake, first_spark):
         SampleRequest(job.project, job.catalog, "source.lake.orders", 1, 100, "spark.log"), first_spark
     )
     assert (rows.columns, rows.more) == (("id", "customer", "amount"), True)
+
+
+@pytest.mark.long
+def test_a_query_that_reads_two_folders_and_a_rate(lake, first_spark):
+    """Spark's log does not name them, and those of files look alike."""
+    other = LAKE.replace("name: lake", "name: pond").replace("lake/orders", "lake/others")
+    lake.write("models/others.yml", other)
+    lake.write("models/demo.yml", "sources: [{name: demo, rates: [{name: ticks}]}]")
+    lake.model("both", """
+        {{ config(materialized='sink') }}
+        select id, 'others' as name from {{ source('pond', 'orders') }}
+        union all select value, 'ticks' from {{ source('demo', 'ticks') }}
+        union all select id, 'orders' from {{ source('lake', 'orders') }}
+    """)  # fmt: skip
+    (lake.root / "models/large.sql").unlink()
+    write_file(lake, "one", (1, "ann", 2.5))
+    for name in ("two", "three"):
+        write_file(lake, name, (2, "ann", 2.5), folder="others")
+    _, events = built(lake.root, first_spark)
+    assert problems(events) == []
+    assert {
+        source: amount for (_, source), (amount, _, _) in lag(lake).items() if source != "demo.ticks"
+    } == {
+        "lake.orders": 0,
+        "pond.orders": 0,
+    }
+    write_file(lake, "four", (4, "ann", 2.5), folder="others")
+    amounts = {source: amount for (_, source), (amount, _, _) in lag(lake).items()}
+    assert (amounts["lake.orders"], amounts["pond.orders"]) == (0, 1)
+    _, events = built(lake.root, first_spark)
+    assert problems(events) == []
+    names = [value["name"] for value in lake.values("both")]
+    assert (names.count("orders"), names.count("others")) == (1, 3)
+    assert names.count("ticks") > 0
