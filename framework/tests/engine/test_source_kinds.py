@@ -148,7 +148,7 @@ def test_a_query_that_reads_two_folders_and_a_rate(lake, first_spark):
     for name in ("two", "three"):
         write_file(lake, name, (2, "ann", 2.5), folder="others")
     _, events = built(lake.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     assert {
         source: amount for (_, source), (amount, _, _) in lag(lake).items() if source != "demo.ticks"
     } == {
@@ -159,7 +159,7 @@ def test_a_query_that_reads_two_folders_and_a_rate(lake, first_spark):
     amounts = {source: amount for (_, source), (amount, _, _) in lag(lake).items()}
     assert (amounts["lake.orders"], amounts["pond.orders"]) == (0, 1)
     _, events = built(lake.root, first_spark)
-    assert problems(events) == []
+    assert errors(events) == []
     names = [value["name"] for value in lake.values("both")]
     assert (names.count("orders"), names.count("others")) == (1, 3)
     assert names.count("ticks") > 0
